@@ -1,0 +1,113 @@
+//! Ways to a host: `ssh` and `local`. Moves bytes; knows no tasks, variables, become or check mode.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::future::BoxFuture;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::value::Secret;
+
+/// How a host is reached, all variables already looked up. What is `None` comes from `~/.ssh/config`, then from defaults.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Target {
+    pub method: Method,
+    /// The inventory's name of the host, for messages.
+    pub name: String,
+    /// Address or alias, as one would give it to `ssh`.
+    pub address: String,
+    pub port: Option<u16>,
+    pub user: Option<String>,
+    pub password: Option<Secret>,
+    pub private_key_file: Option<PathBuf>,
+    pub private_key_passphrase: Option<Secret>,
+    pub host_keys: Option<HostKeys>,
+    /// `-o` options and the like of `ansible_ssh_common_args` and `ansible_ssh_extra_args`, as written.
+    pub arguments: String,
+    pub connect_timeout: Option<Duration>,
+    pub retries: u32,
+    /// Instead of `~/.ssh/config`; for tests and `-F`.
+    pub config_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Method {
+    Ssh,
+    Local,
+}
+
+/// What to do about host keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum HostKeys {
+    /// An unknown key is refused.
+    Strict,
+    /// An unknown key is recorded; a changed one is refused.
+    AcceptNew,
+    /// Nothing is checked; a person asked for it in so many words.
+    Off,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The host cannot be reached or does not let us in: Ansible's "unreachable".
+    #[error("{message}")]
+    Unreachable { message: String, hint: Option<String> },
+    /// The connection was lost in the middle.
+    #[error("the connection to {name} was lost: {reason}")]
+    Lost { name: String, reason: String },
+    #[error("cannot start {what:?}: {reason}")]
+    Start { what: String, reason: String },
+}
+
+pub type Reader = Box<dyn AsyncRead + Send + Unpin>;
+pub type Writer = Box<dyn AsyncWrite + Send + Unpin>;
+
+/// Both directions of a byte stream.
+pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+/// A program started on the far end.
+pub struct Process {
+    /// Dropping it, or shutting it down, is end of file over there.
+    pub stdin: Writer,
+    pub stdout: Reader,
+    pub stderr: Reader,
+    /// Resolves when the program ended. No exit status at all is [`Error::Lost`].
+    pub exit: BoxFuture<'static, Result<Exit, Error>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Exit {
+    Code(i32),
+    Signal(String),
+}
+
+/// An open way to a host. Dropping the last of it ends what was started through it.
+#[async_trait]
+pub trait Connection: Send + Sync + fmt::Debug {
+    /// Starts a program from a line for the login user's shell.
+    async fn start(&self, line: &str) -> Result<Process, Error>;
+
+    /// Opens a TCP connection from the host to an address as the host sees it. Nothing on the host is needed for it.
+    async fn tunnel(&self, host: &str, port: u16) -> Result<Box<dyn Stream>, Error>;
+
+    /// How many programs may run through it at once.
+    fn capacity(&self) -> usize;
+
+    /// Whether it was lost or closed.
+    fn is_closed(&self) -> bool;
+
+    /// `ssh deploy@10.0.0.1:22`, for messages.
+    fn description(&self) -> String;
+
+    async fn close(&self);
+}
+
+/// Opens a connection.
+pub async fn open(target: &Target) -> Result<Arc<dyn Connection>, Error> {
+    let _ = target;
+    todo!()
+}

@@ -1,0 +1,22 @@
+//! Windlass: an SSH-driven, agentless orchestrator.
+//!
+//! The folders are floors, listed from the ground up. A file uses lower floors only; names on one
+//! floor do not know each other. `ARCHITECTURE.md` describes the house.
+
+// floor 0: the one dynamic type, where things were written, module documentation
+pub mod value;
+// floor 1: data and text; no deeds on hosts
+pub mod connection;
+pub mod inventory;
+pub mod playbook;
+pub mod template;
+// floor 2: one host
+pub mod remote;
+// floor 3: what a task can do to one host
+pub mod modules;
+// floor 4: the run
+pub mod engine;
+// floor 5: events to words
+pub mod report;
+// floor 7: the command line
+pub mod cli;

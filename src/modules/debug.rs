@@ -1,0 +1,1 @@
+//! `debug`: prints a message or a variable.

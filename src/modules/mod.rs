@@ -1,0 +1,209 @@
+//! What a task can do to one host. Knows one host through [`Probe`] and [`Remote`]; no engine, no terminal.
+//!
+//! To add a module: write `src/modules/<name>.rs` (a `//!` line, the arguments as a struct, `DOC` with an
+//! example, `plan`, `apply`, tests), then add its `mod` line and its line in [`MODULES`] below.
+
+pub mod arguments;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::future::BoxFuture;
+use serde::de::DeserializeOwned;
+
+use crate::remote::{Probe, Remote};
+use crate::template::{Scope, Templar};
+use crate::value::doc::Doc;
+use crate::value::{Value, Vars};
+
+/// Every module, sorted by name.
+pub static MODULES: &[Entry] = &[];
+
+/// The type itself is the task's arguments, rendered and coerced to the kinds in `DOC`.
+#[async_trait]
+pub trait Module: DeserializeOwned + Send + Sync + 'static {
+    const DOC: Doc;
+    /// What `plan` found to do.
+    type Change: Send;
+
+    /// Looks at the host and says what would change. Check mode ends here.
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Self::Change>, Error>;
+
+    /// Makes the change that `plan` found.
+    async fn apply(&self, change: Self::Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error>;
+}
+
+/// A module that never needs the host (`debug`, `set_fact`): it runs on the controller and opens no connection.
+#[async_trait]
+pub trait Local: DeserializeOwned + Send + Sync + 'static {
+    const DOC: Doc;
+    async fn run(&self, here: &Controller<'_>) -> Result<Done, Error>;
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Host,
+    Controller,
+}
+
+pub enum Plan<C> {
+    /// Nothing to do.
+    Unchanged(Outcome),
+    /// Known before acting: `changed` is true.
+    Change { diff: Vec<Diff>, outcome: Outcome, change: C },
+    /// Only acting tells: `apply` sets [`Outcome::changed`]. In check mode: skipped.
+    Unknown(C),
+    /// Commands: skipped in check mode, as in Ansible, with this outcome.
+    NotInCheckMode(C),
+}
+
+/// This side of a task: files, templates and variables of the play; nothing of the engine.
+pub struct Controller<'a> {
+    pub templar: &'a Arc<Templar>,
+    pub scope: &'a Scope,
+    /// Where files are looked for, first match wins: the role's directories, the play's. `files/` or `templates/`
+    /// below each comes first.
+    pub search: &'a [PathBuf],
+    pub check: bool,
+    pub diff: bool,
+    pub no_log: bool,
+    pub verbosity: u8,
+    /// Told of long transfers.
+    pub progress: &'a (dyn Fn(Progress) + Send + Sync),
+}
+
+/// How far a long transfer is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Progress {
+    /// `etcd → h1`
+    pub what: String,
+    pub done: u64,
+    pub total: u64,
+}
+
+/// What a module leaves behind.
+#[derive(Debug, Default, Clone)]
+pub struct Outcome {
+    /// For the plans that only acting tells.
+    pub changed: bool,
+    /// Ansible's `msg`.
+    pub message: Option<String>,
+    /// Return values, as `register` keeps them.
+    pub values: Vars,
+    pub effects: Vec<Effect>,
+    /// A failure with return values (`command` with a non-zero code): the message.
+    pub failed: Option<String>,
+    /// Ansible's `skipped`, for `creates:` and the like.
+    pub skipped: bool,
+}
+
+/// What a module asks the engine to do; it is done in one place.
+#[derive(Debug, Clone)]
+pub enum Effect {
+    /// Facts of the host (`setup`, or `set_fact: cacheable`).
+    Facts(Vars),
+    /// Variables of `set_fact`.
+    SetFact(Vars),
+    /// Variables of `include_vars`.
+    IncludeVars(Vars),
+    AddHost {
+        name: String,
+        groups: Vec<String>,
+        vars: Vars,
+    },
+    GroupBy {
+        group: String,
+        parents: Vec<String>,
+    },
+    Stats {
+        vars: Vars,
+        per_host: bool,
+        aggregate: bool,
+    },
+    /// The connection was broken on purpose (`meta: reset_connection`, `reboot`).
+    ResetConnection,
+}
+
+/// One file's or setting's before and after.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Diff {
+    pub before_header: String,
+    pub after_header: String,
+    pub before: String,
+    pub after: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The task failed: a message for the person.
+    #[error("{message}")]
+    Failed { message: String, hint: Option<String> },
+    #[error(transparent)]
+    Remote(#[from] crate::remote::Error),
+    #[error(transparent)]
+    Template(#[from] crate::template::Error),
+}
+
+impl Error {
+    pub fn failed(message: impl Into<String>) -> Self {
+        Error::Failed { message: message.into(), hint: None }
+    }
+}
+
+/// What became of a module's run.
+pub struct Done {
+    pub changed: bool,
+    pub diff: Vec<Diff>,
+    pub outcome: Outcome,
+}
+
+/// A module, its type erased.
+pub struct Entry {
+    pub doc: &'static Doc,
+    pub place: Place,
+    /// Coerced arguments (see [`arguments::coerce`]), the host (None for modules of the controller), this side.
+    pub run: for<'a> fn(Value, Option<&'a Remote>, &'a Controller<'a>) -> BoxFuture<'a, Result<Done, Error>>,
+}
+
+const fn entry<M: Module>() -> Entry {
+    Entry { doc: &M::DOC, place: Place::Host, run: |args, remote, here| Box::pin(run::<M>(args, remote, here)) }
+}
+
+const fn local<M: Local>() -> Entry {
+    Entry { doc: &M::DOC, place: Place::Controller, run: |args, _, here| Box::pin(run_local::<M>(args, here)) }
+}
+
+/// Finds a module by its short or long name (`copy`, `ansible.builtin.copy`, `ansible.legacy.copy`).
+pub fn find(name: &str) -> Option<&'static Entry> {
+    let (collection, short) = name.rsplit_once('.').unwrap_or(("", name));
+    MODULES.iter().find(|entry| {
+        entry.doc.name == short
+            && (collection.is_empty()
+                || collection == entry.doc.collection
+                || collection == "ansible.legacy" && entry.doc.collection == "ansible.builtin")
+    })
+}
+
+/// The one place that knows of check mode.
+async fn run<M: Module>(args: Value, remote: Option<&Remote>, here: &Controller<'_>) -> Result<Done, Error> {
+    let module: M = arguments::parse(args)?;
+    let remote = remote.expect("the engine opens the host for every module that is placed there");
+    let (diff, planned, change) = match module.plan(remote.probe(), here).await? {
+        Plan::Unchanged(outcome) => return Ok(Done { changed: false, diff: Vec::new(), outcome }),
+        Plan::Change { diff, outcome, .. } if here.check => return Ok(Done { changed: true, diff, outcome }),
+        Plan::Unknown(_) | Plan::NotInCheckMode(_) if here.check => {
+            let message = format!("{} would have run if not in check mode", M::DOC.name);
+            let outcome = Outcome { skipped: true, message: Some(message), ..Outcome::default() };
+            return Ok(Done { changed: false, diff: Vec::new(), outcome });
+        }
+        Plan::Change { diff, change, .. } => (diff, true, change),
+        Plan::Unknown(change) | Plan::NotInCheckMode(change) => (Vec::new(), false, change),
+    };
+    let outcome = module.apply(change, remote, here).await?;
+    Ok(Done { changed: planned || outcome.changed, diff, outcome })
+}
+
+async fn run_local<M: Local>(args: Value, here: &Controller<'_>) -> Result<Done, Error> {
+    arguments::parse::<M>(args)?.run(here).await
+}

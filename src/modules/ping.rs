@@ -1,0 +1,1 @@
+//! `ping`: whether a host can be reached and used.

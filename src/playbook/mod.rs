@@ -1,0 +1,234 @@
+//! Plays, blocks, tasks, handlers and roles as data. Loading touches no host; everything a person can write
+//! wrongly is found here, with its place. Keyword inheritance is resolved here, once.
+
+pub mod load;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::value::doc::Doc;
+use crate::value::{Origin, Value, Vars};
+
+/// A value as written, templates unrendered, and where.
+#[derive(Debug, Clone)]
+pub struct Written {
+    pub value: Value,
+    pub origin: Origin,
+}
+
+#[derive(Debug)]
+pub struct Play {
+    pub origin: Origin,
+    pub name: Option<Value>,
+    /// A pattern, or a list of patterns.
+    pub hosts: Written,
+    pub gather_facts: Option<Written>,
+    pub gather_subset: Option<Written>,
+    pub serial: Vec<Written>,
+    pub strategy: Strategy,
+    pub order: Order,
+    pub max_fail_percentage: Option<Written>,
+    pub force_handlers: bool,
+    pub vars: Arc<Vars>,
+    pub vars_files: Vec<Written>,
+    pub vars_prompt: Vec<Prompt>,
+    /// The play's own keywords, already in every task below; here for implicit fact gathering.
+    pub keywords: Arc<Keywords>,
+    /// The directory of the playbook file.
+    pub directory: PathBuf,
+    pub pre_tasks: Vec<Step>,
+    /// Each role is a block whose tasks carry the role.
+    pub roles: Vec<Step>,
+    pub tasks: Vec<Step>,
+    pub post_tasks: Vec<Step>,
+    /// The play's handlers; those of its roles stand in `all_roles`.
+    pub handlers: Vec<Handler>,
+    /// Every role the play uses, dependencies too, in the order of first use.
+    pub all_roles: Vec<Arc<Role>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Strategy {
+    #[default]
+    Linear,
+    Free,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    #[default]
+    Inventory,
+    ReverseInventory,
+    Sorted,
+    ReverseSorted,
+    Shuffle,
+}
+
+#[derive(Debug, Clone)]
+pub struct Prompt {
+    pub name: String,
+    pub prompt: Option<String>,
+    pub default: Option<Value>,
+    pub private: bool,
+    pub confirm: bool,
+}
+
+/// What is to be done, in order.
+#[derive(Debug, Clone)]
+pub enum Step {
+    Task(Arc<Task>),
+    Block(Arc<Block>),
+    Include(Arc<Include>),
+}
+
+#[derive(Debug)]
+pub struct Block {
+    pub origin: Origin,
+    pub name: Option<Value>,
+    /// The role whose start and end this block is; it runs once per play unless it allows duplicates.
+    pub role_entry: Option<Arc<Role>>,
+    pub steps: Vec<Step>,
+    pub rescue: Vec<Step>,
+    pub always: Vec<Step>,
+    pub keywords: Arc<Keywords>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Task {
+    pub origin: Origin,
+    pub name: Option<Value>,
+    pub action: Action,
+    /// With all that it inherits from blocks, role and play.
+    pub keywords: Arc<Keywords>,
+    /// The role it belongs to: its defaults, vars, parameters and directories.
+    pub role: Option<Arc<Role>>,
+    pub repeat: Option<Loop>,
+    pub register: Option<Arc<str>>,
+    pub until: Vec<Written>,
+    pub retries: Option<Written>,
+    pub delay: Option<Written>,
+    pub changed_when: Vec<Written>,
+    pub failed_when: Vec<Written>,
+    pub notify: Vec<Written>,
+    pub delegate_to: Option<Written>,
+    pub delegate_facts: bool,
+    pub asynchronous: Option<Written>,
+    pub poll: Option<Written>,
+    /// The directory of the tasks file, for relative includes and files.
+    pub directory: PathBuf,
+}
+
+/// A module and its arguments, templates unrendered.
+#[derive(Debug, Clone)]
+pub struct Action {
+    pub doc: &'static Doc,
+    /// Canonical argument names.
+    pub args: IndexMap<Arc<str>, Written>,
+    /// `args: "{{ dict }}"`, merged below the written ones.
+    pub more_args: Option<Written>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Loop {
+    pub items: Written,
+    /// `loop` is `None`; `with_dict` is `Some("dict")`.
+    pub lookup: Option<Arc<str>>,
+    pub control: LoopControl,
+}
+
+#[derive(Debug, Clone)]
+pub struct LoopControl {
+    pub loop_var: Arc<str>,
+    pub index_var: Option<Arc<str>>,
+    pub label: Option<Written>,
+    pub pause: Option<Written>,
+    pub extended: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct Handler {
+    pub task: Arc<Task>,
+    /// Further names by which it is notified.
+    pub listen: Vec<Arc<str>>,
+    /// A handler may be an include.
+    pub include: Option<Arc<Include>>,
+}
+
+/// `include_tasks` or `include_role`: loaded while the play runs.
+#[derive(Debug, Clone)]
+pub struct Include {
+    /// Carries name, when, loop, vars, tags of the include itself; its action's arguments are not used.
+    pub task: Arc<Task>,
+    pub what: IncludeWhat,
+    /// `apply`: keywords for every task that comes of it.
+    pub apply: Arc<Keywords>,
+}
+
+#[derive(Debug, Clone)]
+pub enum IncludeWhat {
+    Tasks {
+        file: Written,
+    },
+    Role {
+        name: Written,
+        tasks_from: Option<Written>,
+        vars_from: Option<Written>,
+        defaults_from: Option<Written>,
+        handlers_from: Option<Written>,
+        public: bool,
+        allow_duplicates: bool,
+    },
+}
+
+/// A role as used at one place.
+#[derive(Debug)]
+pub struct Role {
+    pub name: Arc<str>,
+    pub path: PathBuf,
+    pub defaults: Arc<Vars>,
+    pub vars: Arc<Vars>,
+    /// Parameters given where it is used (`roles: - {role: x, a: 1}`), and `vars:` there.
+    pub params: Arc<Vars>,
+    pub use_vars: Arc<Vars>,
+    pub handlers: Vec<Handler>,
+    pub allow_duplicates: bool,
+    /// Whether its vars and defaults are seen by the whole play (`roles:` and `import_role`: yes).
+    pub public: bool,
+    /// The roles that use it, nearest last: `ansible_parent_role_names`.
+    pub parents: Vec<Arc<str>>,
+    pub dependencies: Vec<Arc<str>>,
+}
+
+/// Keywords that a task inherits. `None`: nobody said.
+#[derive(Debug, Clone, Default)]
+pub struct Keywords {
+    /// All conditions, outermost first; each must hold.
+    pub when: Vec<Written>,
+    pub tags: Vec<Arc<str>>,
+    /// Variables of enclosing blocks, outermost first, then the task's own.
+    pub vars: Vec<Arc<Vars>>,
+    /// Outermost first; later ones win.
+    pub environment: Vec<Written>,
+    pub r#become: Option<Written>,
+    pub become_user: Option<Written>,
+    pub become_method: Option<Written>,
+    pub become_flags: Option<Written>,
+    pub become_exe: Option<Written>,
+    pub remote_user: Option<Written>,
+    pub connection: Option<Written>,
+    pub port: Option<Written>,
+    pub no_log: Option<Written>,
+    pub ignore_errors: Option<Written>,
+    pub ignore_unreachable: Option<Written>,
+    pub any_errors_fatal: Option<Written>,
+    pub check_mode: Option<Written>,
+    pub diff: Option<Written>,
+    pub run_once: Option<Written>,
+    pub throttle: Option<Written>,
+    pub timeout: Option<Written>,
+    pub debugger: Option<Written>,
+    /// By module name, weakest first.
+    pub module_defaults: Vec<Written>,
+}

@@ -1,0 +1,46 @@
+//! The variables that a template sees: layers of them, weakest first, looked up lazily.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::value::{Value, Vars};
+
+/// Layers of variables. Cheap to clone and to extend; a later layer wins.
+#[derive(Clone, Default)]
+pub struct Scope {
+    layers: Vec<Arc<Vars>>,
+    /// Where lookups and `include` find files: role, then play directories, first match wins.
+    pub search: Arc<Vec<PathBuf>>,
+    /// Where the template stands is on the controller: its working directory for relative paths.
+    pub base: Arc<PathBuf>,
+    pub keyring: Arc<crate::value::vault::Keyring>,
+}
+
+impl Scope {
+    /// Adds a layer that wins over those already there.
+    pub fn push(&mut self, layer: Arc<Vars>) {
+        if !layer.is_empty() {
+            self.layers.push(layer);
+        }
+    }
+
+    /// This scope and one more layer.
+    pub fn with(&self, layer: Vars) -> Scope {
+        let mut scope = self.clone();
+        scope.push(Arc::new(layer));
+        scope
+    }
+
+    /// The raw value, templates unrendered.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.layers.iter().rev().find_map(|layer| layer.get(name))
+    }
+
+    /// All names, each once.
+    pub fn names(&self) -> Vec<Arc<str>> {
+        let mut names: Vec<Arc<str>> = self.layers.iter().flat_map(|layer| layer.keys().cloned()).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+}

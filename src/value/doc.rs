@@ -1,0 +1,99 @@
+//! What a module says of itself: its name, its arguments with their types, an example, what it returns.
+//! The loader checks tasks against it, the engine coerces arguments by it, `windlass doc` prints it.
+
+/// A module's documentation; the only place where its arguments are listed.
+#[derive(Debug)]
+pub struct Doc {
+    /// Short name, `copy`. The long one is `ansible.builtin.copy` unless `collection` says otherwise.
+    pub name: &'static str,
+    /// `ansible.builtin`, `ansible.posix`, or `windlass` for our own.
+    pub collection: &'static str,
+    /// One line, no full stop.
+    pub summary: &'static str,
+    pub arguments: &'static [Argument],
+    /// The argument that takes the text of the short form (`command: ls -l` is `cmd`); None: no short form.
+    pub free_form: Option<&'static str>,
+    /// Tasks in YAML (a list), run by a test.
+    pub example: &'static str,
+    pub returns: &'static [Return],
+}
+
+impl Doc {
+    /// The argument of that name or alias.
+    pub fn argument(&self, name: &str) -> Option<&'static Argument> {
+        self.arguments.iter().find(|a| a.name == name || a.aliases.contains(&name))
+    }
+}
+
+#[derive(Debug)]
+pub struct Argument {
+    pub name: &'static str,
+    pub aliases: &'static [&'static str],
+    pub kind: Kind,
+    pub required: bool,
+    /// As one would write it in YAML: `present`, `false`, `[]`.
+    pub default: Option<&'static str>,
+    /// For strings; empty: any.
+    pub choices: &'static [&'static str],
+    /// Its value is never shown.
+    pub secret: bool,
+    /// One line, no full stop.
+    pub summary: &'static str,
+}
+
+impl Argument {
+    pub const fn new(name: &'static str, kind: Kind, summary: &'static str) -> Self {
+        Argument { name, aliases: &[], kind, required: false, default: None, choices: &[], secret: false, summary }
+    }
+    pub const fn required(mut self) -> Self {
+        self.required = true;
+        self
+    }
+    pub const fn alias(mut self, aliases: &'static [&'static str]) -> Self {
+        self.aliases = aliases;
+        self
+    }
+    pub const fn default(mut self, default: &'static str) -> Self {
+        self.default = Some(default);
+        self
+    }
+    pub const fn choices(mut self, choices: &'static [&'static str]) -> Self {
+        self.choices = choices;
+        self
+    }
+    pub const fn secret(mut self) -> Self {
+        self.secret = true;
+        self
+    }
+}
+
+/// The type of an argument; values are coerced to it as Ansible does (`"yes"` is true, `"a,b"` a list).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Str,
+    /// A path; `~` is expanded on the host that it is for.
+    Path,
+    Bool,
+    Int,
+    Float,
+    /// File permissions: octal number, octal text, or symbolic (`u=rw,g=r`). Arrives as a string.
+    Mode,
+    /// A list; a lone value becomes a list of one, a string is split at commas.
+    List(&'static Kind),
+    Dict,
+    /// Whatever was written.
+    Any,
+}
+
+#[derive(Debug)]
+pub struct Return {
+    pub name: &'static str,
+    /// One line, no full stop.
+    pub summary: &'static str,
+}
+
+impl Return {
+    pub const fn new(name: &'static str, summary: &'static str) -> Self {
+        Return { name, summary }
+    }
+}
