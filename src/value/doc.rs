@@ -1,6 +1,9 @@
 //! What a module says of itself: its name, its arguments with their types, an example, what it returns.
 //! The loader checks tasks against it, the engine coerces arguments by it, `windlass doc` prints it.
 
+/// The name of the argument that stands for arguments of any name.
+pub const ANY_NAME: &str = "*";
+
 /// A module's documentation; the only place where its arguments are listed.
 #[derive(Debug)]
 pub struct Doc {
@@ -19,9 +22,11 @@ pub struct Doc {
 }
 
 impl Doc {
-    /// The argument of that name or alias.
+    /// The argument of that name or alias. One named [`ANY_NAME`] stands for every other name: `set_fact` and
+    /// `add_host` take variables of any name, which keep the names they were written with.
     pub fn argument(&self, name: &str) -> Option<&'static Argument> {
-        self.arguments.iter().find(|a| a.name == name || a.aliases.contains(&name))
+        let named = self.arguments.iter().find(|a| a.name == name || a.aliases.contains(&name));
+        named.or_else(|| self.arguments.iter().find(|a| a.name == ANY_NAME))
     }
 }
 
