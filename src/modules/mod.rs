@@ -73,6 +73,29 @@ pub struct Controller<'a> {
     pub progress: &'a (dyn Fn(Progress) + Send + Sync),
 }
 
+impl Controller<'_> {
+    /// Finds a file of the play on this side: below `files/` (or whatever `folder` says) of each search directory,
+    /// then in the directory itself, first match wins. An absolute path, or one that begins with `~/`, is taken as it is.
+    pub fn find(&self, folder: &str, name: &str) -> Result<PathBuf, Error> {
+        if let Some(below_home) = name.strip_prefix("~/") {
+            let home = std::env::var_os("HOME")
+                .ok_or_else(|| Error::failed(format!("cannot expand {name}: HOME is not set")))?;
+            return Ok(PathBuf::from(home).join(below_home));
+        }
+        if name.starts_with('/') {
+            return Ok(PathBuf::from(name));
+        }
+        let candidates = || self.search.iter().flat_map(|d| [d.join(folder).join(name), d.join(name)]);
+        candidates().find(|path| path.exists()).ok_or_else(|| {
+            let tried: Vec<String> = candidates().map(|path| path.display().to_string()).collect();
+            Error::Failed {
+                message: format!("cannot find {name:?} on the controller"),
+                hint: Some(format!("looked for {}", tried.join(", "))),
+            }
+        })
+    }
+}
+
 /// How far a long transfer is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
@@ -96,6 +119,26 @@ pub struct Outcome {
     pub failed: Option<String>,
     /// Ansible's `skipped`, for `creates:` and the like.
     pub skipped: bool,
+}
+
+impl Outcome {
+    /// Adds a return value.
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.values.insert(Arc::from(name), value.into());
+        self
+    }
+
+    /// Sets Ansible's `msg`.
+    pub fn message(mut self, message: impl Into<String>) -> Self {
+        self.message = Some(message.into());
+        self
+    }
+
+    /// Adds something for the engine to do.
+    pub fn effect(mut self, effect: Effect) -> Self {
+        self.effects.push(effect);
+        self
+    }
 }
 
 /// What a module asks the engine to do; it is done in one place.
@@ -168,6 +211,11 @@ pub struct Entry {
 
 const fn entry<M: Module>() -> Entry {
     Entry { doc: &M::DOC, place: Place::Host, run: |args, remote, here| Box::pin(run::<M>(args, remote, here)) }
+}
+
+/// The same module under another name, with a documentation of its own.
+const fn entry_as<M: Module>(doc: &'static Doc) -> Entry {
+    Entry { doc, place: Place::Host, run: |args, remote, here| Box::pin(run::<M>(args, remote, here)) }
 }
 
 const fn local<M: Local>() -> Entry {
