@@ -1,0 +1,1 @@
+//! Values as YAML, in the style of PyYAML's emitter.

@@ -1,0 +1,205 @@
+//! YAML with places, read as PyYAML reads it (YAML 1.1): the only folder that names the YAML parser.
+//! `parse.rs` makes nodes of the parser's events, `scalar.rs` finds their types, `emit.rs` writes YAML.
+
+mod emit;
+mod parse;
+mod scalar;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::origin::{Complaint, Origin, Source};
+use super::vault::{self, Keyring};
+use super::{Template, Value, Vars};
+
+/// A YAML value and where it stands.
+#[derive(Debug, Clone)]
+pub struct Node {
+    pub kind: NodeKind,
+    /// `!vault`, `!unsafe` and the like, with the exclamation mark.
+    pub tag: Option<Arc<str>>,
+    pub origin: Origin,
+}
+
+#[derive(Debug, Clone)]
+pub enum NodeKind {
+    Null,
+    Bool(bool),
+    Int(i64),
+    /// An integer that `Int` cannot hold; beyond 128 bits it stays text.
+    BigInt(i128),
+    Float(f64),
+    Str(Arc<str>),
+    Seq(Vec<Node>),
+    /// In the order written; merge keys (`<<`) are resolved, of two equal keys the last counts.
+    Map(Vec<(Node, Node)>),
+}
+
+/// Reads and parses a YAML file of one document (None: it is empty); a vault-encrypted file is decrypted first.
+/// Warnings (a key given twice) go to the log; [`load_with`] returns them.
+pub fn load(path: &Path, keyring: &Keyring) -> Result<Option<Node>, Complaint> {
+    let mut warnings = Vec::new();
+    let node = load_with(path, keyring, &mut warnings);
+    log(&warnings);
+    node
+}
+
+/// As [`load`], with warnings added to `warnings`.
+pub fn load_with(path: &Path, keyring: &Keyring, warnings: &mut Vec<Complaint>) -> Result<Option<Node>, Complaint> {
+    let (source, text) = read(path, keyring)?;
+    let mut documents = parse::documents(&source, text.as_deref().unwrap_or(&source.text), warnings)?;
+    if let Some(second) = documents.get(1) {
+        return Err(Complaint::new("a second document begins here, where one is expected", Some(&second.origin))
+            .hint("remove the line with ---"));
+    }
+    Ok(documents.pop().filter(|node| !matches!(node.kind, NodeKind::Null)))
+}
+
+/// A file as text; of a vault file the plain text comes second, and is no part of the source that messages show.
+fn read(path: &Path, keyring: &Keyring) -> Result<(Arc<Source>, Option<String>), Complaint> {
+    let unreadable =
+        |why: &dyn std::fmt::Display| Complaint::new(format!("cannot read {}: {why}", path.display()), None);
+    let bytes = std::fs::read(path).map_err(|error| unreadable(&error))?;
+    let text = String::from_utf8(bytes).map_err(|_| unreadable(&"it is not UTF-8 text"))?;
+    if !vault::is_vault(&text) {
+        return Ok((Arc::new(Source { path: path.into(), text }), None));
+    }
+    let source = Arc::new(Source { path: path.into(), text: String::new() });
+    let plain = keyring
+        .decrypt(&text)
+        .map_err(|error| vault_complaint(&error, &Origin { source: source.clone(), line: 1, column: 1 }))?;
+    let plain = String::from_utf8(plain).map_err(|_| unreadable(&"the decrypted text is not UTF-8"))?;
+    Ok((source, Some(plain)))
+}
+
+/// Parses all documents of a source. Warnings go to the log; [`parse_with`] returns them.
+pub fn parse(source: &Arc<Source>) -> Result<Vec<Node>, Complaint> {
+    let mut warnings = Vec::new();
+    let nodes = parse_with(source, &mut warnings);
+    log(&warnings);
+    nodes
+}
+
+/// As [`parse`], with warnings added to `warnings`.
+pub fn parse_with(source: &Arc<Source>, warnings: &mut Vec<Complaint>) -> Result<Vec<Node>, Complaint> {
+    parse::documents(source, &source.text, warnings)
+}
+
+/// Parses a text that is no file of a person (a filter's input): the first document's value, no templates in it.
+pub fn plain_values(text: &str) -> Result<Vec<Value>, Complaint> {
+    let source = Arc::new(Source { path: "<text>".into(), text: text.to_owned() });
+    let documents = parse::documents(&source, text, &mut Vec::new())?;
+    documents.iter().map(|node| node.value(&Keyring::default(), false)).collect()
+}
+
+fn log(warnings: &[Complaint]) {
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
+}
+
+fn vault_complaint(error: &vault::Error, origin: &Origin) -> Complaint {
+    let complaint = Complaint::new(format!("cannot decrypt: {error}"), Some(origin));
+    match error {
+        vault::Error::NoPassword | vault::Error::WrongPassword => {
+            complaint.hint("give the password with --vault-password-file or --ask-vault-pass")
+        }
+        vault::Error::NotVault | vault::Error::Damaged => complaint,
+    }
+}
+
+impl Node {
+    /// The string, if it is one.
+    pub fn as_str(&self) -> Option<&str> {
+        match &self.kind {
+            NodeKind::Str(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The value under a key, if it is a map that has it.
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        match &self.kind {
+            NodeKind::Map(pairs) => pairs.iter().find(|(k, _)| k.as_str() == Some(key)).map(|(_, value)| value),
+            _ => None,
+        }
+    }
+
+    /// What it is, in a person's words: `a list`, `a mapping`, `the string "x"`.
+    pub fn what(&self) -> String {
+        match &self.kind {
+            NodeKind::Null => "nothing".into(),
+            NodeKind::Bool(value) => format!("the boolean {value}"),
+            NodeKind::Int(value) => format!("the number {value}"),
+            NodeKind::BigInt(value) => format!("the number {value}"),
+            NodeKind::Float(value) => format!("the number {value}"),
+            NodeKind::Str(_) if self.tag.as_deref() == Some("!vault") => "an encrypted string".into(),
+            NodeKind::Str(text) if text.chars().count() > 40 || text.contains('\n') => {
+                let start: String = text.chars().take_while(|c| *c != '\n').take(37).collect();
+                format!("the string \"{start}...\"")
+            }
+            NodeKind::Str(text) => format!("the string \"{text}\""),
+            NodeKind::Seq(_) => "a list".into(),
+            NodeKind::Map(_) => "a mapping".into(),
+        }
+    }
+
+    /// The dynamic value: strings with template marks become [`super::Template`]s (not those tagged `!unsafe`),
+    /// `!vault` strings are decrypted with the keyring.
+    pub fn to_value(&self, keyring: &Keyring) -> Result<Value, Complaint> {
+        self.value(keyring, true)
+    }
+
+    /// As [`Node::to_value`], for a mapping with string keys; null is an empty mapping.
+    pub fn to_vars(&self, keyring: &Keyring) -> Result<Vars, Complaint> {
+        let pairs = match &self.kind {
+            NodeKind::Null => return Ok(Vars::new()),
+            NodeKind::Map(pairs) => pairs,
+            _ => {
+                let message = format!("variables must be a mapping, this is {}", self.what());
+                return Err(Complaint::new(message, Some(&self.origin)));
+            }
+        };
+        let templates = self.tag.as_deref() != Some("!unsafe");
+        let var = |(key, value): &(Node, Node)| match &key.kind {
+            NodeKind::Str(name) => Ok((name.clone(), value.value(keyring, templates)?)),
+            _ => {
+                let message = format!("the name of a variable must be a string, this is {}", key.what());
+                Err(Complaint::new(message, Some(&key.origin)).hint("put it in quotes"))
+            }
+        };
+        pairs.iter().map(var).collect()
+    }
+
+    fn value(&self, keyring: &Keyring, templates: bool) -> Result<Value, Complaint> {
+        let templates = templates && self.tag.as_deref() != Some("!unsafe");
+        Ok(match &self.kind {
+            NodeKind::Null => Value::from(()),
+            NodeKind::Bool(value) => Value::from(*value),
+            NodeKind::Int(value) => Value::from(*value),
+            NodeKind::BigInt(value) => Value::from(*value),
+            NodeKind::Float(value) => Value::from(*value),
+            NodeKind::Str(text) if self.tag.as_deref() == Some("!vault") => {
+                let plain = keyring.decrypt(text).map_err(|error| vault_complaint(&error, &self.origin))?;
+                let plain = String::from_utf8(plain)
+                    .map_err(|_| Complaint::new("the decrypted text is not UTF-8", Some(&self.origin)))?;
+                if templates { Template::value(&plain, Some(&self.origin)) } else { Value::from(plain) }
+            }
+            NodeKind::Str(text) if templates => Template::value(text, Some(&self.origin)),
+            NodeKind::Str(text) => Value::from(text.clone()),
+            NodeKind::Seq(items) => {
+                let items: Result<Vec<Value>, _> = items.iter().map(|item| item.value(keyring, templates)).collect();
+                Value::from(items?)
+            }
+            NodeKind::Map(pairs) => {
+                let pair =
+                    |(key, value): &(Node, Node)| Ok((key.value(keyring, false)?, value.value(keyring, templates)?));
+                let pairs: Result<Vec<(Value, Value)>, Complaint> = pairs.iter().map(pair).collect();
+                Value::from_pairs(pairs?)
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,285 @@
+//! From the parser's events to nodes: anchors, merge keys, tags, and messages that say what to do.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
+
+use super::{Node, NodeKind, scalar};
+use crate::value::origin::{Complaint, Origin, Source};
+
+/// How deep lists and mappings may nest.
+const DEPTH: usize = 200;
+/// How many nodes aliases may copy, so that a small file cannot fill the memory.
+const COPIES: usize = 500_000;
+
+/// All documents of a text. `source` is what the nodes' places name; its text may be withheld (vault files).
+pub fn documents(source: &Arc<Source>, text: &str, warnings: &mut Vec<Complaint>) -> Result<Vec<Node>, Complaint> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let parser = Parser::new_from_str(text);
+    let mut reader = Reader { parser, source, text, anchors: HashMap::new(), copies: 0, warnings };
+    let mut nodes = Vec::new();
+    loop {
+        let (event, span) = reader.next()?;
+        match event {
+            Event::StreamEnd => return Ok(nodes),
+            Event::StreamStart | Event::DocumentStart(_) | Event::DocumentEnd | Event::Nothing => {}
+            event => nodes.push(reader.node(event, span, 0)?),
+        }
+    }
+}
+
+struct Reader<'a, 'w> {
+    parser: Parser<'a, StrInput<'a>>,
+    source: &'w Arc<Source>,
+    text: &'a str,
+    anchors: HashMap<usize, Node>,
+    copies: usize,
+    warnings: &'w mut Vec<Complaint>,
+}
+
+impl<'a> Reader<'a, '_> {
+    fn next(&mut self) -> Result<(Event<'a>, Span), Complaint> {
+        match self.parser.next_event() {
+            Some(Ok(next)) => Ok(next),
+            Some(Err(error)) => Err(self.explain(&error)),
+            None => Ok((Event::StreamEnd, Span::default())),
+        }
+    }
+
+    fn origin(&self, line: usize, column: usize) -> Origin {
+        Origin { source: self.source.clone(), line: line.max(1), column: column + 1 }
+    }
+
+    fn node(&mut self, event: Event<'a>, span: Span, depth: usize) -> Result<Node, Complaint> {
+        let origin = self.origin(span.start.line(), span.start.col());
+        if depth > DEPTH {
+            return Err(Complaint::new(format!("more than {DEPTH} levels of nesting"), Some(&origin)));
+        }
+        let (kind, anchor, tag) = match event {
+            Event::Alias(id) => return self.alias(id, &origin),
+            Event::Scalar(text, style, anchor, tag) => {
+                (self.scalar(&text, style, tag.as_deref(), &origin)?, anchor, tag)
+            }
+            Event::SequenceStart(anchor, tag) => (NodeKind::Seq(self.items(depth)?), anchor, tag),
+            Event::MappingStart(anchor, tag) => (NodeKind::Map(self.pairs(depth, &origin)?), anchor, tag),
+            _ => return Err(Complaint::new("the YAML ends in the middle", Some(&origin))),
+        };
+        let tag = self.own_tag(tag.as_deref(), &kind, &origin)?;
+        let node = Node { kind, tag, origin };
+        if anchor > 0 {
+            self.anchors.insert(anchor, node.clone());
+        }
+        Ok(node)
+    }
+
+    fn alias(&mut self, id: usize, origin: &Origin) -> Result<Node, Complaint> {
+        let Some(node) = self.anchors.get(&id) else {
+            return Err(Complaint::new("this alias stands inside the value that it names", Some(origin)));
+        };
+        self.copies += size(node);
+        if self.copies > COPIES {
+            return Err(Complaint::new("aliases (*name) make this file too large", Some(origin)));
+        }
+        Ok(node.clone())
+    }
+
+    fn items(&mut self, depth: usize) -> Result<Vec<Node>, Complaint> {
+        let mut items = Vec::new();
+        loop {
+            let (event, span) = self.next()?;
+            if matches!(event, Event::SequenceEnd) {
+                return Ok(items);
+            }
+            items.push(self.node(event, span, depth + 1)?);
+        }
+    }
+
+    fn pairs(&mut self, depth: usize, map: &Origin) -> Result<Vec<(Node, Node)>, Complaint> {
+        let mut pairs = Vec::new();
+        let mut merged = Vec::new();
+        loop {
+            let (event, span) = self.next()?;
+            if matches!(event, Event::MappingEnd) {
+                break;
+            }
+            let merge = matches!(&event, Event::Scalar(text, ScalarStyle::Plain, _, None) if text == "<<");
+            let key = self.node(event, span, depth + 1)?;
+            self.check_key(&key, map)?;
+            let (event, span) = self.next()?;
+            let value = self.node(event, span, depth + 1)?;
+            if merge { merge_into(&mut merged, value)? } else { pairs.push((key, value)) }
+        }
+        Ok(self.unite(merged, pairs))
+    }
+
+    fn check_key(&self, key: &Node, map: &Origin) -> Result<(), Complaint> {
+        match &key.kind {
+            NodeKind::Map(_) if map.line == key.origin.line && map.column + 1 == key.origin.column => {
+                Err(Complaint::new("a value that begins with {{ must be quoted", Some(map)).hint(QUOTE))
+            }
+            NodeKind::Map(_) | NodeKind::Seq(_) => {
+                Err(Complaint::new(format!("{} cannot be a key", key.what()), Some(&key.origin)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The merged pairs, then the written ones; a later one takes the place of an equal one.
+    fn unite(&mut self, merged: Vec<(Node, Node)>, written: Vec<(Node, Node)>) -> Vec<(Node, Node)> {
+        let count = merged.len();
+        let mut index: HashMap<String, (usize, bool)> = HashMap::with_capacity(count + written.len());
+        let mut pairs: Vec<(Node, Node)> = Vec::with_capacity(count + written.len());
+        for (i, pair) in merged.into_iter().chain(written).enumerate() {
+            let fresh = i >= count;
+            match index.get_mut(&identity(&pair.0)) {
+                Some((at, was_written)) => {
+                    if *was_written && fresh {
+                        let first = &pairs[*at].0.origin;
+                        let message =
+                            format!("{} is given twice, first in line {}; this one counts", name(&pair.0), first.line);
+                        self.warnings.push(Complaint::new(message, Some(&pair.0.origin)));
+                    }
+                    *was_written |= fresh;
+                    pairs[*at] = pair;
+                }
+                None => {
+                    index.insert(identity(&pair.0), (pairs.len(), fresh));
+                    pairs.push(pair);
+                }
+            }
+        }
+        pairs
+    }
+
+    fn scalar(
+        &self,
+        text: &str,
+        style: ScalarStyle,
+        tag: Option<&Tag>,
+        origin: &Origin,
+    ) -> Result<NodeKind, Complaint> {
+        match tag {
+            Some(tag) if is_core(tag) => scalar::tagged(core_suffix(tag), text)
+                .ok_or_else(|| Complaint::new(format!("\"{text}\" is no !!{}", core_suffix(tag)), Some(origin))),
+            Some(_) => Ok(NodeKind::Str(text.into())),
+            None if style == ScalarStyle::Plain => Ok(scalar::resolve(text)),
+            None => Ok(NodeKind::Str(text.into())),
+        }
+    }
+
+    /// The tag of a node, if it is one of ours; YAML's own have done their work by now.
+    fn own_tag(&self, tag: Option<&Tag>, kind: &NodeKind, origin: &Origin) -> Result<Option<Arc<str>>, Complaint> {
+        let Some(tag) = tag else { return Ok(None) };
+        if is_core(tag) {
+            return Ok(None);
+        }
+        let name = format!("{}{}", tag.handle, tag.suffix);
+        match (name.as_str(), kind) {
+            ("!vault" | "!vault-encrypted", NodeKind::Str(_)) => Ok(Some("!vault".into())),
+            ("!vault" | "!vault-encrypted", _) => {
+                Err(Complaint::new("!vault must stand before a string", Some(origin)))
+            }
+            ("!unsafe", _) => Ok(Some("!unsafe".into())),
+            ("!", _) => Ok(None),
+            _ => {
+                Err(Complaint::new(format!("unknown tag {name}"), Some(origin)).hint("the tags are !vault and !unsafe"))
+            }
+        }
+    }
+
+    fn explain(&self, error: &ScanError) -> Complaint {
+        let marker = error.marker();
+        let origin = self.origin(marker.line(), marker.col());
+        let lines: Vec<&str> = self.text.lines().collect();
+        let line = lines.get(origin.line - 1).copied().unwrap_or("");
+        let before = origin.line.checked_sub(2).and_then(|i| lines.get(i)).copied().unwrap_or("");
+        let tab = |line: &str| line.chars().take_while(|c| c.is_whitespace()).any(|c| c == '\t');
+        if let Some(nth) = [origin.line, origin.line.saturating_sub(1)]
+            .into_iter()
+            .find(|n| *n > 0 && tab(lines.get(n - 1).unwrap_or(&"")))
+        {
+            let column = lines[nth - 1].find('\t').unwrap_or(0);
+            return Complaint::new("a tab is used for indentation", Some(&self.origin(nth, column))).hint("use spaces");
+        }
+        let complaint = Complaint::new(format!("not valid YAML: {}", error.info()), Some(&origin));
+        match advice(line).or_else(|| advice(before)) {
+            Some(hint) => complaint.hint(hint),
+            None => complaint,
+        }
+    }
+}
+
+const QUOTE: &str = "quote the template: \"{{ ... }}\"";
+
+/// What is often wrong with a line that does not parse.
+fn advice(line: &str) -> Option<&'static str> {
+    let value = line.split_once(": ").map(|(_, value)| value).or_else(|| line.trim_start().strip_prefix("- "))?.trim();
+    if value.starts_with("{{") {
+        return Some(QUOTE);
+    }
+    let quoted = |q: char| value.len() > 1 && value.starts_with(q) && !value.ends_with(q) && value[1..].contains(q);
+    if quoted('"') || quoted('\'') {
+        return Some("the quotes must span the whole value");
+    }
+    if value.starts_with(['@', '`', '%']) {
+        return Some("a value that begins with this character must be quoted");
+    }
+    if !value.starts_with(['"', '\'']) && value.contains(": ") {
+        return Some("a value with \": \" in it must be quoted");
+    }
+    None
+}
+
+fn merge_into(merged: &mut Vec<(Node, Node)>, value: Node) -> Result<(), Complaint> {
+    match value.kind {
+        NodeKind::Map(pairs) => merged.extend(pairs),
+        NodeKind::Seq(items) => {
+            for item in items.into_iter().rev() {
+                match item.kind {
+                    NodeKind::Map(pairs) => merged.extend(pairs),
+                    _ => return Err(no_merge(&item)),
+                }
+            }
+        }
+        _ => return Err(no_merge(&value)),
+    }
+    Ok(())
+}
+
+fn no_merge(node: &Node) -> Complaint {
+    Complaint::new(format!("<< takes a mapping or a list of mappings, this is {}", node.what()), Some(&node.origin))
+}
+
+/// What makes two keys equal.
+fn identity(key: &Node) -> String {
+    match &key.kind {
+        NodeKind::Str(text) => format!("s{text}"),
+        other => format!("{other:?}"),
+    }
+}
+
+fn name(key: &Node) -> String {
+    match &key.kind {
+        NodeKind::Str(text) => format!("the key \"{text}\""),
+        _ => key.what(),
+    }
+}
+
+fn size(node: &Node) -> usize {
+    match &node.kind {
+        NodeKind::Seq(items) => 1 + items.iter().map(size).sum::<usize>(),
+        NodeKind::Map(pairs) => 1 + pairs.iter().map(|(key, value)| size(key) + size(value)).sum::<usize>(),
+        _ => 1,
+    }
+}
+
+fn is_core(tag: &Tag) -> bool {
+    tag.handle.starts_with("tag:yaml.org,2002:")
+        || tag.handle == "!!"
+        || tag.handle.is_empty() && tag.suffix.starts_with("tag:yaml.org,2002:")
+}
+
+fn core_suffix(tag: &Tag) -> &str {
+    tag.suffix.strip_prefix("tag:yaml.org,2002:").unwrap_or(&tag.suffix)
+}
