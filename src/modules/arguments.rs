@@ -1,20 +1,257 @@
 //! From what a person wrote to what a module takes: aliases, types, choices, defaults, required ones.
 
+mod coercion;
+
+use std::sync::Arc;
+
 use serde::de::DeserializeOwned;
 
 use super::Error;
-use crate::value::doc::Doc;
+use crate::value::doc::{Argument, Doc, Kind};
+use crate::value::origin::nearest;
 use crate::value::{Value, Vars};
 
 /// Rendered arguments to what the module's `DOC` says: canonical names, coerced kinds, defaults filled in, choices
 /// and required ones checked. The result has every argument of `DOC` that has a value.
+///
+/// Null is the same as not written, but for arguments of kind [`Kind::Any`] that have no default.
+/// An argument of `DOC` that is named `*` takes every name that is not in `DOC`, as it was written.
 pub fn coerce(doc: &Doc, args: &Vars) -> Result<Value, Error> {
-    let _ = (doc, args);
-    todo!()
+    let mut coerced = Vars::new();
+    for (written, value) in args {
+        let Some(argument) = doc.argument(written) else {
+            if doc.argument("*").is_some() {
+                coerced.insert(written.clone(), value.clone());
+                continue;
+            }
+            return Err(unknown(doc, written));
+        };
+        let is_null = value.is_none() || value.is_undefined();
+        if is_null && (argument.kind != Kind::Any || argument.default.is_some()) {
+            continue;
+        }
+        let value = one(doc, argument, value)?;
+        if coerced.insert(argument.name.into(), value).is_some() {
+            return Err(Error::failed(format!("{}: {:?} is written twice (one is an alias)", doc.name, argument.name)));
+        }
+    }
+    for argument in doc.arguments {
+        if argument.name == "*" || coerced.contains_key(argument.name) {
+            continue;
+        }
+        if let Some(default) = argument.default {
+            coerced.insert(Arc::from(argument.name), one(doc, argument, &Value::from(default))?);
+        } else if argument.required {
+            return Err(missing(doc, argument));
+        }
+    }
+    Ok(Value::from_pairs(coerced))
 }
 
 /// Coerced arguments to the module's own type.
 pub fn parse<T: DeserializeOwned>(args: Value) -> Result<T, Error> {
-    let _ = args;
-    todo!()
+    // The values were checked by `coerce`; what is left is a module whose type and DOC disagree. Serde's own words
+    // would show the value, which may be secret.
+    T::deserialize(args).map_err(|error| {
+        tracing::debug!(kind = ?error.kind(), "arguments do not fit the module's type");
+        Error::failed("the arguments do not have the form that the module takes")
+    })
+}
+
+/// One value to its argument's kind and choices.
+fn one(doc: &Doc, argument: &Argument, value: &Value) -> Result<Value, Error> {
+    let coerced = coercion::coerce(argument.kind, value).map_err(|problem| {
+        let got = shown(argument, value);
+        Error::failed(format!("{}: argument {:?} must be {}, not {got}", doc.name, argument.name, problem.wanted))
+    })?;
+    check_choices(doc, argument, &coerced)?;
+    Ok(coerced)
+}
+
+fn check_choices(doc: &Doc, argument: &Argument, value: &Value) -> Result<(), Error> {
+    if argument.choices.is_empty() {
+        return Ok(());
+    }
+    let items: Vec<Value> = match argument.kind {
+        Kind::List(_) => value.try_iter().map(Iterator::collect).unwrap_or_default(),
+        _ => vec![value.clone()],
+    };
+    for item in items {
+        let text = item.to_string();
+        if !argument.choices.contains(&text.as_str()) {
+            let choices = argument.choices.join(", ");
+            let got = shown(argument, &item);
+            return Err(Error::Failed {
+                message: format!("{}: argument {:?} must be one of {choices}; not {got}", doc.name, argument.name),
+                hint: did_you_mean(&text, argument.choices.iter().copied()),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn unknown(doc: &Doc, written: &str) -> Error {
+    let names = doc.arguments.iter().flat_map(|a| std::iter::once(a.name).chain(a.aliases.iter().copied()));
+    Error::Failed { message: format!("{} has no argument {written:?}", doc.name), hint: did_you_mean(written, names) }
+}
+
+fn missing(doc: &Doc, argument: &Argument) -> Error {
+    let aliases = match argument.aliases {
+        [] => String::new(),
+        aliases => format!(" (or {})", aliases.join(", ")),
+    };
+    Error::failed(format!("{}: argument {:?}{aliases} is required", doc.name, argument.name))
+}
+
+fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    nearest(word, candidates).map(|name| format!("did you mean {name:?}?"))
+}
+
+/// A value for a message: short, and never a secret.
+fn shown(argument: &Argument, value: &Value) -> String {
+    const LONGEST: usize = 60;
+    if argument.secret {
+        return "the value that was given".to_owned();
+    }
+    let Some(text) = value.as_str() else {
+        return coercion::what(value);
+    };
+    if text.chars().count() <= LONGEST {
+        format!("{text:?}")
+    } else {
+        format!("{:?} and more", text.chars().take(LONGEST).collect::<String>())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use minijinja::value::Serde;
+    use serde::Deserialize;
+
+    use super::*;
+
+    const DOC: Doc = Doc {
+        name: "sample",
+        collection: "ansible.builtin",
+        summary: "Shows every kind",
+        arguments: &[
+            Argument::new("path", Kind::Path, "a path").required().alias(&["dest", "name"]),
+            Argument::new("state", Kind::Str, "a choice").default("present").choices(&["present", "absent"]),
+            Argument::new("force", Kind::Bool, "a truth").default("false"),
+            Argument::new("count", Kind::Int, "a number"),
+            Argument::new("mode", Kind::Mode, "permissions"),
+            Argument::new("items", Kind::List(&Kind::Str), "words").default("[]"),
+            Argument::new("env", Kind::Dict, "a mapping"),
+            Argument::new("any", Kind::Any, "anything"),
+            Argument::new("password", Kind::Int, "a secret number").secret(),
+        ],
+        free_form: None,
+        example: "",
+        returns: &[],
+    };
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Sample {
+        path: String,
+        state: String,
+        force: bool,
+        count: Option<i64>,
+        mode: Option<String>,
+        items: Vec<String>,
+        env: Option<indexmap::IndexMap<String, Value>>,
+        any: Option<Value>,
+        #[allow(dead_code)]
+        password: Option<i64>,
+    }
+
+    fn vars(json: serde_json::Value) -> Vars {
+        let object = json.as_object().cloned().unwrap_or_default();
+        object.into_iter().map(|(name, value)| (Arc::from(name.as_str()), Value::from(Serde(value)))).collect()
+    }
+
+    fn sample(json: serde_json::Value) -> Result<Sample, Error> {
+        parse(coerce(&DOC, &vars(json))?)
+    }
+
+    fn complaint(json: serde_json::Value) -> (String, Option<String>) {
+        match sample(json) {
+            Err(Error::Failed { message, hint }) => (message, hint),
+            other => panic!("expected a complaint, got {other:?}"),
+        }
+    }
+
+    #[test]
+    fn defaults_are_filled_in_and_aliases_become_canonical() {
+        let sample = sample(serde_json::json!({"dest": "/x"})).unwrap();
+        assert_eq!((sample.path.as_str(), sample.state.as_str(), sample.force), ("/x", "present", false));
+        assert!(sample.items.is_empty());
+        assert!(sample.count.is_none() && sample.env.is_none() && sample.any.is_none());
+    }
+
+    #[test]
+    fn null_is_the_same_as_not_written() {
+        let sample = sample(serde_json::json!({"path": "/x", "state": null, "count": null})).unwrap();
+        assert_eq!(sample.state, "present");
+        assert_eq!(sample.count, None);
+    }
+
+    #[test]
+    fn values_are_coerced_as_ansible_does() {
+        let sample = sample(serde_json::json!({
+            "path": 5, "force": "yes", "count": " 7", "mode": 420, "items": "a,b", "env": "a=1 b='x y'", "any": [1],
+        }))
+        .unwrap();
+        assert_eq!(sample.path, "5");
+        assert!(sample.force);
+        assert_eq!(sample.count, Some(7));
+        assert_eq!(sample.mode.as_deref(), Some("0644"));
+        assert_eq!(sample.items, ["a", "b"]);
+        let env = sample.env.unwrap();
+        assert_eq!(env["a"].as_str(), Some("1"));
+        assert_eq!(env["b"].as_str(), Some("x y"));
+        assert_eq!(sample.any.unwrap().len(), Some(1));
+    }
+
+    #[test]
+    fn an_unknown_argument_is_refused_with_its_neighbour() {
+        let (message, hint) = complaint(serde_json::json!({"path": "/x", "stat": "present"}));
+        assert_eq!(message, "sample has no argument \"stat\"");
+        assert_eq!(hint.as_deref(), Some("did you mean \"state\"?"));
+    }
+
+    #[test]
+    fn a_required_argument_that_is_missing_is_named_with_its_aliases() {
+        let (message, _) = complaint(serde_json::json!({}));
+        assert_eq!(message, "sample: argument \"path\" (or dest, name) is required");
+    }
+
+    #[test]
+    fn a_wrong_choice_is_refused_with_its_neighbour() {
+        let (message, hint) = complaint(serde_json::json!({"path": "/x", "state": "presnt"}));
+        assert_eq!(message, "sample: argument \"state\" must be one of present, absent; not \"presnt\"");
+        assert_eq!(hint.as_deref(), Some("did you mean \"present\"?"));
+    }
+
+    #[test]
+    fn a_wrong_type_is_named_with_what_was_written() {
+        let (message, _) = complaint(serde_json::json!({"path": "/x", "force": "perhaps"}));
+        assert_eq!(message, "sample: argument \"force\" must be a boolean (yes or no), not \"perhaps\"");
+        let (message, _) = complaint(serde_json::json!({"path": ["/x"]}));
+        assert_eq!(message, "sample: argument \"path\" must be a string, not a list");
+    }
+
+    #[test]
+    fn an_alias_beside_the_name_is_refused() {
+        let (message, _) = complaint(serde_json::json!({"path": "/x", "dest": "/y"}));
+        assert_eq!(message, "sample: \"path\" is written twice (one is an alias)");
+    }
+
+    #[test]
+    fn a_secret_is_never_in_a_message() {
+        let (message, _) = complaint(serde_json::json!({"path": "/x", "password": "hunter2"}));
+        assert!(!message.contains("hunter2"), "{message}");
+        let wrong = Vars::from_iter([(Arc::from("path"), Value::from("/x")), (Arc::from("x"), Value::from("hunter2"))]);
+        assert!(!parse::<Sample>(Value::from_pairs(wrong)).unwrap_err().to_string().contains("hunter2"));
+    }
 }

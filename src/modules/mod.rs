@@ -4,6 +4,8 @@
 //! example, `plan`, `apply`, tests), then add its `mod` line and its line in [`MODULES`] below.
 
 pub mod arguments;
+#[cfg(test)]
+mod testing;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -205,12 +207,19 @@ pub struct Done {
 pub struct Entry {
     pub doc: &'static Doc,
     pub place: Place,
+    /// Whether coerced arguments have the form of the module's own type.
+    pub accepts: fn(Value) -> Result<(), Error>,
     /// Coerced arguments (see [`arguments::coerce`]), the host (None for modules of the controller), this side.
     pub run: for<'a> fn(Value, Option<&'a Remote>, &'a Controller<'a>) -> BoxFuture<'a, Result<Done, Error>>,
 }
 
 const fn entry<M: Module>() -> Entry {
-    Entry { doc: &M::DOC, place: Place::Host, run: |args, remote, here| Box::pin(run::<M>(args, remote, here)) }
+    Entry {
+        doc: &M::DOC,
+        place: Place::Host,
+        accepts: |args| arguments::parse::<M>(args).map(drop),
+        run: |args, remote, here| Box::pin(run::<M>(args, remote, here)),
+    }
 }
 
 /// The same module under another name, with a documentation of its own.
@@ -219,7 +228,12 @@ const fn entry_as<M: Module>(doc: &'static Doc) -> Entry {
 }
 
 const fn local<M: Local>() -> Entry {
-    Entry { doc: &M::DOC, place: Place::Controller, run: |args, _, here| Box::pin(run_local::<M>(args, here)) }
+    Entry {
+        doc: &M::DOC,
+        place: Place::Controller,
+        accepts: |args| arguments::parse::<M>(args).map(drop),
+        run: |args, _, here| Box::pin(run_local::<M>(args, here)),
+    }
 }
 
 /// Finds a module by its short or long name (`copy`, `ansible.builtin.copy`, `ansible.legacy.copy`).
@@ -254,4 +268,93 @@ async fn run<M: Module>(args: Value, remote: Option<&Remote>, here: &Controller<
 
 async fn run_local<M: Local>(args: Value, here: &Controller<'_>) -> Result<Done, Error> {
     arguments::parse::<M>(args)?.run(here).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::doc::{Argument, Kind};
+
+    #[test]
+    fn the_list_is_sorted_and_every_name_is_there_once() {
+        let names: Vec<_> = MODULES.iter().map(|entry| entry.doc.name).collect();
+        assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
+    }
+
+    #[test]
+    fn a_module_is_found_by_its_short_and_long_names() {
+        for entry in MODULES {
+            let name = entry.doc.name;
+            assert!(std::ptr::eq(find(name).expect(name), entry));
+            assert!(find(&format!("{}.{name}", entry.doc.collection)).is_some());
+            assert!(find(&format!("no.such.{name}")).is_none());
+        }
+    }
+
+    #[test]
+    fn every_summary_is_one_line_without_a_full_stop() {
+        for entry in MODULES {
+            let doc = entry.doc;
+            let arguments = doc.arguments.iter().map(|a| (a.name, a.summary));
+            let returns = doc.returns.iter().map(|r| (r.name, r.summary));
+            for (name, summary) in arguments.chain(returns).chain([(doc.name, doc.summary)]) {
+                let good = !summary.is_empty() && !summary.contains('\n') && !summary.ends_with('.');
+                assert!(good, "{}: {name}: {summary:?}", doc.name);
+            }
+        }
+    }
+
+    /// A value of the kind, for the argument.
+    fn sample(argument: &Argument, kind: Kind) -> Value {
+        match kind {
+            Kind::Bool => Value::from(true),
+            Kind::Int | Kind::Float => Value::from(1),
+            Kind::Mode => Value::from(0o600),
+            Kind::List(of) => [sample(argument, *of)].into_iter().collect(),
+            Kind::Dict => Value::from_pairs([("key", "value")]),
+            Kind::Str | Kind::Path | Kind::Any => Value::from(*argument.choices.first().unwrap_or(&"x")),
+        }
+    }
+
+    #[test]
+    fn every_argument_and_every_choice_fits_the_module_s_type() {
+        for entry in MODULES {
+            let doc = entry.doc;
+            let required: Vars =
+                doc.arguments.iter().filter(|a| a.required).map(|a| (a.name.into(), sample(a, a.kind))).collect();
+            let fits = |name: &str, value: Value| {
+                let mut args = required.clone();
+                args.insert(name.into(), value.clone());
+                let coerced = arguments::coerce(doc, &args).unwrap_or_else(|e| panic!("{}: {name}: {e}", doc.name));
+                (entry.accepts)(coerced).unwrap_or_else(|e| panic!("{}: {name}={value}: {e}", doc.name));
+            };
+            for argument in doc.arguments.iter().filter(|a| a.name != "*") {
+                fits(argument.name, sample(argument, argument.kind));
+                for choice in argument.choices {
+                    fits(argument.name, Value::from(*choice));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_module_swallows_an_argument_that_its_doc_does_not_have() {
+        for entry in MODULES.iter().filter(|entry| entry.doc.argument("*").is_none()) {
+            let required: Vars = entry.doc.arguments.iter().map(|a| (a.name.into(), sample(a, a.kind))).collect();
+            let with_stranger = required.into_iter().chain([("no_such_argument".into(), Value::from(1))]);
+            assert!((entry.accepts)(Value::from_pairs(with_stranger)).is_err(), "{}", entry.doc.name);
+        }
+    }
+
+    #[test]
+    fn every_example_is_tasks_of_its_module_with_arguments_that_exist_and_fit() {
+        for entry in MODULES {
+            let tasks = testing::tasks(entry.doc.example);
+            let own = tasks.iter().filter(|(doc, _)| doc.name == entry.doc.name).count();
+            assert!(own > 0, "{}: the example does not use it", entry.doc.name);
+            for (doc, args) in tasks {
+                testing::assert_fits(doc, &args);
+            }
+        }
+    }
 }

@@ -1,0 +1,264 @@
+//! Runs modules against this machine in temporary directories, for the modules' own tests.
+//!
+//! In a task's text `HOST` stands for the directory that plays the host's part, `HERE` for the controller's.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use tempfile::TempDir;
+
+use super::{Controller, Done, Error, Outcome, arguments, find};
+use crate::connection::{Method, Target};
+use crate::remote::{Remote, Sessions};
+use crate::template::{Scope, Templar};
+use crate::value::doc::Doc;
+use crate::value::origin::Source;
+use crate::value::vault::Keyring;
+use crate::value::yaml::NodeKind;
+use crate::value::{Template, Value, Vars, yaml};
+
+/// A host, a controller, and what modules need to run between them.
+pub struct Bench {
+    directory: TempDir,
+    remote: Remote,
+    sessions: Arc<Sessions>,
+    templar: Arc<Templar>,
+    pub scope: Scope,
+    pub no_log: bool,
+}
+
+impl Bench {
+    pub async fn new() -> Bench {
+        let directory = tempfile::Builder::new().prefix("windlass-test-").tempdir().unwrap();
+        for side in ["host", "here"] {
+            std::fs::create_dir(directory.path().join(side)).unwrap();
+        }
+        let connection = crate::connection::open(&local()).await.unwrap();
+        let sessions = Sessions::new(connection);
+        let remote = Remote::open(&sessions, None, &IndexMap::new()).await.unwrap();
+        let scope = Scope { base: Arc::new(directory.path().join("here")), ..Scope::default() };
+        Bench { directory, remote, sessions, templar: Templar::new(), scope, no_log: false }
+    }
+
+    /// A path of the host, inside its directory.
+    pub fn host(&self, name: &str) -> PathBuf {
+        self.directory.path().join("host").join(name)
+    }
+
+    /// A path of the controller, inside its directory.
+    pub fn here(&self, name: &str) -> PathBuf {
+        self.directory.path().join("here").join(name)
+    }
+
+    /// Writes a file of the host, with its parents.
+    pub fn on_host(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        write(self.host(name), content.as_ref())
+    }
+
+    /// Writes a file of the controller, with its parents.
+    pub fn on_controller(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        write(self.here(name), content.as_ref())
+    }
+
+    /// The text of a file of the host.
+    pub fn text(&self, name: &str) -> String {
+        std::fs::read_to_string(self.host(name)).unwrap()
+    }
+
+    /// The lower 12 bits of the mode of a file of the host.
+    pub fn mode(&self, name: &str) -> u32 {
+        std::fs::metadata(self.host(name)).unwrap().permissions().mode() & 0o7777
+    }
+
+    /// Adds variables, as YAML.
+    pub fn vars(&mut self, text: &str) {
+        let vars = yaml_value(text);
+        self.scope.push(Arc::new(pairs(&vars)));
+    }
+
+    /// Runs `module: {arguments}`, given as YAML, with diff.
+    pub async fn run(&self, task: &str) -> Result<Done, Error> {
+        self.task(task, false).await
+    }
+
+    /// Runs a task that must succeed, then again, which must change nothing, neither by word nor by deed.
+    /// Gives what the first run left.
+    pub async fn run_twice(&self, task: &str) -> Done {
+        let first = self.run(task).await.unwrap();
+        let before = self.snapshot();
+        let second = self.run(task).await.unwrap();
+        assert!(!second.changed, "the second run says changed: {task}");
+        assert!(second.diff.is_empty(), "the second run has a diff: {:?}", second.diff);
+        assert_eq!(before, self.snapshot(), "the second run changed something: {task}");
+        first
+    }
+
+    /// Runs a task in check mode with diff, and sees that nothing was touched.
+    pub async fn check(&self, task: &str) -> Result<Done, Error> {
+        let before = self.snapshot();
+        let done = self.task(task, true).await;
+        assert_eq!(before, self.snapshot(), "check mode touched something: {task}");
+        done
+    }
+
+    /// The message of a task that must fail.
+    pub async fn failure(&self, task: &str) -> String {
+        match self.run(task).await {
+            Err(error) => error.to_string(),
+            Ok(done) => done.outcome.failed.unwrap_or_else(|| panic!("did not fail: {task}")),
+        }
+    }
+
+    /// Everything on both sides: path, kind, mode, owner, time of change, content.
+    fn snapshot(&self) -> BTreeMap<PathBuf, String> {
+        let mut seen = BTreeMap::new();
+        walk(self.directory.path(), &mut seen);
+        seen
+    }
+
+    async fn task(&self, task: &str, check: bool) -> Result<Done, Error> {
+        let task = task
+            .replace("HOST", self.host("").to_str().unwrap().trim_end_matches('/'))
+            .replace("HERE", self.here("").to_str().unwrap().trim_end_matches('/'));
+        let task = pairs(&yaml_value(&task));
+        let (name, args) = task.first().expect("a task has a module");
+        let entry = find(name).unwrap_or_else(|| panic!("no module {name}"));
+        let args = pairs(&self.templar.render(args, &self.scope)?);
+        let search = [self.here("")];
+        let here = Controller {
+            templar: &self.templar,
+            scope: &self.scope,
+            search: &search,
+            check,
+            diff: true,
+            no_log: self.no_log,
+            verbosity: 0,
+            progress: &|_| {},
+        };
+        (entry.run)(arguments::coerce(entry.doc, &args)?, Some(&self.remote), &here).await
+    }
+
+    /// Ends the session.
+    pub async fn close(self) {
+        self.sessions.close().await;
+    }
+}
+
+/// A return value as text; empty if it is not there.
+pub fn value(outcome: &Outcome, name: &str) -> String {
+    outcome.values.get(name).map(Value::to_string).unwrap_or_default()
+}
+
+/// The tasks of an example: each its module's documentation and its arguments.
+pub fn tasks(example: &str) -> Vec<(&'static Doc, Vars)> {
+    let tasks = yaml_value(example);
+    let found: Vec<_> = tasks.try_iter().expect("an example is a list of tasks").map(|task| action(&task)).collect();
+    assert!(!found.is_empty(), "an example without tasks: {example}");
+    found
+}
+
+/// Asserts that every argument exists and, as far as it has no templates, has a value of its kind.
+pub fn assert_fits(doc: &Doc, args: &Vars) {
+    let mut plain = Vars::new();
+    let mut templated = Vec::new();
+    for (name, value) in args {
+        let argument = doc.argument(name).or_else(|| doc.argument("*"));
+        let argument = argument.unwrap_or_else(|| panic!("{}: the example has an unknown argument {name:?}", doc.name));
+        if has_template(value) {
+            templated.push(argument.name);
+        } else {
+            plain.insert(name.clone(), value.clone());
+        }
+    }
+    // A templated argument is there, but its value is not known.
+    match arguments::coerce(doc, &plain) {
+        Err(error) if !templated.iter().any(|name| error.to_string().ends_with(&format!("{name:?} is required"))) => {
+            panic!("{}: {error}", doc.name)
+        }
+        _ => {}
+    }
+}
+
+fn action(task: &Value) -> (&'static Doc, Vars) {
+    let task = pairs(task);
+    let (entry, args) = task
+        .iter()
+        .find_map(|(name, args)| Some((find(name)?, args)))
+        .unwrap_or_else(|| panic!("no module in {task:?}"));
+    let args = match args.as_str() {
+        Some(text) => {
+            let name = entry.doc.free_form.unwrap_or_else(|| panic!("{} has no short form", entry.doc.name));
+            Vars::from_iter([(name.into(), Value::from(text))])
+        }
+        None => pairs(args),
+    };
+    let more = task.get("args").map(pairs).unwrap_or_default();
+    (entry.doc, args.into_iter().chain(more).collect())
+}
+
+fn has_template(value: &Value) -> bool {
+    use minijinja::value::ValueKind;
+    match value.kind() {
+        ValueKind::Map => pairs(value).values().any(has_template),
+        ValueKind::Seq => value.try_iter().unwrap().any(|item| has_template(&item)),
+        _ => value.as_object().is_some_and(|object| object.downcast_ref::<Template>().is_some()),
+    }
+}
+
+fn pairs(value: &Value) -> Vars {
+    let Ok(keys) = value.try_iter() else { return Vars::new() };
+    keys.map(|key| (Arc::from(key.to_string()), value.get_item(&key).unwrap())).collect()
+}
+
+fn yaml_value(text: &str) -> Value {
+    let source = Arc::new(Source { path: PathBuf::from("test.yml"), text: text.to_owned() });
+    let documents = yaml::parse(&source).unwrap_or_else(|complaint| panic!("{complaint}\n{text}"));
+    let document = documents.first().unwrap_or_else(|| panic!("nothing in {text:?}"));
+    assert!(!matches!(document.kind, NodeKind::Null), "nothing in {text:?}");
+    document.to_value(&Keyring::default()).unwrap()
+}
+
+fn write(path: PathBuf, content: &[u8]) -> PathBuf {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, content).unwrap();
+    path
+}
+
+fn walk(directory: &Path, seen: &mut BTreeMap<PathBuf, String>) {
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let meta = std::fs::symlink_metadata(&path).unwrap();
+        let content = match meta.file_type() {
+            kind if kind.is_dir() => String::new(),
+            kind if kind.is_symlink() => format!("{:?}", std::fs::read_link(&path).unwrap()),
+            kind if kind.is_file() => format!("{:?}", std::fs::read(&path).unwrap()),
+            kind => format!("{kind:?}"),
+        };
+        let times = (meta.ctime(), meta.ctime_nsec());
+        seen.insert(path.clone(), format!("{:o} {}:{} {times:?} {content}", meta.mode(), meta.uid(), meta.gid()));
+        if meta.is_dir() {
+            walk(&path, seen);
+        }
+    }
+}
+
+fn local() -> Target {
+    Target {
+        method: Method::Local,
+        name: "localhost".to_owned(),
+        address: "localhost".to_owned(),
+        port: None,
+        user: None,
+        password: None,
+        private_key_file: None,
+        private_key_passphrase: None,
+        host_keys: None,
+        arguments: String::new(),
+        connect_timeout: None,
+        retries: 0,
+        config_file: None,
+    }
+}
