@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 
 use super::Error;
-use crate::value::doc::{Argument, Doc, Kind};
+use crate::value::doc::{ANY_NAME, Argument, Doc, Kind};
 use crate::value::origin::nearest;
 use crate::value::{Value, Vars};
 
@@ -15,17 +15,17 @@ use crate::value::{Value, Vars};
 /// and required ones checked. The result has every argument of `DOC` that has a value.
 ///
 /// Null is the same as not written, but for arguments of kind [`Kind::Any`] that have no default.
-/// An argument of `DOC` that is named `*` takes every name that is not in `DOC`, as it was written.
+/// Arguments of any name ([`ANY_NAME`]) stay as they were written.
 pub fn coerce(doc: &Doc, args: &Vars) -> Result<Value, Error> {
     let mut coerced = Vars::new();
     for (written, value) in args {
         let Some(argument) = doc.argument(written) else {
-            if doc.argument("*").is_some() {
-                coerced.insert(written.clone(), value.clone());
-                continue;
-            }
             return Err(unknown(doc, written));
         };
+        if argument.name == ANY_NAME {
+            coerced.insert(written.clone(), value.clone());
+            continue;
+        }
         let is_null = value.is_none() || value.is_undefined();
         if is_null && (argument.kind != Kind::Any || argument.default.is_some()) {
             continue;
@@ -36,7 +36,7 @@ pub fn coerce(doc: &Doc, args: &Vars) -> Result<Value, Error> {
         }
     }
     for argument in doc.arguments {
-        if argument.name == "*" || coerced.contains_key(argument.name) {
+        if argument.name == ANY_NAME || coerced.contains_key(argument.name) {
             continue;
         }
         if let Some(default) = argument.default {

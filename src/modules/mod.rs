@@ -224,7 +224,7 @@ const fn entry<M: Module>() -> Entry {
 
 /// The same module under another name, with a documentation of its own.
 const fn entry_as<M: Module>(doc: &'static Doc) -> Entry {
-    Entry { doc, place: Place::Host, run: |args, remote, here| Box::pin(run::<M>(args, remote, here)) }
+    Entry { doc, ..entry::<M>() }
 }
 
 const fn local<M: Local>() -> Entry {
@@ -273,7 +273,7 @@ async fn run_local<M: Local>(args: Value, here: &Controller<'_>) -> Result<Done,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::doc::{Argument, Kind};
+    use crate::value::doc::{ANY_NAME, Argument, Kind};
 
     #[test]
     fn the_list_is_sorted_and_every_name_is_there_once() {
@@ -328,7 +328,7 @@ mod tests {
                 let coerced = arguments::coerce(doc, &args).unwrap_or_else(|e| panic!("{}: {name}: {e}", doc.name));
                 (entry.accepts)(coerced).unwrap_or_else(|e| panic!("{}: {name}={value}: {e}", doc.name));
             };
-            for argument in doc.arguments.iter().filter(|a| a.name != "*") {
+            for argument in doc.arguments.iter().filter(|a| a.name != ANY_NAME) {
                 fits(argument.name, sample(argument, argument.kind));
                 for choice in argument.choices {
                     fits(argument.name, Value::from(*choice));
@@ -339,7 +339,7 @@ mod tests {
 
     #[test]
     fn no_module_swallows_an_argument_that_its_doc_does_not_have() {
-        for entry in MODULES.iter().filter(|entry| entry.doc.argument("*").is_none()) {
+        for entry in MODULES.iter().filter(|entry| entry.doc.argument(ANY_NAME).is_none()) {
             let required: Vars = entry.doc.arguments.iter().map(|a| (a.name.into(), sample(a, a.kind))).collect();
             let with_stranger = required.into_iter().chain([("no_such_argument".into(), Value::from(1))]);
             assert!((entry.accepts)(Value::from_pairs(with_stranger)).is_err(), "{}", entry.doc.name);

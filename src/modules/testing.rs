@@ -39,7 +39,8 @@ impl Bench {
         let connection = crate::connection::open(&local()).await.unwrap();
         let sessions = Sessions::new(connection);
         let remote = Remote::open(&sessions, None, &IndexMap::new()).await.unwrap();
-        let scope = Scope { base: Arc::new(directory.path().join("here")), ..Scope::default() };
+        let mut scope = Scope::default();
+        scope.base = Arc::new(directory.path().join("here"));
         Bench { directory, remote, sessions, templar: Templar::new(), scope, no_log: false }
     }
 
@@ -165,8 +166,8 @@ pub fn assert_fits(doc: &Doc, args: &Vars) {
     let mut plain = Vars::new();
     let mut templated = Vec::new();
     for (name, value) in args {
-        let argument = doc.argument(name).or_else(|| doc.argument("*"));
-        let argument = argument.unwrap_or_else(|| panic!("{}: the example has an unknown argument {name:?}", doc.name));
+        let argument =
+            doc.argument(name).unwrap_or_else(|| panic!("{}: the example has an unknown argument {name:?}", doc.name));
         if has_template(value) {
             templated.push(argument.name);
         } else {
