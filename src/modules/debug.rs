@@ -1,1 +1,69 @@
-//! `debug`: prints a message or a variable.
+//! `debug`: shows a message or a variable.
+
+use async_trait::async_trait;
+use serde::Deserialize;
+
+use super::{Controller, Done, Error, Local, Outcome};
+use crate::template;
+use crate::value::Value;
+use crate::value::doc::{Argument, Doc, Kind, Return};
+
+#[derive(Debug, Deserialize)]
+pub struct Debug {
+    msg: Option<Value>,
+    var: Option<String>,
+    verbosity: u8,
+}
+
+#[async_trait]
+impl Local for Debug {
+    const DOC: Doc = Doc {
+        name: "debug",
+        collection: "ansible.builtin",
+        summary: "Shows a message or a variable",
+        arguments: &[
+            Argument::new("msg", Kind::Any, "What to show; \"Hello world!\" if neither it nor var is given"),
+            Argument::new("var", Kind::Str, "The variable or expression to show, without braces"),
+            Argument::new("verbosity", Kind::Int, "Shown only with at least this many -v").default("0"),
+        ],
+        free_form: None,
+        example: "\
+- name: Say where we are
+  debug:
+    msg: This is {{ inventory_hostname }}
+- name: Show a variable
+  debug:
+    var: inventory_hostname
+",
+        returns: &[Return::new("msg", "What was shown; with var, the value stands under the expression's own name")],
+    };
+
+    async fn run(&self, here: &Controller<'_>) -> Result<Done, Error> {
+        if self.msg.is_some() && self.var.is_some() {
+            return Err(Error::failed("only msg or var can be given, not both"));
+        }
+        if self.verbosity > here.verbosity {
+            let outcome = Outcome { skipped: true, ..Outcome::default() };
+            return Ok(Done::unchanged(outcome.with("skipped_reason", "Verbosity threshold not met.")));
+        }
+        Ok(Done::unchanged(match &self.var {
+            Some(expression) => Outcome::default().with(expression, shown(expression, here)?),
+            None => Outcome::default().with("msg", self.msg.clone().unwrap_or_else(|| Value::from("Hello world!"))),
+        }))
+    }
+}
+
+/// The value of an expression; what is undefined is shown as such, it is no error.
+fn shown(expression: &str, here: &Controller<'_>) -> Result<Value, Error> {
+    let found = here.templar.expression(expression, None, here.scope);
+    let rendered = found.and_then(|value| match value.is_undefined() {
+        true => Err(template::Error::Undefined { name: expression.to_owned(), origin: None }),
+        false => here.templar.render(&value, here.scope),
+    });
+    match rendered {
+        Err(template::Error::Undefined { name, .. }) => {
+            Ok(Value::from(format!("VARIABLE IS NOT DEFINED!: {name:?} is undefined")))
+        }
+        other => Ok(other?),
+    }
+}

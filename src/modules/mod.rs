@@ -3,7 +3,23 @@
 //! To add a module: write `src/modules/<name>.rs` (a `//!` line, the arguments as a struct, `DOC` with an
 //! example, `plan`, `apply`, tests), then add its `mod` line and its line in [`MODULES`] below.
 
+mod add_host;
 pub mod arguments;
+mod assert;
+mod command;
+mod debug;
+mod execution;
+mod fail;
+mod group_by;
+mod include_vars;
+mod meta;
+mod pause;
+mod ping;
+mod raw;
+mod script;
+mod set_fact;
+mod set_stats;
+mod setup;
 #[cfg(test)]
 mod testing;
 
@@ -20,7 +36,24 @@ use crate::value::doc::Doc;
 use crate::value::{Value, Vars};
 
 /// Every module, sorted by name.
-pub static MODULES: &[Entry] = &[];
+pub static MODULES: &[Entry] = &[
+    local::<add_host::AddHost>(),
+    local::<assert::Assert>(),
+    entry::<command::Command>(),
+    local::<debug::Debug>(),
+    local::<fail::Fail>(),
+    local::<group_by::GroupBy>(),
+    local::<include_vars::IncludeVars>(),
+    local::<meta::Meta>(),
+    local::<pause::Pause>(),
+    entry::<ping::Ping>(),
+    entry::<raw::Raw>(),
+    entry::<script::Script>(),
+    local::<set_fact::SetFact>(),
+    local::<set_stats::SetStats>(),
+    entry::<setup::Setup>(),
+    entry::<command::Shell>(),
+];
 
 /// The type itself is the task's arguments, rendered and coerced to the kinds in `DOC`.
 #[async_trait]
@@ -201,6 +234,13 @@ pub struct Done {
     pub changed: bool,
     pub diff: Vec<Diff>,
     pub outcome: Outcome,
+}
+
+impl Done {
+    /// Nothing was changed.
+    pub fn unchanged(outcome: Outcome) -> Done {
+        Done { changed: false, diff: Vec::new(), outcome }
+    }
 }
 
 /// A module, its type erased.

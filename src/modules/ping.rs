@@ -1,1 +1,48 @@
 //! `ping`: whether a host can be reached and used.
+
+use async_trait::async_trait;
+use serde::Deserialize;
+
+use super::{Controller, Error, Module, Outcome, Plan};
+use crate::remote::{Command, Probe, Remote};
+use crate::value::doc::{Argument, Doc, Kind, Return};
+
+#[derive(Debug, Deserialize)]
+pub struct Ping {
+    data: String,
+}
+
+#[async_trait]
+impl Module for Ping {
+    const DOC: Doc = Doc {
+        name: "ping",
+        collection: "ansible.builtin",
+        summary: "Tells whether a host can be reached and used",
+        arguments: &[Argument::new("data", Kind::Str, "What comes back; \"crash\" makes it fail").default("pong")],
+        free_form: None,
+        example: "\
+- name: The host answers
+  ping:
+",
+        returns: &[Return::new("ping", "The text of data")],
+    };
+    type Change = ();
+
+    async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<()>, Error> {
+        if self.data == "crash" {
+            return Err(Error::failed("boom"));
+        }
+        // A session that was opened long ago says nothing about now: ask the host itself.
+        let echoed = probe.query(&Command::program(["printf", "%s", &self.data])).await?;
+        match echoed.code {
+            0 => Ok(Plan::Unchanged(
+                Outcome::default().with("ping", String::from_utf8_lossy(&echoed.stdout).into_owned()),
+            )),
+            code => Err(Error::failed(format!("the host does not run the simplest command: code {code}"))),
+        }
+    }
+
+    async fn apply(&self, (): (), _: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        unreachable!("ping never plans a change")
+    }
+}

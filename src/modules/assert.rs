@@ -1,0 +1,86 @@
+//! `assert`: fails unless every condition holds.
+
+use async_trait::async_trait;
+use serde::Deserialize;
+
+use super::{Controller, Done, Error, Local, Outcome};
+use crate::value::Value;
+use crate::value::doc::{Argument, Doc, Kind, Return};
+
+#[derive(Debug, Deserialize)]
+pub struct Assert {
+    that: Value,
+    fail_msg: Option<Value>,
+    success_msg: Option<Value>,
+    quiet: bool,
+}
+
+#[async_trait]
+impl Local for Assert {
+    const DOC: Doc = Doc {
+        name: "assert",
+        collection: "ansible.builtin",
+        summary: "Fails unless every condition holds",
+        arguments: &[
+            Argument::new("that", Kind::Any, "A condition or a list of them, without braces, as in when").required(),
+            Argument::new("fail_msg", Kind::Any, "What to say when one does not hold").alias(&["msg"]),
+            Argument::new("success_msg", Kind::Any, "What to say when all hold"),
+            Argument::new("quiet", Kind::Bool, "Whether to say little").default("false"),
+        ],
+        free_form: None,
+        example: "\
+- name: The number of members is odd
+  assert:
+    that:
+      - members | length is odd
+      - members | length < 8
+    fail_msg: an even number of members is no safer than one less
+  vars:
+    members: [a, b, c]
+",
+        returns: &[
+            Return::new("assertion", "The condition that does not hold"),
+            Return::new("evaluated_to", "What it is: false"),
+        ],
+    };
+
+    async fn run(&self, here: &Controller<'_>) -> Result<Done, Error> {
+        for condition in conditions(&self.that) {
+            if !here.templar.condition(&condition, None, here.scope)? {
+                let message = text(self.fail_msg.as_ref(), "Assertion failed");
+                let outcome = Outcome::default().with("assertion", condition).with("evaluated_to", false);
+                return Ok(Done::unchanged(Outcome { failed: Some(message), ..outcome }));
+            }
+        }
+        Ok(Done::unchanged(match self.quiet {
+            true => Outcome::default(),
+            false => Outcome::default().message(text(self.success_msg.as_ref(), "All assertions passed")),
+        }))
+    }
+}
+
+fn conditions(that: &Value) -> Vec<Value> {
+    match that.kind() {
+        minijinja::value::ValueKind::Seq => that.try_iter().map(Iterator::collect).unwrap_or_default(),
+        _ => vec![that.clone()],
+    }
+}
+
+/// A message; a list of them stands one below the other.
+fn text(message: Option<&Value>, otherwise: &str) -> String {
+    let Some(message) = message else { return otherwise.to_owned() };
+    let lines: Vec<String> = conditions(message).iter().map(ToString::to_string).collect();
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lone_condition_is_a_list_of_one() {
+        assert_eq!(conditions(&Value::from("a == 1")), vec![Value::from("a == 1")]);
+        assert_eq!(conditions(&Value::from(vec!["a", "b"])).len(), 2);
+        assert_eq!(conditions(&Value::from(true)), vec![Value::from(true)]);
+    }
+}

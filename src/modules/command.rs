@@ -1,0 +1,300 @@
+//! `command` (a program and its arguments, no shell) and `shell` (a line for a shell).
+
+use async_trait::async_trait;
+use serde::Deserialize;
+
+use super::execution::{self, Guard};
+use super::{Controller, Error, Module, Outcome, Plan};
+use crate::remote::{self, Links, Probe, Remote, What};
+use crate::value::Value;
+use crate::value::doc::{Argument, Doc, Kind, Return};
+
+const CHDIR: Argument = Argument::new("chdir", Kind::Path, "The directory to run in");
+const CREATES: Argument = Argument::new("creates", Kind::Path, "A path or pattern; if it exists, nothing is run");
+const REMOVES: Argument = Argument::new("removes", Kind::Path, "A path or pattern; unless it exists, nothing is run");
+const STDIN: Argument = Argument::new("stdin", Kind::Str, "What the command reads from its standard input");
+const STDIN_NEWLINE: Argument =
+    Argument::new("stdin_add_newline", Kind::Bool, "Whether a line end is added to stdin").default("true");
+const STRIP: Argument =
+    Argument::new("strip_empty_ends", Kind::Bool, "Whether line ends at the end of stdout and stderr are taken off")
+        .default("true");
+const RETURNS: &[Return] = &[
+    Return::new("cmd", "What was run: a list for command, a string for shell"),
+    Return::new("rc", "The exit code"),
+    Return::new("stdout", "What it wrote to standard output"),
+    Return::new("stdout_lines", "The same as a list of lines"),
+    Return::new("stderr", "What it wrote to standard error"),
+    Return::new("stderr_lines", "The same as a list of lines"),
+    Return::new("start", "When it began"),
+    Return::new("end", "When it ended"),
+    Return::new("delta", "How long it took"),
+];
+
+#[derive(Debug, Deserialize)]
+pub struct Command {
+    cmd: Option<String>,
+    argv: Option<Vec<String>>,
+    chdir: Option<String>,
+    creates: Option<String>,
+    removes: Option<String>,
+    stdin: Option<String>,
+    stdin_add_newline: bool,
+    strip_empty_ends: bool,
+    expand_argument_vars: bool,
+}
+
+#[async_trait]
+impl Module for Command {
+    const DOC: Doc = Doc {
+        name: "command",
+        collection: "ansible.builtin",
+        summary: "Runs a program, without a shell",
+        arguments: &[
+            Argument::new("cmd", Kind::Str, "The program and its arguments, quoted as in a shell"),
+            Argument::new("argv", Kind::List(&Kind::Str), "The program and its arguments as a list, instead of cmd"),
+            CHDIR,
+            CREATES,
+            REMOVES,
+            STDIN,
+            STDIN_NEWLINE,
+            STRIP,
+            Argument::new(
+                "expand_argument_vars",
+                Kind::Bool,
+                "Whether $NAME and ~ in arguments are expanded on the host",
+            )
+            .default("true"),
+        ],
+        free_form: Some("cmd"),
+        example: "\
+- name: See what runs here
+  command: uname -s
+  register: kernel
+  changed_when: false
+- name: With a list no quoting is needed
+  command:
+    argv: [printf, '%s', two words]
+",
+        returns: RETURNS,
+    };
+    type Change = ();
+
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<()>, Error> {
+        let argv = self.words()?;
+        plan(&self.guard(), Value::from(argv), probe, here).await
+    }
+
+    async fn apply(&self, (): (), remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        let argv = self.words()?;
+        let what = if self.expand_argument_vars { expanded(&argv, remote).await? } else { What::Program(argv.clone()) };
+        let command = command(what, self.chdir.as_deref(), self.input(), remote).await?;
+        let (output, times) = execution::timed(remote, &command).await?;
+        let outcome = times.add_to(execution::outcome(&output, self.strip_empty_ends)).with("cmd", argv.clone());
+        if output.code == 127 && is_missing(&argv[0], remote).await? {
+            let message = format!("[Errno 2] No such file or directory: '{}'", argv[0]);
+            return Ok(Outcome { failed: Some(message), changed: false, ..outcome.with("rc", 2) });
+        }
+        Ok(outcome)
+    }
+}
+
+impl Command {
+    fn guard(&self) -> Guard<'_> {
+        Guard { chdir: self.chdir.as_deref(), creates: self.creates.as_deref(), removes: self.removes.as_deref() }
+    }
+
+    /// The program and its arguments.
+    fn words(&self) -> Result<Vec<String>, Error> {
+        let words = match (&self.cmd, &self.argv) {
+            (Some(_), Some(_)) => return Err(Error::failed("only command or argv can be given, not both")),
+            (None, Some(argv)) => argv.clone(),
+            (Some(cmd), None) => {
+                shlex::split(cmd).ok_or_else(|| Error::failed(format!("a quotation mark is not closed in {cmd:?}")))?
+            }
+            (None, None) => Vec::new(),
+        };
+        if words.is_empty() { Err(Error::failed("no command given")) } else { Ok(words) }
+    }
+
+    fn input(&self) -> Option<Vec<u8>> {
+        input(self.stdin.as_deref(), self.stdin_add_newline)
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Shell {
+    cmd: String,
+    chdir: Option<String>,
+    creates: Option<String>,
+    removes: Option<String>,
+    executable: Option<String>,
+    stdin: Option<String>,
+    stdin_add_newline: bool,
+    strip_empty_ends: bool,
+}
+
+#[async_trait]
+impl Module for Shell {
+    const DOC: Doc = Doc {
+        name: "shell",
+        collection: "ansible.builtin",
+        summary: "Runs a line in a shell",
+        arguments: &[
+            Argument::new("cmd", Kind::Str, "The line, with pipes, redirections and variables of the host").required(),
+            CHDIR,
+            CREATES,
+            REMOVES,
+            Argument::new("executable", Kind::Path, "The shell, instead of /bin/sh"),
+            STDIN,
+            STDIN_NEWLINE,
+            STRIP,
+        ],
+        free_form: Some("cmd"),
+        example: "\
+- name: Count the users of this host
+  shell: getent passwd | wc -l
+  register: users
+  changed_when: false
+",
+        returns: RETURNS,
+    };
+    type Change = ();
+
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<()>, Error> {
+        let guard =
+            Guard { chdir: self.chdir.as_deref(), creates: self.creates.as_deref(), removes: self.removes.as_deref() };
+        plan(&guard, Value::from(self.cmd.as_str()), probe, here).await
+    }
+
+    async fn apply(&self, (): (), remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        let what = What::Shell { line: self.cmd.clone(), executable: self.executable.clone() };
+        let input = input(self.stdin.as_deref(), self.stdin_add_newline);
+        let command = command(what, self.chdir.as_deref(), input, remote).await?;
+        let (output, times) = execution::timed(remote, &command).await?;
+        let outcome = execution::outcome(&output, self.strip_empty_ends);
+        Ok(times.add_to(outcome).with("cmd", self.cmd.as_str()))
+    }
+}
+
+async fn plan(guard: &Guard<'_>, cmd: Value, probe: &Probe, here: &Controller<'_>) -> Result<Plan<()>, Error> {
+    Ok(match guard.reason(probe).await? {
+        Some(reason) => Plan::Unchanged(execution::not_run(&reason, cmd, here.check)),
+        None if guard.decides() => Plan::Change { diff: Vec::new(), outcome: execution::would_run(cmd), change: () },
+        None => Plan::NotInCheckMode(()),
+    })
+}
+
+/// The command; a directory that is not there is an error by its name.
+async fn command(
+    what: What,
+    chdir: Option<&str>,
+    stdin: Option<Vec<u8>>,
+    probe: &Probe,
+) -> Result<remote::Command, Error> {
+    let directory = match chdir {
+        Some(path) => Some(directory(path, probe).await?),
+        None => None,
+    };
+    Ok(remote::Command { what, directory, stdin, ..remote::Command::default() })
+}
+
+async fn directory(path: &str, probe: &Probe) -> Result<String, Error> {
+    let path = probe.expand(path).await?;
+    match probe.stat(&path, Links::Follow).await? {
+        Some(stat) if stat.kind == remote::FileKind::Directory => Ok(path),
+        Some(_) => {
+            Err(Error::failed(format!("unable to change directory before execution: {path} is not a directory")))
+        }
+        None => Err(Error::failed(format!("unable to change directory before execution: there is no {path}"))),
+    }
+}
+
+fn input(stdin: Option<&str>, add_newline: bool) -> Option<Vec<u8>> {
+    let mut text = stdin?.to_owned();
+    if add_newline && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    Some(text.into_bytes())
+}
+
+/// Expands `$NAME`, `${NAME}` and a leading `~` in arguments, as the host has them; what is not set stays as written.
+async fn expanded(argv: &[String], probe: &Probe) -> Result<What, Error> {
+    let mut words = Vec::with_capacity(argv.len());
+    for word in argv {
+        words.push(if word.starts_with('~') { probe.expand(word).await? } else { word.clone() });
+    }
+    if !words.iter().any(|word| word.contains('$')) {
+        return Ok(What::Program(words));
+    }
+    let line = words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ");
+    Ok(What::Shell { line: format!("exec {line}"), executable: None })
+}
+
+/// Shell text for a word in which only variables are expanded.
+fn shell_word(word: &str) -> String {
+    let (mut text, mut rest) = (String::new(), word);
+    while let Some(at) = rest.find('$') {
+        let (before, from) = rest.split_at(at);
+        let after = &from[1..];
+        let braced = after.starts_with('{');
+        let name: &str = after[usize::from(braced)..]
+            .split(|c: char| c != '_' && !c.is_ascii_alphanumeric())
+            .next()
+            .unwrap_or_default();
+        let closed = !braced || after[1 + name.len()..].starts_with('}');
+        if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) || !closed {
+            text.push_str(&execution::quote(&rest[..=at]));
+            rest = after;
+            continue;
+        }
+        if !before.is_empty() {
+            text.push_str(&execution::quote(before));
+        }
+        let unset = if braced { format!("\\${{{name}\\}}") } else { format!("\\${name}") };
+        text.push_str(&format!("\"${{{name}-{unset}}}\""));
+        rest = &after[name.len() + 2 * usize::from(braced)..];
+    }
+    if !rest.is_empty() || text.is_empty() {
+        text.push_str(&execution::quote(rest));
+    }
+    text
+}
+
+async fn is_missing(program: &str, probe: &Probe) -> Result<bool, Error> {
+    Ok(match program.contains('/') {
+        true => probe.stat(program, Links::Follow).await?.is_none(),
+        false => probe.which(program).await?.is_none(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_variables_are_left_to_the_shell() {
+        assert_eq!(shell_word("a b"), "'a b'");
+        assert_eq!(shell_word(""), "''");
+        assert_eq!(shell_word("$HOME/x"), "\"${HOME-\\$HOME}\"'/x'");
+        assert_eq!(shell_word("a${B}c"), "'a'\"${B-\\${B\\}}\"'c'");
+        assert_eq!(shell_word("$(id) $1 ${x"), "'$''(id) $''1 $''{x'");
+    }
+
+    #[test]
+    fn what_the_shell_makes_of_a_word_is_the_word_with_its_variables() {
+        for (word, expected) in [("$A_B/x", "v/x"), ("${A_B}y", "vy"), ("${NONE_}", "${NONE_}"), ("$NONE_'", "$NONE_'")]
+        {
+            let line = format!("printf %s {}", shell_word(word));
+            let output = std::process::Command::new("sh").args(["-c", &line]).env("A_B", "v").output().unwrap();
+            assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn stdin_ends_with_one_line_end() {
+        assert_eq!(input(Some("a"), true), Some(b"a\n".to_vec()));
+        assert_eq!(input(Some("a\n"), true), Some(b"a\n".to_vec()));
+        assert_eq!(input(Some("a"), false), Some(b"a".to_vec()));
+        assert_eq!(input(None, true), None);
+    }
+}

@@ -1,0 +1,192 @@
+//! What `command`, `shell`, `raw` and `script` share: whether to run at all (`creates`, `removes`), and the result.
+
+use std::time::Instant;
+
+use chrono::{DateTime, Local as LocalTime};
+
+use super::{Error, Outcome};
+use crate::remote::{Command, Links, Output, Probe, Remote};
+use crate::value::Value;
+
+/// When a command is not to be run.
+pub struct Guard<'a> {
+    pub chdir: Option<&'a str>,
+    pub creates: Option<&'a str>,
+    pub removes: Option<&'a str>,
+}
+
+/// Why a command is not run.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Reason {
+    pub path: String,
+    pub exists: bool,
+}
+
+impl Guard<'_> {
+    /// Whether `creates` or `removes` were given: then check mode can tell what would happen.
+    pub fn decides(&self) -> bool {
+        self.creates.is_some() || self.removes.is_some()
+    }
+
+    /// The reason not to run, if there is one. Patterns (`/etc/*.conf`) count as existing if anything matches.
+    pub async fn reason(&self, probe: &Probe) -> Result<Option<Reason>, Error> {
+        if let Some(path) = self.creates
+            && self.exists(probe, path).await?
+        {
+            return Ok(Some(Reason { path: path.to_owned(), exists: true }));
+        }
+        if let Some(path) = self.removes
+            && !self.exists(probe, path).await?
+        {
+            return Ok(Some(Reason { path: path.to_owned(), exists: false }));
+        }
+        Ok(None)
+    }
+
+    async fn exists(&self, probe: &Probe, path: &str) -> Result<bool, Error> {
+        let mut path = probe.expand(path).await?;
+        if let (Some(chdir), false) = (self.chdir, path.starts_with('/')) {
+            path = format!("{}/{path}", probe.expand(chdir).await?.trim_end_matches('/'));
+        }
+        if !path.contains(['*', '?', '[']) {
+            return Ok(probe.stat(&path, Links::Keep).await?.is_some());
+        }
+        let line =
+            format!("for f in {}; do [ -e \"$f\" ] || [ -L \"$f\" ] && exit 0; done; exit 1", quote_pattern(&path));
+        Ok(probe.query(&Command::shell(line)).await?.code == 0)
+    }
+}
+
+/// Shell text for a file name pattern: everything but the pattern characters is quoted.
+fn quote_pattern(pattern: &str) -> String {
+    let mut text = String::with_capacity(pattern.len() * 2);
+    for c in pattern.chars() {
+        match c {
+            '*' | '?' | '[' | ']' | '-' | '!' | '/' | '.' | '_' => text.push(c),
+            c if c.is_alphanumeric() => text.push(c),
+            '\n' => text.push_str("'\n'"),
+            c => text.extend(['\\', c]),
+        }
+    }
+    text
+}
+
+/// Puts a text into single quotes for a shell.
+pub fn quote(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+/// Ansible's outcome of `command` and `shell` that were not run for a reason.
+pub fn not_run(reason: &Reason, cmd: Value, check: bool) -> Outcome {
+    let would = if check { "Would" } else { "Did" };
+    let state = if reason.exists { "exists" } else { "does not exist" };
+    let stdout = format!("skipped, since {} {state}", reason.path);
+    Outcome::default()
+        .message(format!("{would} not run command since '{}' {state}", reason.path))
+        .with("cmd", cmd)
+        .with("rc", 0)
+        .with("stdout_lines", vec![stdout.clone()])
+        .with("stdout", stdout)
+        .with("stderr", "")
+        .with("stderr_lines", Vec::<String>::new())
+        .with("start", ())
+        .with("end", ())
+        .with("delta", ())
+}
+
+/// The outcome of a run in check mode that `creates` or `removes` let through.
+pub fn would_run(cmd: Value) -> Outcome {
+    Outcome::default()
+        .message("Command would have run if not in check mode")
+        .with("cmd", cmd)
+        .with("rc", 0)
+        .with("stdout", "")
+        .with("stdout_lines", Vec::<String>::new())
+        .with("stderr", "")
+        .with("stderr_lines", Vec::<String>::new())
+}
+
+/// Runs a command and takes the time.
+pub async fn timed(remote: &Remote, command: &Command) -> Result<(Output, Times), Error> {
+    let (start, clock) = (LocalTime::now(), Instant::now());
+    let output = remote.run(command).await?;
+    Ok((output, Times { start, end: LocalTime::now(), delta: clock.elapsed() }))
+}
+
+/// When a command ran, by the controller's clock.
+pub struct Times {
+    start: DateTime<LocalTime>,
+    end: DateTime<LocalTime>,
+    delta: std::time::Duration,
+}
+
+impl Times {
+    /// Adds `start`, `end` and `delta` as Ansible writes them.
+    pub fn add_to(&self, outcome: Outcome) -> Outcome {
+        const FORMAT: &str = "%Y-%m-%d %H:%M:%S%.6f";
+        outcome
+            .with("start", self.start.format(FORMAT).to_string())
+            .with("end", self.end.format(FORMAT).to_string())
+            .with("delta", delta(self.delta))
+    }
+}
+
+/// `0:00:01.250000`
+pub fn delta(time: std::time::Duration) -> String {
+    let seconds = time.as_secs();
+    format!("{}:{:02}:{:02}.{:06}", seconds / 3600, seconds / 60 % 60, seconds % 60, time.subsec_micros())
+}
+
+/// What a command left, under Ansible's names; a code other than 0 is a failure. `strip` takes line ends off the end.
+pub fn outcome(output: &Output, strip: bool) -> Outcome {
+    let text = |bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        if strip { text.trim_end_matches(['\r', '\n']).to_owned() } else { text }
+    };
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    let lines = |text: &str| Value::from(text.lines().map(str::to_owned).collect::<Vec<_>>());
+    let mut outcome = Outcome { changed: true, ..Outcome::default() }
+        .with("rc", output.code)
+        .with("stdout_lines", lines(&stdout))
+        .with("stderr_lines", lines(&stderr))
+        .with("stdout", stdout)
+        .with("stderr", stderr);
+    if output.code != 0 {
+        outcome.failed = Some("non-zero return code".to_owned());
+    }
+    outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_has_texts_and_lines_without_the_last_line_end() {
+        let output = Output { code: 0, stdout: b"a\nb\n\n".to_vec(), stderr: Vec::new() };
+        let outcome = outcome(&output, true);
+        assert_eq!(outcome.values["stdout"].as_str(), Some("a\nb"));
+        assert_eq!(outcome.values["stdout_lines"].len(), Some(2));
+        assert_eq!(outcome.values["stderr_lines"].len(), Some(0));
+        assert!(outcome.failed.is_none());
+    }
+
+    #[test]
+    fn a_code_other_than_zero_is_a_failure_that_keeps_its_output() {
+        let outcome = outcome(&Output { code: 3, stdout: b"x\n".to_vec(), stderr: b"y".to_vec() }, false);
+        assert_eq!(outcome.failed.as_deref(), Some("non-zero return code"));
+        assert_eq!(outcome.values["stdout"].as_str(), Some("x\n"));
+        assert_eq!(outcome.values["rc"].as_i64(), Some(3));
+    }
+
+    #[test]
+    fn a_pattern_keeps_its_meaning_and_nothing_else_does() {
+        assert_eq!(quote_pattern("/etc/a b/*.conf"), "/etc/a\\ b/*.conf");
+        assert_eq!(quote_pattern("/x/$(id)'[0-9]?"), "/x/\\$\\(id\\)\\'[0-9]?");
+    }
+
+    #[test]
+    fn a_delta_is_written_as_ansible_does() {
+        assert_eq!(delta(std::time::Duration::from_millis(3_723_250)), "1:02:03.250000");
+    }
+}

@@ -1,0 +1,34 @@
+//! `fail`: fails with a message.
+
+use async_trait::async_trait;
+use serde::Deserialize;
+
+use super::{Controller, Done, Error, Local, Outcome};
+use crate::value::doc::{Argument, Doc, Kind};
+
+#[derive(Debug, Deserialize)]
+pub struct Fail {
+    msg: String,
+}
+
+#[async_trait]
+impl Local for Fail {
+    const DOC: Doc = Doc {
+        name: "fail",
+        collection: "ansible.builtin",
+        summary: "Fails with a message",
+        arguments: &[Argument::new("msg", Kind::Str, "What to say").default("Failed as requested from task")],
+        free_form: None,
+        example: "\
+- name: An old system is refused
+  fail:
+    msg: this needs systemd
+  when: ansible_facts.service_mgr | default('systemd') != 'systemd'
+",
+        returns: &[],
+    };
+
+    async fn run(&self, _: &Controller<'_>) -> Result<Done, Error> {
+        Ok(Done::unchanged(Outcome { failed: Some(self.msg.clone()), ..Outcome::default() }))
+    }
+}

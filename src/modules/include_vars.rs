@@ -1,0 +1,223 @@
+//! `include_vars`: variables from files of the controller.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use minijinja::value::ValueKind;
+use regex::Regex;
+use serde::Deserialize;
+
+use super::{Controller, Done, Effect, Error, Local, Outcome};
+use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::{Value, Vars, yaml};
+
+#[derive(Debug, Deserialize)]
+pub struct IncludeVars {
+    file: Option<String>,
+    dir: Option<String>,
+    name: Option<String>,
+    /// How many directories deep; 0: all.
+    depth: usize,
+    files_matching: Option<String>,
+    ignore_files: Option<Vec<String>>,
+    extensions: Vec<String>,
+    ignore_unknown_extensions: bool,
+    hash_behaviour: Option<String>,
+}
+
+#[async_trait]
+impl Local for IncludeVars {
+    const DOC: Doc = Doc {
+        name: "include_vars",
+        collection: "ansible.builtin",
+        summary: "Reads variables from YAML files of the controller",
+        arguments: &[
+            Argument::new("file", Kind::Str, "A file, looked for in vars/ first").alias(&["free_form"]),
+            Argument::new("dir", Kind::Str, "A directory, whose files are read in the order of their names"),
+            Argument::new("name", Kind::Str, "One variable to put them into, as a mapping"),
+            Argument::new("depth", Kind::Int, "How many directories deep to go; 0: all the way").default("0"),
+            Argument::new("files_matching", Kind::Str, "Read only files whose names match this regular expression"),
+            Argument::new(
+                "ignore_files",
+                Kind::List(&Kind::Str),
+                "Regular expressions; names that end so are left out",
+            ),
+            Argument::new("extensions", Kind::List(&Kind::Str), "What the names of files end with")
+                .default("[json, yaml, yml]"),
+            Argument::new("ignore_unknown_extensions", Kind::Bool, "Whether other files are left out, or an error")
+                .default("false"),
+            Argument::new("hash_behaviour", Kind::Str, "Whether mappings replace those of the same name or are merged")
+                .choices(&["replace", "merge"]),
+        ],
+        free_form: Some("file"),
+        example: "\
+- name: Variables for this kind of system
+  include_vars:
+    file: debian.yml
+    name: system
+",
+        returns: &[
+            Return::new("ansible_facts", "The variables"),
+            Return::new("ansible_included_var_files", "The files that were read"),
+        ],
+    };
+
+    async fn run(&self, here: &Controller<'_>) -> Result<Done, Error> {
+        let files = match (&self.file, &self.dir) {
+            (Some(_), Some(_)) => return Err(Error::failed("only file or dir can be given, not both")),
+            (None, None) => return Err(Error::failed("file or dir is needed")),
+            (Some(file), None) => vec![here.find("vars", file)?],
+            (None, Some(dir)) => self.files_of(&directory(here, dir)?)?,
+        };
+        let mut vars = Vars::new();
+        for file in &files {
+            vars.extend(read(file, here)?);
+        }
+        if let Some(name) = &self.name {
+            vars = Vars::from_iter([(Arc::from(name.as_str()), Value::from_pairs(vars))]);
+        }
+        if self.hash_behaviour.as_deref() == Some("merge") {
+            for (name, value) in &mut vars {
+                if let Some(old) = here.scope.get(name) {
+                    *value = merged(old, value);
+                }
+            }
+        }
+        let paths: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
+        let outcome = Outcome::default()
+            .with("ansible_included_var_files", paths)
+            .with("ansible_facts", Value::from_pairs(vars.clone()))
+            .effect(Effect::IncludeVars(vars));
+        Ok(Done::unchanged(outcome))
+    }
+}
+
+impl IncludeVars {
+    /// The files to read, directory by directory, each sorted by name.
+    fn files_of(&self, root: &Path) -> Result<Vec<PathBuf>, Error> {
+        let matching = self.files_matching.as_deref().map(expression).transpose()?;
+        let ignored = self.ignore_files.iter().flatten().map(|text| expression(&format!("(?:{text})$")));
+        let ignored = ignored.collect::<Result<Vec<_>, _>>()?;
+        let mut directories = vec![(root.to_owned(), 1)];
+        let mut files = Vec::new();
+        while let Some((directory, depth)) = directories.pop() {
+            let mut below = Vec::new();
+            for path in sorted(&directory)? {
+                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                if path.is_dir() {
+                    below.push((path, depth + 1));
+                    continue;
+                }
+                if matching.as_ref().is_some_and(|m| !m.is_match(&name)) || ignored.iter().any(|i| i.is_match(&name)) {
+                    continue;
+                }
+                match path.extension().is_some_and(|e| self.extensions.iter().any(|known| **known == *e)) {
+                    true => files.push(path),
+                    false if self.ignore_unknown_extensions => {}
+                    false => {
+                        let known = self.extensions.join(", ");
+                        let message = format!("{} does not have a valid extension: {known}", path.display());
+                        return Err(Error::failed(message));
+                    }
+                }
+            }
+            if self.depth == 0 || depth < self.depth {
+                directories.extend(below.into_iter().rev());
+            }
+        }
+        Ok(files)
+    }
+}
+
+fn directory(here: &Controller<'_>, dir: &str) -> Result<PathBuf, Error> {
+    let path = here.find("vars", dir)?;
+    match path.is_dir() {
+        true => Ok(path),
+        false => Err(Error::failed(format!("{} is not a directory", path.display()))),
+    }
+}
+
+fn sorted(directory: &Path) -> Result<Vec<PathBuf>, Error> {
+    let cannot = |error: std::io::Error| Error::failed(format!("cannot read {}: {error}", directory.display()));
+    let entries = std::fs::read_dir(directory).map_err(cannot)?;
+    let mut paths = entries.map(|entry| entry.map(|e| e.path())).collect::<Result<Vec<_>, _>>().map_err(cannot)?;
+    paths.sort();
+    Ok(paths)
+}
+
+fn expression(text: &str) -> Result<Regex, Error> {
+    Regex::new(text).map_err(|_| Error::failed(format!("{text:?} is not a regular expression")))
+}
+
+fn read(path: &Path, here: &Controller<'_>) -> Result<Vars, Error> {
+    let keyring = &here.scope.keyring;
+    let vars = yaml::load(path, keyring).and_then(|node| node.map_or_else(|| Ok(Vars::new()), |n| n.to_vars(keyring)));
+    vars.map_err(|complaint| Error::Failed { message: complaint.to_string(), hint: complaint.hint })
+}
+
+/// The newer value over the older one; mappings key by key, at any depth.
+fn merged(old: &Value, new: &Value) -> Value {
+    if old.kind() != ValueKind::Map || new.kind() != ValueKind::Map {
+        return new.clone();
+    }
+    let mut pairs: indexmap::IndexMap<Value, Value> = indexmap::IndexMap::new();
+    for key in old.try_iter().into_iter().flatten() {
+        pairs.insert(key.clone(), old.get_item(&key).unwrap_or_default());
+    }
+    for key in new.try_iter().into_iter().flatten() {
+        let value = new.get_item(&key).unwrap_or_default();
+        let value = pairs.get(&key).map_or_else(|| value.clone(), |before| merged(before, &value));
+        pairs.insert(key, value);
+    }
+    Value::from_pairs(pairs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arguments(depth: usize) -> IncludeVars {
+        IncludeVars {
+            file: None,
+            dir: None,
+            name: None,
+            depth,
+            files_matching: None,
+            ignore_files: Some(vec!["skip.yml".into()]),
+            extensions: vec!["yml".into()],
+            ignore_unknown_extensions: true,
+            hash_behaviour: None,
+        }
+    }
+
+    fn names(arguments: &IncludeVars, root: &Path) -> Vec<String> {
+        let files = arguments.files_of(root).unwrap();
+        files.iter().map(|path| path.strip_prefix(root).unwrap().display().to_string()).collect()
+    }
+
+    #[test]
+    fn a_directory_gives_its_files_in_order_and_no_others() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(root.path().join("sub/deep")).unwrap();
+        for name in ["b.yml", "a.yml", "skip.yml", "x.txt", "sub/c.yml", "sub/deep/d.yml"] {
+            std::fs::write(root.path().join(name), "").unwrap();
+        }
+        assert_eq!(names(&arguments(0), root.path()), ["a.yml", "b.yml", "sub/c.yml", "sub/deep/d.yml"]);
+        assert_eq!(names(&arguments(2), root.path()), ["a.yml", "b.yml", "sub/c.yml"]);
+        let mut strict = arguments(1);
+        strict.ignore_unknown_extensions = false;
+        assert!(strict.files_of(root.path()).unwrap_err().to_string().contains("x.txt"));
+        let mut some = arguments(1);
+        some.files_matching = Some("^b".into());
+        assert_eq!(names(&some, root.path()), ["b.yml"]);
+    }
+
+    #[test]
+    fn mappings_are_merged_at_any_depth() {
+        let map =
+            |text: &str| Value::from(minijinja::value::Serde(serde_json::from_str::<serde_json::Value>(text).unwrap()));
+        let merged = merged(&map(r#"{"a": {"b": 1, "c": 2}, "d": 3}"#), &map(r#"{"a": {"c": 4}, "e": [1]}"#));
+        assert_eq!(merged, map(r#"{"a": {"b": 1, "c": 4}, "d": 3, "e": [1]}"#));
+    }
+}

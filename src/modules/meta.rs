@@ -1,0 +1,49 @@
+//! `meta`: what a task can ask of the run itself. The engine carries it out; here stands only what there is.
+
+use async_trait::async_trait;
+use serde::Deserialize;
+
+use super::{Controller, Done, Effect, Error, Local, Outcome};
+use crate::value::doc::{Argument, Doc, Kind};
+
+#[derive(Debug, Deserialize)]
+pub struct Meta {
+    action: String,
+}
+
+#[async_trait]
+impl Local for Meta {
+    const DOC: Doc = Doc {
+        name: "meta",
+        collection: "ansible.builtin",
+        summary: "Tells the run itself what to do",
+        arguments: &[Argument::new("action", Kind::Str, "What to do").alias(&["free_form"]).required().choices(&[
+            "clear_facts",
+            "clear_host_errors",
+            "end_batch",
+            "end_host",
+            "end_play",
+            "end_role",
+            "flush_handlers",
+            "noop",
+            "refresh_inventory",
+            "reset_connection",
+        ])],
+        free_form: Some("action"),
+        example: "\
+- name: Run what was notified so far
+  meta: flush_handlers
+",
+        returns: &[],
+    };
+
+    async fn run(&self, _: &Controller<'_>) -> Result<Done, Error> {
+        match self.action.as_str() {
+            "noop" => Ok(Done::unchanged(Outcome::default())),
+            "reset_connection" => Ok(Done::unchanged(Outcome::default().effect(Effect::ResetConnection))),
+            other => {
+                Err(Error::failed(format!("meta: {other} can only be a task of its own, which the run carries out")))
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! `raw`: a line for the shell, as it is.
+
+use async_trait::async_trait;
+use serde::Deserialize;
+
+use super::{Controller, Error, Module, Outcome, Plan, execution};
+use crate::remote::{Command, Probe, Remote, What};
+use crate::value::doc::{Argument, Doc, Kind, Return};
+
+#[derive(Debug, Deserialize)]
+pub struct Raw {
+    cmd: String,
+    executable: Option<String>,
+}
+
+#[async_trait]
+impl Module for Raw {
+    const DOC: Doc = Doc {
+        name: "raw",
+        collection: "ansible.builtin",
+        summary: "Runs a line in the host's shell just as it is written",
+        arguments: &[
+            Argument::new("cmd", Kind::Str, "The line").alias(&["free_form"]).required(),
+            Argument::new("executable", Kind::Path, "The shell, instead of /bin/sh"),
+        ],
+        free_form: Some("cmd"),
+        example: "\
+- name: Ask the host how long it has been up
+  raw: cat /proc/uptime
+  changed_when: false
+",
+        returns: &[
+            Return::new("rc", "The exit code"),
+            Return::new("stdout", "What it wrote to standard output, unchanged"),
+            Return::new("stdout_lines", "The same as a list of lines"),
+            Return::new("stderr", "What it wrote to standard error, unchanged"),
+            Return::new("stderr_lines", "The same as a list of lines"),
+        ],
+    };
+    type Change = ();
+
+    async fn plan(&self, _: &Probe, _: &Controller<'_>) -> Result<Plan<()>, Error> {
+        Ok(Plan::NotInCheckMode(()))
+    }
+
+    async fn apply(&self, (): (), remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        let what = What::Shell { line: self.cmd.clone(), executable: self.executable.clone() };
+        let output = remote.run(&Command { what, ..Command::default() }).await?;
+        Ok(execution::outcome(&output, false))
+    }
+}

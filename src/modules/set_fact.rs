@@ -1,0 +1,88 @@
+//! `set_fact`: gives the host variables for the rest of the run.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use indexmap::IndexMap;
+use serde::Deserialize;
+
+use super::{Controller, Done, Effect, Error, Local, Outcome};
+use crate::value::doc::{ANY_NAME, Argument, Doc, Kind, Return};
+use crate::value::{Value, Vars};
+
+const CACHEABLE: &str = "cacheable";
+
+/// All that was written, `cacheable` too.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub struct SetFact(IndexMap<String, Value>);
+
+#[async_trait]
+impl Local for SetFact {
+    const DOC: Doc = Doc {
+        name: "set_fact",
+        collection: "ansible.builtin",
+        summary: "Gives the host variables for the rest of the run",
+        arguments: &[
+            Argument::new(CACHEABLE, Kind::Bool, "Whether they are also kept as facts of the host").default("false"),
+            Argument::new(ANY_NAME, Kind::Any, "Variables of any name and their values"),
+        ],
+        free_form: None,
+        example: "\
+- name: Keep two values for later
+  set_fact:
+    data_directory: /var/lib/etcd
+    ports: [2379, 2380]
+",
+        returns: &[Return::new("ansible_facts", "The variables")],
+    };
+
+    async fn run(&self, _: &Controller<'_>) -> Result<Done, Error> {
+        let vars: Vars = self
+            .0
+            .iter()
+            .filter(|(name, _)| *name != CACHEABLE)
+            .map(|(name, value)| (Arc::from(name.as_str()), value.clone()))
+            .collect();
+        if vars.is_empty() {
+            return Err(Error::failed("no variable given, at least one is needed"));
+        }
+        check_names(&vars)?;
+        let outcome = Outcome::default().with("ansible_facts", Value::from_pairs(vars.clone()));
+        let outcome = match self.0.get(CACHEABLE).is_some_and(Value::is_true) {
+            true => outcome.effect(Effect::Facts(vars.clone())),
+            false => outcome,
+        };
+        Ok(Done::unchanged(outcome.effect(Effect::SetFact(vars))))
+    }
+}
+
+/// Refuses what cannot be the name of a variable.
+pub fn check_names(vars: &Vars) -> Result<(), Error> {
+    let is_name = |name: &str| {
+        let mut chars = name.chars();
+        chars.next().is_some_and(|c| c == '_' || c.is_ascii_alphabetic())
+            && chars.all(|c| c == '_' || c.is_ascii_alphanumeric())
+    };
+    match vars.keys().find(|name| !is_name(name)) {
+        Some(name) => Err(Error::Failed {
+            message: format!("{name:?} is not a valid variable name"),
+            hint: Some("a name begins with a letter or an underscore; letters, digits and underscores follow".into()),
+        }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_letters_digits_and_underscores() {
+        let vars = |name: &str| Vars::from_iter([(Arc::from(name), Value::from(1))]);
+        assert!(check_names(&vars("_a1")).is_ok());
+        for wrong in ["1a", "a-b", "", "a b", "é"] {
+            assert!(check_names(&vars(wrong)).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! `set_stats`: figures of the run, shown at its end.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use indexmap::IndexMap;
+use serde::Deserialize;
+
+use super::{Controller, Done, Effect, Error, Local, Outcome, set_fact};
+use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::{Value, Vars};
+
+#[derive(Debug, Deserialize)]
+pub struct SetStats {
+    data: IndexMap<String, Value>,
+    per_host: bool,
+    aggregate: bool,
+}
+
+#[async_trait]
+impl Local for SetStats {
+    const DOC: Doc = Doc {
+        name: "set_stats",
+        collection: "ansible.builtin",
+        summary: "Keeps figures of the run, shown at its end",
+        arguments: &[
+            Argument::new("data", Kind::Dict, "Names and values").required(),
+            Argument::new("per_host", Kind::Bool, "Whether they are kept for each host, not for the run")
+                .default("false"),
+            Argument::new("aggregate", Kind::Bool, "Whether they are added to what is there, not put in its place")
+                .default("true"),
+        ],
+        free_form: None,
+        example: "\
+- name: Count what was mended
+  set_stats:
+    data:
+      mended: 1
+",
+        returns: &[Return::new("ansible_stats", "data, per_host and aggregate")],
+    };
+
+    async fn run(&self, _: &Controller<'_>) -> Result<Done, Error> {
+        let vars: Vars = self.data.iter().map(|(name, value)| (Arc::from(name.as_str()), value.clone())).collect();
+        set_fact::check_names(&vars)?;
+        let stats = Value::from_pairs([
+            ("data", Value::from_pairs(vars.clone())),
+            ("per_host", Value::from(self.per_host)),
+            ("aggregate", Value::from(self.aggregate)),
+        ]);
+        let effect = Effect::Stats { vars, per_host: self.per_host, aggregate: self.aggregate };
+        Ok(Done::unchanged(Outcome::default().with("ansible_stats", stats).effect(effect)))
+    }
+}
