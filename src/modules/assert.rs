@@ -8,6 +8,7 @@ use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Assert {
     that: Value,
     fail_msg: Option<Value>,

@@ -31,6 +31,7 @@ const RETURNS: &[Return] = &[
 ];
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Command {
     cmd: Option<String>,
     argv: Option<Vec<String>>,
@@ -122,6 +123,7 @@ impl Command {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Shell {
     cmd: String,
     chdir: Option<String>,

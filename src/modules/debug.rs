@@ -9,6 +9,7 @@ use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Debug {
     msg: Option<Value>,
     var: Option<String>,

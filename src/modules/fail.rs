@@ -7,6 +7,7 @@ use super::{Controller, Done, Error, Local, Outcome};
 use crate::value::doc::{Argument, Doc, Kind};
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Fail {
     msg: String,
 }

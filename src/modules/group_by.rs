@@ -7,6 +7,7 @@ use super::{Controller, Done, Effect, Error, Local, Outcome};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct GroupBy {
     key: String,
     parents: Vec<String>,

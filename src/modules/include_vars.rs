@@ -13,6 +13,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 use crate::value::{Value, Vars, yaml};
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct IncludeVars {
     file: Option<String>,
     dir: Option<String>,

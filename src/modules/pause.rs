@@ -10,6 +10,7 @@ use super::{Controller, Done, Error, Local, Outcome};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Pause {
     seconds: Option<i64>,
     minutes: Option<i64>,

@@ -8,6 +8,7 @@ use crate::remote::{Command, Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Ping {
     data: String,
 }

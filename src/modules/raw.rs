@@ -8,6 +8,7 @@ use crate::remote::{Command, Probe, Remote, What};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Raw {
     cmd: String,
     executable: Option<String>,

@@ -13,6 +13,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 use crate::value::vault;
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Script {
     cmd: String,
     chdir: Option<String>,

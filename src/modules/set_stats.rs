@@ -11,6 +11,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 use crate::value::{Value, Vars};
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SetStats {
     data: IndexMap<String, Value>,
     per_host: bool,

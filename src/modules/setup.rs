@@ -12,9 +12,13 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 use crate::value::{Value, Vars};
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Setup {
     filter: Vec<String>,
     gather_subset: Vec<String>,
+    /// Facts come in one request, which has the limits of any other.
+    #[serde(rename = "gather_timeout")]
+    _gather_timeout: i64,
     fact_path: String,
 }
 
@@ -98,7 +102,7 @@ fn pattern(text: &str) -> Result<Regex, Error> {
         }
     }
     expression.push('$');
-    let expression = expression.replace("[\\!", "[^").replace("\\-", "-");
+    let expression = expression.replace("[!", "[^").replace("\\-", "-");
     Regex::new(&expression).map_err(|_| Error::failed(format!("{text:?} is not a pattern")))
 }
 
