@@ -1,5 +1,7 @@
 //! Ways to a host: `ssh` and `local`. Moves bytes; knows no tasks, variables, become or check mode.
 
+pub mod local;
+
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -108,6 +110,8 @@ pub trait Connection: Send + Sync + fmt::Debug {
 
 /// Opens a connection.
 pub async fn open(target: &Target) -> Result<Arc<dyn Connection>, Error> {
-    let _ = target;
-    todo!()
+    match target.method {
+        Method::Local => Ok(Arc::new(local::Local::new(&*target.name))),
+        Method::Ssh => todo!(),
+    }
 }
