@@ -1,1 +1,134 @@
-//! (soon)
+//! The run: a [`Job`] goes in, [`Event`]s come out. Knows no terminal, no command line and no file layout.
+//!
+//! A host goes into a task and comes out of it by value ([`host::HostRun`]); a failed task is a [`Status`] of that
+//! host and no error. A strategy is a way to group hosts: `linear` is one group, `free` is each host a group.
+
+mod block;
+mod event;
+mod handlers;
+mod host;
+mod include;
+mod item;
+mod meta;
+mod play;
+mod pool;
+mod scope;
+mod tags;
+mod target;
+mod task;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, RwLock};
+use std::time::Instant;
+
+use indexmap::IndexMap;
+use tokio::sync::Semaphore;
+use tokio::sync::mpsc::UnboundedSender;
+
+pub use event::{Counts, Event, Recap, Status, TaskResult, TaskStart};
+pub use tags::Tags;
+pub use target::Defaults;
+
+use crate::inventory::Inventory;
+use crate::playbook::Play;
+use crate::playbook::load::Loader;
+use crate::template::Templar;
+use crate::value::Vars;
+use crate::value::vault::Keyring;
+
+/// What a run was asked to do, everything loaded and checked.
+pub struct Job {
+    /// Playbook by playbook, play by play; a playbook is not begun when one before it failed.
+    pub playbooks: Vec<Vec<Arc<Play>>>,
+    pub inventory: Inventory,
+    pub limit: Option<String>,
+    pub tags: Tags,
+    pub check: bool,
+    pub diff: bool,
+    pub forks: usize,
+    pub verbosity: u8,
+    pub extra_vars: Arc<Vars>,
+    /// What the command line says of connections; inventory variables win.
+    pub defaults: Defaults,
+    pub keyring: Arc<Keyring>,
+    pub templar: Arc<Templar>,
+    pub loader: Arc<Loader>,
+    /// Answers to `vars_prompt`, asked by the face before the run: by variable name.
+    pub prompted: Vars,
+    /// The person's working directory.
+    pub directory: PathBuf,
+}
+
+/// A run cannot go on at all (a single host's failure is no such thing).
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Complaint(#[from] crate::value::origin::Complaint),
+    #[error(transparent)]
+    Template(#[from] crate::template::Error),
+}
+
+/// What never changes during a run, and the few things that are shared: the pool of connections, what hosts publish
+/// for `hostvars`, the counts.
+pub(crate) struct Run {
+    job: Job,
+    inventory: RwLock<Inventory>,
+    pool: pool::Pool,
+    board: host::Board,
+    counts: Mutex<IndexMap<Arc<str>, Counts>>,
+    stats: Mutex<Vars>,
+    forks: Semaphore,
+    events: UnboundedSender<Event>,
+    stopping: Arc<AtomicBool>,
+}
+
+impl Run {
+    fn tell(&self, event: Event) {
+        // A report that went away is no reason to stop halfway through a change.
+        let _ = self.events.send(event);
+    }
+
+    fn count(&self, host: &Arc<str>, add: impl FnOnce(&mut Counts)) {
+        let mut counts = self.counts.lock().expect("nothing panics while it holds the counts");
+        add(counts.entry(host.clone()).or_default());
+    }
+
+    fn stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+}
+
+/// Runs all plays. `stopping`: once true, no further task is begun. The recap is also the last event.
+pub async fn run(job: Job, events: UnboundedSender<Event>, stopping: Arc<AtomicBool>) -> Result<Recap, Error> {
+    let begun = Instant::now();
+    let inventory = RwLock::new(job.inventory.clone());
+    let forks = Semaphore::new(job.forks.max(1));
+    let run = Arc::new(Run {
+        inventory,
+        pool: pool::Pool::default(),
+        board: host::Board::default(),
+        counts: Mutex::default(),
+        stats: Mutex::default(),
+        forks,
+        events,
+        stopping,
+        job,
+    });
+    let result = play::all(&run).await;
+    run.pool.close().await;
+    result?;
+    let recap = Recap {
+        hosts: run.counts.lock().expect("nothing panics while it holds the counts").clone(),
+        stats: run.stats.lock().expect("nothing panics while it holds the stats").clone(),
+        took: begun.elapsed(),
+        interrupted: run.stopping(),
+    };
+    run.tell(Event::Recap(recap.clone()));
+    Ok(recap)
+}
+
+/// The hosts of a play's pattern within the limit, as `--list-hosts` shows them.
+pub fn hosts_of(job: &Job, play: &Play) -> Result<Vec<Arc<str>>, Error> {
+    play::select(job, &job.inventory, play).map(|(hosts, _)| hosts)
+}

@@ -20,6 +20,7 @@ pub enum Error {
 }
 
 /// Renders templates and evaluates expressions. One for a whole run; compiled texts are kept.
+#[derive(Debug)]
 pub struct Templar {}
 
 /// How a template file is rendered: the arguments of Ansible's `template` module.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::value::{Value, Vars};
 
 /// Layers of variables. Cheap to clone and to extend; a later layer wins.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Debug)]
 pub struct Scope {
     layers: Vec<Arc<Vars>>,
     /// Where lookups and `include` find files: role, then play directories, first match wins.
@@ -29,6 +29,11 @@ impl Scope {
         let mut scope = self.clone();
         scope.push(Arc::new(layer));
         scope
+    }
+
+    /// The layers, weakest first.
+    pub fn into_layers(self) -> Vec<Arc<Vars>> {
+        self.layers
     }
 
     /// The raw value, templates unrendered.

@@ -1,0 +1,95 @@
+//! Steps in order; a block splits its hosts: `rescue` for those that failed, `always` for all together.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+
+use super::host::{HostRun, State};
+use super::play::Batch;
+use super::{include, task};
+use crate::playbook::{Block, Role, Step};
+
+/// Takes a group of hosts through steps. Hosts that no longer go come back untouched.
+pub(super) fn steps<'a>(batch: &'a Arc<Batch>, steps: &'a [Step], hosts: Vec<HostRun>) -> BoxFuture<'a, Vec<HostRun>> {
+    Box::pin(async move {
+        let mut hosts = hosts;
+        for step in steps {
+            if batch.run.stopping() || !hosts.iter().any(HostRun::going) {
+                break;
+            }
+            hosts = match step {
+                Step::Task(task) => task::on_hosts(batch, task, hosts).await,
+                Step::Block(block) => one(batch, block, hosts).await,
+                Step::Include(include) => include::on_hosts(batch, include, hosts).await,
+            };
+        }
+        hosts
+    })
+}
+
+async fn one(batch: &Arc<Batch>, block: &Block, hosts: Vec<HostRun>) -> Vec<HostRun> {
+    let (mut inside, mut outside): (Vec<_>, Vec<_>) = hosts.into_iter().partition(|host| {
+        host.going() && !block.role_entry.as_ref().is_some_and(|role| has_run(host, role))
+    });
+    if let Some(role) = &block.role_entry {
+        inside.iter_mut().for_each(|host| host.roles_done.push(role.clone()));
+    }
+    inside = steps(batch, &block.steps, inside).await;
+    if !block.rescue.is_empty() {
+        inside = rescue(batch, block, inside).await;
+    }
+    if !block.always.is_empty() {
+        inside = always(batch, block, inside).await;
+    }
+    outside.extend(inside);
+    outside.sort_by_key(|host| host.order);
+    outside
+}
+
+/// A role runs once per play and host with the same parameters, unless it allows more.
+fn has_run(host: &HostRun, role: &Role) -> bool {
+    let same = |done: &Arc<Role>| {
+        done.name == role.name && done.path == role.path && done.params == role.params && done.use_vars == role.use_vars
+    };
+    !role.allow_duplicates && host.roles_done.iter().any(same)
+}
+
+async fn rescue(batch: &Arc<Batch>, block: &Block, hosts: Vec<HostRun>) -> Vec<HostRun> {
+    let saved = |host: &HostRun| matches!(host.state, State::Failed | State::Halted);
+    let (mut failed, mut rest): (Vec<_>, Vec<_>) = hosts.into_iter().partition(saved);
+    for host in &mut failed {
+        if host.state == State::Failed {
+            batch.run.count(&host.name, |counts| {
+                counts.failed = counts.failed.saturating_sub(1);
+                counts.rescued += 1;
+            });
+        }
+        host.state = State::Going;
+        batch.gone.write().expect("nothing panics while it holds the set of gone hosts").remove(&host.name);
+    }
+    rest.extend(steps(batch, &block.rescue, failed).await);
+    rest.sort_by_key(|host| host.order);
+    rest
+}
+
+/// Hosts that failed run it too, and stay failed.
+async fn always(batch: &Arc<Batch>, block: &Block, hosts: Vec<HostRun>) -> Vec<HostRun> {
+    let mut before = std::collections::HashMap::new();
+    let inside = hosts
+        .into_iter()
+        .map(|mut host| {
+            if matches!(host.state, State::Failed | State::Halted) {
+                before.insert(host.name.clone(), host.state);
+                host.state = State::Going;
+            }
+            host
+        })
+        .collect();
+    let mut after = steps(batch, &block.always, inside).await;
+    for host in &mut after {
+        if let Some(state) = before.remove(&host.name).filter(|_| host.state == State::Going) {
+            host.state = state;
+        }
+    }
+    after
+}

@@ -1,0 +1,112 @@
+//! What a run tells the world: the engine's one way out.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use indexmap::IndexMap;
+
+use crate::modules::{Diff, Progress};
+use crate::value::{Origin, Vars};
+
+/// In the order they happen; results of one task come in the order in which the hosts finish it.
+#[derive(Debug, Clone)]
+pub enum Event {
+    PlayStart { name: String, hosts: Vec<Arc<str>>, check: bool },
+    /// A play's pattern named nobody.
+    NoHosts { pattern: String },
+    TaskStart(Arc<TaskStart>),
+    /// A host begins a task; `what` is a further word (`installing`) or empty.
+    HostStart { task: Arc<TaskStart>, host: Arc<str> },
+    /// One item of a loop is done.
+    Item { task: Arc<TaskStart>, host: Arc<str>, delegated: Option<String>, label: String, result: Arc<TaskResult> },
+    /// A host is done with a task. `looped`: its items were told one by one.
+    Result { task: Arc<TaskStart>, host: Arc<str>, delegated: Option<String>, looped: bool, result: Arc<TaskResult> },
+    /// `until` does not hold yet.
+    Retry { task: Arc<TaskStart>, host: Arc<str>, attempt: u64, left: u64, result: Arc<TaskResult> },
+    Progress { host: Arc<str>, progress: Progress },
+    /// A file or role was included for some hosts.
+    Included { what: String, hosts: Vec<Arc<str>> },
+    /// Nobody is left to go on with.
+    NoHostsLeft,
+    Warning(String),
+    /// The last one of a run.
+    Recap(Recap),
+}
+
+/// A task as the reports name it.
+#[derive(Debug)]
+pub struct TaskStart {
+    /// Rendered, with `role : ` before it, as people read it.
+    pub name: String,
+    /// The module.
+    pub action: &'static str,
+    pub origin: Origin,
+    pub handler: bool,
+    /// Its hosts that will run it at the most; for progress.
+    pub hosts: usize,
+}
+
+/// What became of a task on a host.
+#[derive(Debug, Clone, PartialEq, Eq, Copy)]
+pub enum Status {
+    Ok,
+    Changed,
+    Skipped,
+    /// Failed, but `ignore_errors` said to go on.
+    Ignored,
+    Failed,
+    Unreachable,
+}
+
+/// A task's result on a host, as `register` keeps it.
+#[derive(Debug, Clone)]
+pub struct TaskResult {
+    pub status: Status,
+    pub changed: bool,
+    /// One line or more for the person.
+    pub message: Option<String>,
+    /// What to do about a failure.
+    pub hint: Option<String>,
+    /// Return values of the module.
+    pub values: Vars,
+    pub diff: Vec<Diff>,
+    /// Values and diff are not to be shown.
+    pub no_log: bool,
+    pub took: Duration,
+}
+
+impl TaskResult {
+    pub fn failed(&self) -> bool {
+        matches!(self.status, Status::Failed | Status::Unreachable)
+    }
+}
+
+/// Counts by host, in inventory order.
+#[derive(Debug, Clone, Default)]
+pub struct Recap {
+    pub hosts: IndexMap<Arc<str>, Counts>,
+    /// `set_stats`.
+    pub stats: Vars,
+    pub took: Duration,
+    pub interrupted: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub ok: usize,
+    pub changed: usize,
+    pub unreachable: usize,
+    pub failed: usize,
+    pub skipped: usize,
+    pub rescued: usize,
+    pub ignored: usize,
+}
+
+impl Recap {
+    pub fn failed(&self) -> bool {
+        self.hosts.values().any(|counts| counts.failed > 0)
+    }
+    pub fn unreachable(&self) -> bool {
+        self.hosts.values().any(|counts| counts.unreachable > 0)
+    }
+}

@@ -1,0 +1,96 @@
+//! Handlers: tasks that wait until something changed.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+
+use super::host::{HostRun, State};
+use super::item::template_message;
+use super::play::Batch;
+use super::{include, task};
+use crate::playbook::{Handler, Task};
+use crate::value::Value;
+
+/// Notes the handlers that a changed task names; an unknown name is an error.
+pub(super) fn notify(batch: &Batch, task: &Task, host: &mut HostRun) -> Result<(), String> {
+    if task.notify.is_empty() {
+        return Ok(());
+    }
+    let scope = batch.task_scope(host, task);
+    let handlers = snapshot(batch);
+    for written in &task.notify {
+        let rendered = batch.run.job.templar.render(&written.value, &scope).map_err(|error| template_message(&error))?;
+        let names: Vec<Value> = match rendered.kind() {
+            minijinja::value::ValueKind::Seq => rendered.try_iter().into_iter().flatten().collect(),
+            _ => vec![rendered],
+        };
+        for name in names {
+            let found = named(batch, host, &handlers, &name.to_string());
+            if found.is_empty() {
+                return Err(format!("no handler is named, or listens to, {:?} ({})", name.to_string(), written.origin));
+            }
+            host.notified.extend(found);
+        }
+    }
+    Ok(())
+}
+
+fn snapshot(batch: &Batch) -> Vec<Arc<Handler>> {
+    batch.handlers.read().expect("nothing panics while it holds the handlers").clone()
+}
+
+/// The last handler of that name, and all that listen to it.
+fn named(batch: &Batch, host: &HostRun, handlers: &[Arc<Handler>], name: &str) -> Vec<usize> {
+    let mut found: Vec<usize> = Vec::new();
+    let by_name = handlers.iter().enumerate().rev().find(|(_, handler)| {
+        let Some(own) = &handler.task.name else { return false };
+        let scope = batch.task_scope(host, &handler.task);
+        let own = batch.run.job.templar.render_string(own, &scope).unwrap_or_else(|_| own.to_string());
+        own == name || handler.task.role.as_ref().is_some_and(|role| format!("{} : {own}", role.name) == name)
+    });
+    found.extend(by_name.map(|(index, _)| index));
+    let listens = |handler: &Handler| handler.listen.iter().any(|topic| topic.as_ref() == name);
+    found.extend(handlers.iter().enumerate().filter(|(_, handler)| listens(handler)).map(|(index, _)| index));
+    found
+}
+
+/// Runs what was notified, in the order of definition, until nobody waits any more.
+pub(super) fn flush(batch: &Arc<Batch>, hosts: Vec<HostRun>, force: bool) -> BoxFuture<'_, Vec<HostRun>> {
+    Box::pin(rounds(batch, hosts, force))
+}
+
+async fn rounds(batch: &Arc<Batch>, mut hosts: Vec<HostRun>, force: bool) -> Vec<HostRun> {
+    loop {
+        let waits = |host: &HostRun| !host.notified.is_empty() && (host.going() || force && host.state == State::Failed);
+        let Some(index) = hosts.iter().filter(|host| waits(host)).flat_map(|host| host.notified.iter().copied()).min()
+        else {
+            return hosts;
+        };
+        if batch.run.stopping() {
+            return hosts;
+        }
+        let handler = snapshot(batch)[index].clone();
+        let (mut chosen, rest): (Vec<_>, Vec<_>) =
+            hosts.into_iter().partition(|host| waits(host) && host.notified.contains(&index));
+        let mut failed_before = std::collections::HashSet::new();
+        for host in &mut chosen {
+            host.notified.shift_remove(&index);
+            if host.state == State::Failed {
+                failed_before.insert(host.name.clone());
+                host.state = State::Going;
+            }
+        }
+        let mut after = match &handler.include {
+            Some(include) => include::on_hosts(batch, include, chosen).await,
+            None => task::announced(batch, &handler.task, chosen, true).await,
+        };
+        for host in &mut after {
+            if host.going() && failed_before.contains(&host.name) {
+                host.state = State::Failed;
+            }
+        }
+        after.extend(rest);
+        after.sort_by_key(|host| host.order);
+        hosts = after;
+    }
+}

@@ -1,0 +1,260 @@
+//! `include_tasks` and `include_role`: hosts that include the same thing run it together.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use minijinja::value::ValueKind;
+
+use super::event::{Event, Status, TaskResult, TaskStart};
+use super::host::{HostRun, State};
+use super::item::{blank, failed_to_render};
+use super::play::Batch;
+use super::{block, item};
+use crate::playbook::load::From;
+use crate::playbook::{Include, IncludeWhat, Step, Written};
+use crate::template::{self, Scope};
+use crate::value::origin::Complaint;
+use crate::value::{Value, Vars};
+
+/// One thing that a host asks for: what to load, and the loop variables for it.
+#[derive(Debug, Clone, PartialEq)]
+struct Wish {
+    what: What,
+    vars: Vars,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum What {
+    Tasks(String),
+    Role { name: String, tasks: Option<String>, vars: Option<String>, defaults: Option<String>, handlers: Option<String> },
+}
+
+impl What {
+    fn words(&self) -> String {
+        match self {
+            What::Tasks(file) => file.clone(),
+            What::Role { name, .. } => name.clone(),
+        }
+    }
+}
+
+/// Runs an include on those hosts of a group that still go.
+pub(super) fn on_hosts<'a>(
+    batch: &'a Arc<Batch>,
+    include: &'a Arc<Include>,
+    hosts: Vec<HostRun>,
+) -> BoxFuture<'a, Vec<HostRun>> {
+    Box::pin(async move {
+        if !batch.run.job.tags.allow(&include.task.keywords.tags) {
+            return hosts;
+        }
+        let (going, mut rest): (Vec<_>, Vec<_>) = hosts.into_iter().partition(HostRun::going);
+        let start = Arc::new(TaskStart {
+            name: name(include),
+            action: include.task.action.doc.name,
+            origin: include.task.origin.clone(),
+            handler: false,
+            hosts: going.len(),
+        });
+        batch.run.tell(Event::TaskStart(start.clone()));
+        let mut queue: Vec<(HostRun, std::collections::VecDeque<Wish>)> = Vec::new();
+        for mut host in going {
+            match wishes(batch, include, &host) {
+                Ok(Some(wishes)) => queue.push((host, wishes.into())),
+                Ok(None) => {
+                    tell(batch, &start, &host, blank(Status::Skipped));
+                    rest.push(host);
+                }
+                Err(error) => {
+                    fail(batch, &start, &mut host, failed_to_render(&error).0);
+                    rest.push(host);
+                }
+            }
+        }
+        rest.extend(rounds(batch, include, &start, queue).await);
+        rest.sort_by_key(|host| host.order);
+        rest
+    })
+}
+
+fn name(include: &Include) -> String {
+    match &include.task.name {
+        Some(name) => name.to_string(),
+        None => include.task.action.doc.name.to_string(),
+    }
+}
+
+/// Takes the first wish of every host; hosts with equal ones go together; until no wish is left.
+async fn rounds(
+    batch: &Arc<Batch>,
+    include: &Include,
+    start: &Arc<TaskStart>,
+    mut queue: Vec<(HostRun, std::collections::VecDeque<Wish>)>,
+) -> Vec<HostRun> {
+    let mut done = Vec::new();
+    loop {
+        let (waiting, finished): (Vec<_>, Vec<_>) =
+            queue.into_iter().partition(|(host, wishes)| host.going() && !wishes.is_empty());
+        done.extend(finished.into_iter().map(|(host, _)| host));
+        let Some(wish) = waiting.first().and_then(|(_, wishes)| wishes.front().cloned()) else { return done };
+        let (mut together, others): (Vec<_>, Vec<_>) =
+            waiting.into_iter().partition(|(_, wishes)| wishes.front() == Some(&wish));
+        let mut later: std::collections::HashMap<_, _> = together
+            .iter_mut()
+            .map(|(host, wishes)| {
+                wishes.pop_front();
+                (host.name.clone(), std::mem::take(wishes))
+            })
+            .collect();
+        let hosts = together.into_iter().map(|(host, _)| host).collect();
+        let after = run(batch, include, start, &wish, hosts).await;
+        queue = others;
+        queue.extend(after.into_iter().map(|host| {
+            let wishes = later.remove(&host.name).unwrap_or_default();
+            (host, wishes)
+        }));
+        queue.sort_by_key(|(host, _)| host.order);
+    }
+}
+
+async fn run(
+    batch: &Arc<Batch>,
+    include: &Include,
+    start: &Arc<TaskStart>,
+    wish: &Wish,
+    mut hosts: Vec<HostRun>,
+) -> Vec<HostRun> {
+    let steps = match load(batch, include, &wish.what, &mut hosts) {
+        Ok(steps) => steps,
+        Err(complaints) => {
+            let words: Vec<String> = complaints.iter().map(ToString::to_string).collect();
+            for host in &mut hosts {
+                let result = TaskResult { message: Some(words.join("\n")), ..blank(Status::Failed) };
+                fail(batch, start, host, result);
+            }
+            return hosts;
+        }
+    };
+    let names = hosts.iter().map(|host| host.name.clone()).collect();
+    batch.run.tell(Event::Included { what: wish.what.words(), hosts: names });
+    for host in &hosts {
+        batch.run.count(&host.name, |counts| counts.ok += 1);
+    }
+    let layer = Arc::new(wish.vars.clone());
+    hosts.iter_mut().for_each(|host| host.include_params.push(layer.clone()));
+    let mut after = block::steps(batch, &steps, hosts).await;
+    after.iter_mut().for_each(|host| {
+        host.include_params.pop();
+    });
+    after
+}
+
+fn load(
+    batch: &Batch,
+    include: &Include,
+    what: &What,
+    hosts: &mut [HostRun],
+) -> Result<Vec<Step>, Vec<Complaint>> {
+    let loader = &batch.run.job.loader;
+    match what {
+        What::Tasks(file) => loader.included_tasks(include, file),
+        What::Role { name, tasks, vars, defaults, handlers } => {
+            let from = From {
+                tasks: tasks.as_deref(),
+                vars: vars.as_deref(),
+                defaults: defaults.as_deref(),
+                handlers: handlers.as_deref(),
+            };
+            let (roles, steps) = loader.included_role(include, name, &from)?;
+            let mut known = batch.handlers.write().expect("nothing panics while it holds the handlers");
+            for role in &roles {
+                let same = |handler: &Arc<crate::playbook::Handler>, other: &crate::playbook::Handler| {
+                    handler.task.origin == other.task.origin
+                };
+                for handler in &role.handlers {
+                    if !known.iter().any(|there| same(there, handler)) {
+                        known.push(Arc::new(handler.clone()));
+                    }
+                }
+                if role.public {
+                    hosts.iter_mut().for_each(|host| host.vars.roles.push(role.clone()));
+                }
+            }
+            Ok(steps)
+        }
+    }
+}
+
+/// What a host asks for, item by item; None: its conditions say no.
+fn wishes(batch: &Batch, include: &Include, host: &HostRun) -> Result<Option<Vec<Wish>>, template::Error> {
+    let scope = batch.task_scope(host, &include.task);
+    let Some(repeat) = &include.task.repeat else {
+        return Ok(wish(batch, include, &scope, Vars::new())?.map(|wish| vec![wish]));
+    };
+    let templar = &batch.run.job.templar;
+    let rendered = templar.render(&repeat.items.value, &scope)?;
+    let list = match &repeat.lookup {
+        None => rendered,
+        Some(name) => templar.lookup(name, &rendered, &scope)?,
+    };
+    if list.kind() != ValueKind::Seq {
+        let message = format!("loop needs a list, but this is of type {}", list.kind());
+        return Err(template::Error::Other { message, origin: Some(repeat.items.origin.clone()) });
+    }
+    let mut wishes = Vec::new();
+    for (index, value) in list.try_iter().into_iter().flatten().enumerate() {
+        let mut vars = Vars::from([
+            (repeat.control.loop_var.clone(), value),
+            ("ansible_loop_var".into(), Value::from(repeat.control.loop_var.as_ref())),
+        ]);
+        if let Some(name) = &repeat.control.index_var {
+            vars.insert(name.clone(), Value::from(index));
+        }
+        wishes.extend(wish(batch, include, &scope.with(vars.clone()), vars)?);
+    }
+    Ok((!wishes.is_empty()).then_some(wishes))
+}
+
+fn wish(batch: &Batch, include: &Include, scope: &Scope, vars: Vars) -> Result<Option<Wish>, template::Error> {
+    let templar = &batch.run.job.templar;
+    for when in &include.task.keywords.when {
+        if !templar.condition(&when.value, Some(&when.origin), scope)? {
+            return Ok(None);
+        }
+    }
+    let text = |written: &Written| templar.render_string(&written.value, scope);
+    let maybe = |written: &Option<Written>| written.as_ref().map(text).transpose();
+    let what = match &include.what {
+        IncludeWhat::Tasks { file } => What::Tasks(text(file)?),
+        IncludeWhat::Role { name, tasks_from, vars_from, defaults_from, handlers_from, .. } => What::Role {
+            name: text(name)?,
+            tasks: maybe(tasks_from)?,
+            vars: maybe(vars_from)?,
+            defaults: maybe(defaults_from)?,
+            handlers: maybe(handlers_from)?,
+        },
+    };
+    Ok(Some(Wish { what, vars }))
+}
+
+fn fail(batch: &Batch, start: &Arc<TaskStart>, host: &mut HostRun, result: TaskResult) {
+    host.state = State::Failed;
+    let failure = Vars::from([("ansible_failed_result".into(), item::registered(&result))]);
+    super::host::extend(&mut host.vars.set, failure);
+    batch.gone.write().expect("nothing panics while it holds the set of gone hosts").insert(host.name.clone());
+    batch.run.count(&host.name, |counts| counts.failed += 1);
+    tell(batch, start, host, result);
+}
+
+fn tell(batch: &Batch, start: &Arc<TaskStart>, host: &HostRun, result: TaskResult) {
+    if result.status == Status::Skipped {
+        batch.run.count(&host.name, |counts| counts.skipped += 1);
+    }
+    batch.run.tell(Event::Result {
+        task: start.clone(),
+        host: host.name.clone(),
+        delegated: None,
+        looped: false,
+        result: Arc::new(result),
+    });
+}

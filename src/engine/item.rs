@@ -1,0 +1,420 @@
+//! One item of one task on one host: conditions, arguments, the module, retries, what counts as changed and failed.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::event::{Event, Status, TaskResult, TaskStart};
+use super::host::HostRun;
+use super::play::{Batch, truthy};
+use super::target;
+use crate::connection::Target;
+use crate::modules::{self, Controller, Done, Effect, Entry, Place};
+use crate::playbook::{Task, Written};
+use crate::remote::Remote;
+use crate::template::{self, Scope};
+use crate::value::{Value, Vars};
+
+/// What one item left.
+pub(crate) struct Ran {
+    pub result: TaskResult,
+    pub effects: Vec<Effect>,
+    /// The host it was delegated to.
+    pub delegate: Option<Delegate>,
+}
+
+#[derive(Clone)]
+pub(crate) struct Delegate {
+    pub name: String,
+    pub host: HostRun,
+}
+
+/// All that the steps of an item need.
+pub(crate) struct Item<'a> {
+    pub batch: &'a Arc<Batch>,
+    pub host: &'a HostRun,
+    pub task: &'a Arc<Task>,
+    pub start: &'a Arc<TaskStart>,
+    pub scope: Scope,
+}
+
+impl Item<'_> {
+    /// Runs it; whatever happens is a result.
+    pub async fn run(mut self) -> Ran {
+        let begun = Instant::now();
+        let no_log = self.flag(self.task.keywords.no_log.as_ref(), false);
+        let mut delegate = None;
+        let mut outcome = match self.admitted() {
+            Ok(None) => match self.delegate() {
+                Ok(found) => {
+                    delegate = found;
+                    self.attempts(delegate.as_ref()).await
+                }
+                Err(error) => failed_to_render(&error),
+            },
+            Ok(Some(skipped)) => (skipped, Vec::new()),
+            Err(error) => failed_to_render(&error),
+        };
+        let result = &mut outcome.0;
+        // A secret must not come out because reading the flag failed.
+        result.no_log = no_log.unwrap_or(true);
+        result.took = begun.elapsed();
+        self.forgive(result);
+        Ran { result: outcome.0, effects: outcome.1, delegate }
+    }
+
+    /// None: go on. Otherwise the result of not running.
+    fn admitted(&self) -> Result<Option<TaskResult>, template::Error> {
+        for condition in &self.task.keywords.when {
+            if !self.holds(condition)? {
+                let mut values = Vars::new();
+                values.insert("skip_reason".into(), Value::from("Conditional result was False"));
+                values.insert("false_condition".into(), Value::from(condition.value.to_string()));
+                return Ok(Some(TaskResult { values, ..blank(Status::Skipped) }));
+            }
+        }
+        Ok(None)
+    }
+
+    fn holds(&self, condition: &Written) -> Result<bool, template::Error> {
+        self.batch.run.job.templar.condition(&condition.value, Some(&condition.origin), &self.scope)
+    }
+
+    fn flag(&self, keyword: Option<&Written>, default: bool) -> Result<bool, template::Error> {
+        match keyword {
+            None => Ok(default),
+            Some(written) => Ok(truthy(&self.batch.run.job.templar.render(&written.value, &self.scope)?)),
+        }
+    }
+
+    fn number(&self, keyword: Option<&Written>) -> Result<Option<f64>, template::Error> {
+        let Some(written) = keyword else { return Ok(None) };
+        let text = self.batch.run.job.templar.render_string(&written.value, &self.scope)?;
+        let wrong = || template::Error::Other {
+            message: format!("not a number: {text:?}"),
+            origin: Some(written.origin.clone()),
+        };
+        text.trim().parse().map(Some).map_err(|_| wrong())
+    }
+
+    fn delegate(&self) -> Result<Option<Delegate>, template::Error> {
+        let Some(written) = &self.task.delegate_to else { return Ok(None) };
+        let value = self.batch.run.job.templar.render(&written.value, &self.scope)?;
+        if value.is_none() || template::is_omit(&value) {
+            return Ok(None);
+        }
+        let name = value.to_string();
+        let host = self.batch.enter(&Arc::from(name.as_str()), self.host.order);
+        Ok(Some(Delegate { name, host }))
+    }
+
+    /// `until`, `retries` and `delay`.
+    async fn attempts(&mut self, delegate: Option<&Delegate>) -> (TaskResult, Vec<Effect>) {
+        let retries = match self.number(self.task.retries.as_ref()) {
+            Ok(number) => number.map(|number| number as u64),
+            Err(error) => return failed_to_render(&error),
+        };
+        let looping = !self.task.until.is_empty() || retries.is_some();
+        let attempts = if looping { retries.unwrap_or(3) + 1 } else { 1 };
+        let delay = match self.number(self.task.delay.as_ref()) {
+            Ok(delay) => Duration::from_secs_f64(delay.unwrap_or(5.0).clamp(0.0, 1e9)),
+            Err(error) => return failed_to_render(&error),
+        };
+        let outer = self.scope.clone();
+        let mut attempt = 1;
+        loop {
+            self.scope = outer.clone();
+            let (mut result, effects) = self.attempt(delegate, attempt).await;
+            let judged = self.judge(&mut result, looping.then_some(attempt));
+            if let Err(error) = judged {
+                return failed_to_render(&error);
+            }
+            if !looping || matches!(result.status, Status::Unreachable | Status::Skipped) {
+                return (result, effects);
+            }
+            let done = match self.task.until.is_empty() {
+                true => !result.failed(),
+                false => match self.task.until.iter().try_fold(true, |all, one| Ok(all && self.holds(one)?)) {
+                    Ok(done) => done,
+                    Err(error) => return failed_to_render(&error),
+                },
+            };
+            if done {
+                return (result, effects);
+            }
+            if attempt >= attempts {
+                result.status = Status::Failed;
+                return (result, effects);
+            }
+            self.batch.run.tell(Event::Retry {
+                task: self.start.clone(),
+                host: self.host.name.clone(),
+                attempt,
+                left: attempts - attempt,
+                result: Arc::new(result),
+            });
+            tokio::time::sleep(delay).await;
+            attempt += 1;
+        }
+    }
+
+    /// Runs the module once.
+    async fn attempt(&self, delegate: Option<&Delegate>, _: u64) -> (TaskResult, Vec<Effect>) {
+        let limit = match self.number(self.task.keywords.timeout.as_ref()) {
+            Ok(limit) => limit.filter(|seconds| *seconds > 0.0).map(Duration::from_secs_f64),
+            Err(error) => return failed_to_render(&error),
+        };
+        let limit = match self.number(self.task.asynchronous.as_ref()) {
+            Ok(asynchronous) => asynchronous.filter(|seconds| *seconds > 0.0).map(Duration::from_secs_f64).or(limit),
+            Err(error) => return failed_to_render(&error),
+        };
+        let work = self.module(delegate);
+        let done = match limit {
+            None => work.await,
+            Some(limit) => match tokio::time::timeout(limit, work).await {
+                Ok(done) => done,
+                Err(_) => Err(modules::Error::failed(format!("the task did not end within {} s", limit.as_secs_f64()))),
+            },
+        };
+        match done {
+            Ok(done) => finished(done),
+            Err(error) => (from_error(&error), Vec::new()),
+        }
+    }
+
+    async fn module(&self, delegate: Option<&Delegate>) -> Result<Done, modules::Error> {
+        let job = &self.batch.run.job;
+        let entry = modules::find(self.task.action.doc.name).expect("the loader takes modules from this list");
+        let args = modules::arguments::coerce(entry.doc, &self.arguments(entry)?)?;
+        let check = self.flag(self.task.keywords.check_mode.as_ref(), job.check)?;
+        let diff = self.flag(self.task.keywords.diff.as_ref(), job.diff)?;
+        let no_log = self.flag(self.task.keywords.no_log.as_ref(), false)?;
+        let run = &self.batch.run;
+        let host = &self.host.name;
+        let progress = |progress| run.tell(Event::Progress { host: host.clone(), progress });
+        let here = Controller {
+            templar: &job.templar,
+            scope: &self.scope,
+            search: &self.scope.search,
+            check,
+            diff,
+            no_log,
+            verbosity: job.verbosity,
+            progress: &progress,
+        };
+        match entry.place {
+            Place::Controller => (entry.run)(args, None, &here).await,
+            Place::Host => {
+                let remote = self.remote(delegate).await?;
+                (entry.run)(args, Some(&remote), &here).await
+            }
+        }
+    }
+
+    /// The arguments, rendered: `module_defaults` below `args:` below what stands in the task.
+    fn arguments(&self, entry: &Entry) -> Result<Vars, template::Error> {
+        let templar = &self.batch.run.job.templar;
+        let mut rendered = Vars::new();
+        let mut merge = |value: &Value| {
+            for key in value.try_iter().into_iter().flatten() {
+                let item = value.get_item(&key).unwrap_or_default();
+                if !template::is_omit(&item) {
+                    let name = key.to_string();
+                    let name = entry.doc.argument(&name).map_or(name.as_str(), |argument| argument.name);
+                    rendered.insert(name.into(), item);
+                }
+            }
+        };
+        for defaults in &self.task.keywords.module_defaults {
+            let value = templar.render(&defaults.value, &self.scope)?;
+            let long = format!("{}.{}", entry.doc.collection, entry.doc.name);
+            for name in [entry.doc.name, long.as_str()] {
+                value.get_attr(name).ok().filter(|found| !found.is_undefined()).iter().for_each(&mut merge);
+            }
+        }
+        if let Some(more) = &self.task.action.more_args {
+            merge(&templar.render(&more.value, &self.scope)?);
+        }
+        for (name, written) in &self.task.action.args {
+            let value = templar.render(&written.value, &self.scope)?;
+            if template::is_omit(&value) {
+                rendered.shift_remove(name);
+            } else {
+                rendered.insert(name.clone(), value);
+            }
+        }
+        Ok(rendered)
+    }
+
+    async fn remote(&self, delegate: Option<&Delegate>) -> Result<Remote, modules::Error> {
+        let job = &self.batch.run.job;
+        let keywords = &self.task.keywords;
+        let target = self.target(delegate)?;
+        let scope = self.connection_scope(delegate);
+        let user = target::become_user(job, keywords, &scope)?;
+        let environment = target::environment(job, keywords, &self.scope)?;
+        let sessions = self.batch.run.pool.sessions(&target).await.map_err(crate::remote::Error::from)?;
+        Ok(Remote::open(&sessions, user.as_ref(), &environment).await?)
+    }
+
+    /// A delegate is reached by its own variables.
+    fn connection_scope(&self, delegate: Option<&Delegate>) -> Scope {
+        match delegate {
+            Some(delegate) => self.batch.host_scope(&delegate.host),
+            None => self.scope.clone(),
+        }
+    }
+
+    pub fn target(&self, delegate: Option<&Delegate>) -> Result<Target, template::Error> {
+        let name = delegate.map_or(self.host.name.as_ref(), |delegate| delegate.name.as_str());
+        target::target(&self.batch.run.job, name, &self.task.keywords, &self.connection_scope(delegate))
+    }
+
+    /// `changed_when` and `failed_when`; they see the result under its registered name.
+    fn judge(&mut self, result: &mut TaskResult, attempt: Option<u64>) -> Result<(), template::Error> {
+        if let Some(attempt) = attempt {
+            result.values.insert("attempts".into(), Value::from(attempt));
+        }
+        if matches!(result.status, Status::Unreachable | Status::Skipped) {
+            return Ok(());
+        }
+        self.see(result);
+        if !self.task.failed_when.is_empty() {
+            let failed = self.task.failed_when.iter().try_fold(true, |all, one| Ok(all && self.holds(one)?))?;
+            result.values.insert("failed_when_result".into(), Value::from(failed));
+            result.status = match failed {
+                true => Status::Failed,
+                false if result.changed => Status::Changed,
+                false => Status::Ok,
+            };
+        }
+        if !self.task.changed_when.is_empty() {
+            result.changed = self.task.changed_when.iter().try_fold(true, |all, one| Ok(all && self.holds(one)?))?;
+            result.status = match result.status {
+                Status::Ok | Status::Changed if result.changed => Status::Changed,
+                Status::Ok | Status::Changed => Status::Ok,
+                other => other,
+            };
+        }
+        self.see(result);
+        Ok(())
+    }
+
+    fn see(&mut self, result: &TaskResult) {
+        if let Some(name) = &self.task.register {
+            self.scope = self.scope.with(Vars::from([(name.clone(), registered(result))]));
+        }
+    }
+
+    /// `ignore_errors` and `ignore_unreachable`.
+    fn forgive(&self, result: &mut TaskResult) {
+        let keyword = match result.status {
+            Status::Failed => self.task.keywords.ignore_errors.as_ref(),
+            Status::Unreachable => self.task.keywords.ignore_unreachable.as_ref(),
+            _ => return,
+        };
+        if self.flag(keyword, false).unwrap_or(false) {
+            if result.status == Status::Unreachable {
+                result.values.insert("unreachable".into(), Value::from(true));
+            }
+            result.status = Status::Ignored;
+        }
+    }
+}
+
+/// A result of nothing done yet.
+pub(crate) fn blank(status: Status) -> TaskResult {
+    TaskResult {
+        status,
+        changed: false,
+        message: None,
+        hint: None,
+        values: Vars::new(),
+        diff: Vec::new(),
+        no_log: false,
+        took: Duration::ZERO,
+    }
+}
+
+fn finished(done: Done) -> (TaskResult, Vec<Effect>) {
+    let outcome = done.outcome;
+    let status = match (&outcome.failed, outcome.skipped, done.changed) {
+        (Some(_), _, _) => Status::Failed,
+        (None, true, _) => Status::Skipped,
+        (None, false, true) => Status::Changed,
+        (None, false, false) => Status::Ok,
+    };
+    let result = TaskResult {
+        changed: done.changed,
+        message: outcome.failed.or(outcome.message),
+        values: outcome.values,
+        diff: done.diff,
+        ..blank(status)
+    };
+    (result, outcome.effects)
+}
+
+fn from_error(error: &modules::Error) -> TaskResult {
+    let (status, hint) = match error {
+        modules::Error::Failed { hint, .. } => (Status::Failed, hint.clone()),
+        modules::Error::Template(error) => return failed_to_render(error).0,
+        modules::Error::Remote(crate::remote::Error::Connection(error)) => match error {
+            crate::connection::Error::Unreachable { hint, .. } => (Status::Unreachable, hint.clone()),
+            _ => (Status::Unreachable, None),
+        },
+        // Ansible, too, counts a refused sudo as a failure of the host, which was reached.
+        modules::Error::Remote(crate::remote::Error::Become { hint, .. }) => (Status::Failed, hint.clone()),
+        modules::Error::Remote(_) => (Status::Failed, None),
+    };
+    TaskResult { message: Some(chain(error)), hint, ..blank(status) }
+}
+
+/// An error and what caused it, one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let words = cause.to_string();
+        if !text.contains(&words) {
+            text = format!("{text}: {words}");
+        }
+        source = cause.source();
+    }
+    text
+}
+
+/// A task whose words could not be rendered fails with the place of the words.
+pub(crate) fn failed_to_render(error: &template::Error) -> (TaskResult, Vec<Effect>) {
+    (TaskResult { message: Some(template_message(error)), ..blank(Status::Failed) }, Vec::new())
+}
+
+/// The error, and the place that it names.
+pub(crate) fn template_message(error: &template::Error) -> String {
+    let (template::Error::Undefined { origin, .. } | template::Error::Other { origin, .. }) = error;
+    match origin {
+        Some(origin) => format!("{error}\n  at {origin}\n    {}", origin.line_text().trim()),
+        None => error.to_string(),
+    }
+}
+
+/// A result as a variable.
+pub(crate) fn registered(result: &TaskResult) -> Value {
+    let mut vars = result.values.clone();
+    vars.insert("changed".into(), Value::from(result.changed));
+    let ignored_failure = result.status == Status::Ignored && !vars.contains_key("unreachable");
+    vars.insert("failed".into(), Value::from(result.status == Status::Failed || ignored_failure));
+    if result.status == Status::Skipped {
+        vars.insert("skipped".into(), Value::from(true));
+    }
+    if result.status == Status::Unreachable {
+        vars.insert("unreachable".into(), Value::from(true));
+    }
+    if let Some(message) = &result.message {
+        vars.entry("msg".into()).or_insert_with(|| Value::from(message.as_str()));
+    }
+    to_value(&vars)
+}
+
+/// Variables as one mapping.
+pub(crate) fn to_value(vars: &Vars) -> Value {
+    vars.iter().map(|(name, value)| (name.to_string(), value.clone())).collect()
+}

@@ -1,0 +1,79 @@
+//! `meta`: words to the engine itself.
+
+use std::sync::Arc;
+
+use super::event::Event;
+use super::handlers;
+use super::host::{HostRun, State};
+use super::item::template_message;
+use super::play::Batch;
+use crate::playbook::Task;
+
+/// Runs a `meta` task on the hosts whose conditions hold.
+pub(super) async fn on_hosts(batch: &Arc<Batch>, task: &Arc<Task>, hosts: Vec<HostRun>) -> Vec<HostRun> {
+    let word = match task.action.args.values().next() {
+        Some(written) => written.value.to_string(),
+        None => "noop".to_string(),
+    };
+    let (mut chosen, mut rest) = (Vec::new(), Vec::new());
+    for mut host in hosts {
+        match holds(batch, task, &host) {
+            Ok(true) => chosen.push(host),
+            Ok(false) => rest.push(host),
+            Err(message) => {
+                batch.run.count(&host.name, |counts| counts.failed += 1);
+                batch.run.tell(Event::Warning(format!("{}: {message}", host.name)));
+                host.state = State::Failed;
+                rest.push(host);
+            }
+        }
+    }
+    if chosen.is_empty() {
+        return rest;
+    }
+    match word.as_str() {
+        "flush_handlers" => chosen = handlers::flush(batch, chosen, batch.play.force_handlers).await,
+        "end_host" => chosen.iter_mut().for_each(|host| host.state = State::Ended),
+        // The first host's word counts for all, as the play is one thing.
+        "end_play" | "end_batch" => {
+            chosen.iter_mut().chain(&mut rest).filter(|host| host.going()).for_each(|host| host.state = State::Ended);
+        }
+        "clear_facts" => chosen.iter_mut().for_each(|host| host.vars.facts = Arc::default()),
+        "clear_host_errors" => {
+            for host in chosen.iter_mut().chain(&mut rest) {
+                if matches!(host.state, State::Failed | State::Unreachable) {
+                    host.state = State::Going;
+                }
+            }
+        }
+        "reset_connection" => {
+            for host in &chosen {
+                reset_connection(batch, task, host).await;
+            }
+        }
+        _ => {}
+    }
+    chosen.extend(rest);
+    chosen.sort_by_key(|host| host.order);
+    chosen
+}
+
+fn holds(batch: &Batch, task: &Task, host: &HostRun) -> Result<bool, String> {
+    let scope = batch.task_scope(host, task);
+    for when in &task.keywords.when {
+        match batch.run.job.templar.condition(&when.value, Some(&when.origin), &scope) {
+            Ok(true) => {}
+            Ok(false) => return Ok(false),
+            Err(error) => return Err(template_message(&error)),
+        }
+    }
+    Ok(true)
+}
+
+/// The next task opens the connection anew.
+pub(super) async fn reset_connection(batch: &Arc<Batch>, task: &Task, host: &HostRun) {
+    let scope = batch.task_scope(host, task);
+    if let Ok(target) = super::target::target(&batch.run.job, &host.name, &task.keywords, &scope) {
+        batch.run.pool.reset(&target).await;
+    }
+}

@@ -1,0 +1,268 @@
+//! Plays in order, their hosts in batches, the sections of a play.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, RwLock};
+
+use indexmap::IndexMap;
+use tokio::task::JoinSet;
+
+use super::host::{HostRun, State};
+use super::{Error, Event, Job, Run, block, handlers, scope, task};
+use crate::inventory::{Inventory, VarsFiles};
+use crate::playbook::load::setup_task;
+use crate::playbook::{Handler, Order, Play, Step, Strategy, Written};
+use crate::value::origin::Complaint;
+use crate::value::Value;
+
+/// One batch of a play's hosts, and what they share.
+pub(crate) struct Batch {
+    pub run: Arc<Run>,
+    pub play: Arc<Play>,
+    /// All hosts of the play, and those of this batch, as they began.
+    pub play_hosts: Arc<Vec<Arc<str>>>,
+    pub hosts: Vec<Arc<str>>,
+    /// `group_vars/` and `host_vars/` beside the playbook.
+    pub files: Arc<VarsFiles>,
+    /// The play's handlers, those of roles first; an `include_role` adds to them.
+    pub handlers: RwLock<Vec<Arc<Handler>>>,
+    /// Variables of the run and the play that are the same for every host.
+    pub shared: scope::Shared,
+    /// Hosts of this batch that failed or were lost; `ansible_play_hosts` leaves them out.
+    pub gone: RwLock<HashSet<Arc<str>>>,
+}
+
+/// Runs every play of every playbook.
+pub(super) async fn all(run: &Arc<Run>) -> Result<(), Error> {
+    let mut gone = HashSet::new();
+    let mut files: IndexMap<PathBuf, Arc<VarsFiles>> = IndexMap::new();
+    for playbook in &run.job.playbooks {
+        for play in playbook {
+            if run.stopping() {
+                return Ok(());
+            }
+            let beside = vars_files_of(run, &mut files, &play.directory)?;
+            if !one(run, play, beside, &mut gone).await? {
+                return Ok(());
+            }
+        }
+        if !gone.is_empty() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+fn vars_files_of(
+    run: &Run,
+    read: &mut IndexMap<PathBuf, Arc<VarsFiles>>,
+    directory: &Path,
+) -> Result<Arc<VarsFiles>, Error> {
+    if let Some(files) = read.get(directory) {
+        return Ok(files.clone());
+    }
+    let files = Arc::new(crate::inventory::vars_files(directory, &run.job.keyring)?);
+    read.insert(directory.to_path_buf(), files.clone());
+    Ok(files)
+}
+
+/// One play; false: nothing after it shall run.
+async fn one(
+    run: &Arc<Run>,
+    play: &Arc<Play>,
+    files: Arc<VarsFiles>,
+    gone: &mut HashSet<Arc<str>>,
+) -> Result<bool, Error> {
+    let (hosts, pattern) = {
+        let inventory = run.inventory.read().expect("nothing panics while it holds the inventory");
+        select(&run.job, &inventory, play)?
+    };
+    let hosts: Vec<Arc<str>> = hosts.into_iter().filter(|host| !gone.contains(host)).collect();
+    run.tell(Event::PlayStart { name: name(run, play, &pattern), hosts: hosts.clone(), check: run.job.check });
+    if hosts.is_empty() {
+        run.tell(Event::NoHosts { pattern });
+        return Ok(true);
+    }
+    let play_hosts = Arc::new(hosts);
+    for members in batches(run, play, &play_hosts)? {
+        if run.stopping() {
+            return Ok(false);
+        }
+        let shared = scope::Shared::new(run, play, &play_hosts, &members);
+        let handlers = play.all_roles.iter().flat_map(|role| &role.handlers).chain(&play.handlers);
+        let batch = Arc::new(Batch {
+            run: run.clone(),
+            play: play.clone(),
+            play_hosts: play_hosts.clone(),
+            hosts: members.clone(),
+            files: files.clone(),
+            handlers: RwLock::new(handlers.cloned().map(Arc::new).collect()),
+            shared,
+            gone: RwLock::default(),
+        });
+        let after = sections(&batch).await;
+        let lost = |host: &&HostRun| matches!(host.state, State::Failed | State::Unreachable);
+        gone.extend(after.iter().filter(lost).map(|host| host.name.clone()));
+        let halted = after.iter().any(|host| host.state == State::Halted);
+        if halted || after.iter().all(|host| lost(&host)) {
+            run.tell(Event::NoHostsLeft);
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// A play's hosts within the limit, and the pattern as text.
+pub(super) fn select(job: &Job, inventory: &Inventory, play: &Play) -> Result<(Vec<Arc<str>>, String), Error> {
+    let scope = scope::before_any_host(job, play);
+    let written = job.templar.render(&play.hosts.value, &scope)?;
+    let pattern = match written.try_iter() {
+        Ok(items) if written.kind() == minijinja::value::ValueKind::Seq => {
+            items.map(|item| item.to_string()).collect::<Vec<_>>().join(",")
+        }
+        _ => written.to_string(),
+    };
+    let at = |complaint: Complaint| Complaint {
+        origin: complaint.origin.or_else(|| Some(play.hosts.origin.clone())),
+        ..complaint
+    };
+    let (mut hosts, _) = inventory.select(&pattern).map_err(at)?;
+    if let Some(limit) = &job.limit {
+        let (within, _) = inventory.select(limit)?;
+        hosts.retain(|host| within.contains(host));
+    }
+    match play.order {
+        Order::Inventory => {}
+        Order::ReverseInventory => hosts.reverse(),
+        Order::Sorted => hosts.sort(),
+        Order::ReverseSorted => {
+            hosts.sort();
+            hosts.reverse();
+        }
+        Order::Shuffle => {
+            use rand::seq::SliceRandom;
+            hosts.shuffle(&mut rand::rng());
+        }
+    }
+    Ok((hosts, pattern))
+}
+
+fn name(run: &Run, play: &Play, pattern: &str) -> String {
+    let scope = scope::before_any_host(&run.job, play);
+    match &play.name {
+        Some(name) => run.job.templar.render_string(name, &scope).unwrap_or_else(|_| name.to_string()),
+        None => pattern.to_string(),
+    }
+}
+
+/// `serial`: sizes or percentages, the last one repeated until no host is left.
+fn batches(run: &Run, play: &Play, hosts: &[Arc<str>]) -> Result<Vec<Vec<Arc<str>>>, Error> {
+    let scope = scope::before_any_host(&run.job, play);
+    let mut sizes = Vec::new();
+    for written in &play.serial {
+        let value = run.job.templar.render(&written.value, &scope)?;
+        let items: Vec<Value> = match value.try_iter() {
+            Ok(items) if value.kind() == minijinja::value::ValueKind::Seq => items.collect(),
+            _ => vec![value],
+        };
+        for item in items {
+            sizes.push(share(&item, hosts.len(), written)?);
+        }
+    }
+    let mut batches = Vec::new();
+    let mut rest = hosts;
+    let mut sizes = sizes.into_iter();
+    let mut size = hosts.len();
+    while !rest.is_empty() {
+        size = sizes.next().unwrap_or(size).min(rest.len());
+        let (batch, others) = rest.split_at(size);
+        batches.push(batch.to_vec());
+        rest = others;
+    }
+    Ok(batches)
+}
+
+/// `2`, `"30%"`: how many of `total` that is, at least one.
+fn share(value: &Value, total: usize, written: &Written) -> Result<usize, Error> {
+    let text = value.to_string();
+    let size = match text.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().ok().map(|percent| (total as f64 * percent / 100.0) as usize),
+        None => text.trim().parse::<usize>().ok().map(|size| if size == 0 { total } else { size }),
+    };
+    let wrong = || Complaint::new(format!("serial is no number and no percentage: {text:?}"), Some(&written.origin));
+    Ok(size.ok_or_else(wrong)?.max(1))
+}
+
+/// Takes a batch through the sections of the play: in step, or under `free` each host by itself.
+async fn sections(batch: &Arc<Batch>) -> Vec<HostRun> {
+    let hosts = batch.hosts.iter().enumerate().map(|(order, name)| {
+        let mut host = batch.enter(name, order);
+        host.vars.files = Some(batch.files.clone());
+        host.vars.roles.clear();
+        batch.run.board.publish(name, &host.vars);
+        host
+    });
+    match batch.play.strategy {
+        Strategy::Linear => group(batch.clone(), hosts.collect()).await,
+        Strategy::Free => {
+            let mut running: JoinSet<Vec<HostRun>> = hosts.map(|host| group(batch.clone(), vec![host])).collect();
+            let mut after = Vec::new();
+            while let Some(done) = running.join_next().await {
+                after.extend(done.expect("a host's way through a play does not panic"));
+            }
+            after.sort_by_key(|host| host.order);
+            after
+        }
+    }
+}
+
+/// A group of hosts that keeps step within itself.
+async fn group(batch: Arc<Batch>, mut hosts: Vec<HostRun>) -> Vec<HostRun> {
+    let play = batch.play.clone();
+    hosts = scope::read_vars_files(&batch, hosts);
+    if let Some(setup) = facts_task(&batch) {
+        hosts = task::on_hosts(&batch, &setup, hosts).await;
+    }
+    for section in [&play.pre_tasks, &play.roles, &play.tasks, &play.post_tasks] {
+        hosts = block::steps(&batch, section, hosts).await;
+        // Handlers notified in `roles` wait for the end of `tasks`.
+        if !std::ptr::eq(section, &play.roles) {
+            hosts = handlers::flush(&batch, hosts, play.force_handlers).await;
+        }
+    }
+    hosts
+}
+
+/// The task that gathers facts, unless the play says no.
+fn facts_task(batch: &Batch) -> Option<Arc<crate::playbook::Task>> {
+    let scope = scope::before_any_host(&batch.run.job, &batch.play);
+    let wanted = match &batch.play.gather_facts {
+        None => true,
+        Some(written) => batch.run.job.templar.render(&written.value, &scope).is_ok_and(|value| truthy(&value)),
+    };
+    let entry = crate::modules::find("setup")?;
+    (wanted && batch.run.job.tags.allow(&["always".into()])).then(|| Arc::new(setup_task(&batch.play, entry.doc)))
+}
+
+/// Ansible's idea of true: booleans, and the words `yes`, `on`, `true`, `1` as strings.
+pub(crate) fn truthy(value: &Value) -> bool {
+    match value.as_str() {
+        Some(text) => matches!(text.to_ascii_lowercase().as_str(), "yes" | "on" | "true" | "1" | "y" | "t"),
+        None => value.is_true(),
+    }
+}
+
+/// Every task of a play in order, static ones with their tags; for `--list-tasks`.
+pub fn listed(steps: &[Step]) -> Vec<Arc<crate::playbook::Task>> {
+    let mut tasks = Vec::new();
+    for step in steps {
+        match step {
+            Step::Task(task) => tasks.push(task.clone()),
+            Step::Include(include) => tasks.push(include.task.clone()),
+            Step::Block(block) => {
+                tasks.extend([&block.steps, &block.rescue, &block.always].into_iter().flat_map(|inner| listed(inner)));
+            }
+        }
+    }
+    tasks
+}

@@ -1,0 +1,44 @@
+//! The connections of a run: one per target, opened when first needed, kept to the end.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tokio::sync::{Mutex, OnceCell};
+
+use crate::connection::{self, Target};
+use crate::remote::Sessions;
+
+type Cell = Arc<OnceCell<Arc<Sessions>>>;
+
+#[derive(Default)]
+pub(crate) struct Pool(Mutex<HashMap<Target, Cell>>);
+
+impl Pool {
+    /// The sessions of a target; whoever comes first opens the connection, the others wait for it.
+    pub async fn sessions(&self, target: &Target) -> Result<Arc<Sessions>, connection::Error> {
+        let cell = {
+            let mut open = self.0.lock().await;
+            let lost = |cell: &Cell| cell.get().is_some_and(|sessions| sessions.connection().is_closed());
+            if open.get(target).is_some_and(lost) {
+                open.remove(target);
+            }
+            open.entry(target.clone()).or_default().clone()
+        };
+        cell.get_or_try_init(|| async { Ok(Sessions::new(connection::open(target).await?)) }).await.cloned()
+    }
+
+    /// Forgets a target; the next task opens it anew (`meta: reset_connection`, a reboot).
+    pub async fn reset(&self, target: &Target) {
+        let cell = self.0.lock().await.remove(target);
+        if let Some(sessions) = cell.as_ref().and_then(|cell| cell.get()) {
+            sessions.close().await;
+        }
+    }
+
+    /// Ends all sessions, side by side.
+    pub async fn close(&self) {
+        let cells: Vec<Cell> = self.0.lock().await.drain().map(|(_, cell)| cell).collect();
+        let open = cells.iter().filter_map(|cell| cell.get());
+        futures::future::join_all(open.map(|sessions| sessions.close())).await;
+    }
+}

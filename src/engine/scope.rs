@@ -1,0 +1,401 @@
+//! The variables that a task sees on a host: Ansible's list of precedence, weakest first.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use minijinja::value::{Enumerator, Object, ObjectRepr};
+
+use super::host::{HostRun, HostVars, State, extend};
+use super::play::Batch;
+use super::{Event, Job, Run};
+use crate::inventory::{Group, Inventory, VarsFiles};
+use crate::playbook::{Keywords, Play, Role, Task};
+use crate::template::{Scope, Templar};
+use crate::value::origin::Complaint;
+use crate::value::{Value, Vars};
+
+/// What all hosts of a batch have in common.
+pub(crate) struct Shared {
+    /// Defaults of the play's public roles.
+    role_defaults: Vec<Arc<Vars>>,
+    role_vars: Vec<Arc<Vars>>,
+    /// `groups`, `ansible_check_mode`, `ansible_play_name` and the like.
+    magic: Arc<Vars>,
+    base: Arc<PathBuf>,
+}
+
+impl Shared {
+    pub fn new(run: &Arc<Run>, play: &Play, play_hosts: &[Arc<str>], batch: &[Arc<str>]) -> Self {
+        let public = || play.all_roles.iter().filter(|role| role.public);
+        let mut magic = run_magic(&run.job);
+        {
+            let inventory = run.inventory.read().expect("nothing panics while it holds the inventory");
+            magic.insert("groups".into(), groups(&inventory));
+        }
+        let list = |names: &[Arc<str>]| names.iter().map(|name| Value::from(name.as_ref())).collect::<Value>();
+        magic.insert("ansible_play_hosts_all".into(), list(play_hosts));
+        magic.insert("ansible_play_hosts".into(), list(play_hosts));
+        magic.insert("play_hosts".into(), list(play_hosts));
+        magic.insert("ansible_play_batch".into(), list(batch));
+        magic.insert("playbook_dir".into(), Value::from(play.directory.display().to_string()));
+        if let Some(name) = &play.name {
+            magic.insert("ansible_play_name".into(), name.clone());
+        }
+        let roles: Vec<Arc<str>> = play.all_roles.iter().map(|role| role.name.clone()).collect();
+        magic.insert("ansible_play_role_names".into(), list(&roles));
+        magic.insert("ansible_role_names".into(), list(&roles));
+        magic.insert("role_names".into(), list(&roles));
+        let templar = run.job.templar.clone();
+        magic.insert("hostvars".into(), Value::from_object(AllHosts { run: Arc::downgrade(run), templar }));
+        Shared {
+            role_defaults: public().map(|role| role.defaults.clone()).collect(),
+            role_vars: public().flat_map(|role| [role.use_vars.clone(), role.vars.clone()]).collect(),
+            magic: Arc::new(magic),
+            base: Arc::new(play.directory.clone()),
+        }
+    }
+}
+
+/// All groups with all their hosts, as the variable `groups`.
+fn groups(inventory: &Inventory) -> Value {
+    let names = |group: &str| {
+        let hosts = inventory.select(group).map(|(hosts, _)| hosts).unwrap_or_default();
+        hosts.iter().map(|host| Value::from(host.as_ref())).collect::<Value>()
+    };
+    inventory.groups.keys().map(|group| (group.to_string(), names(group))).collect()
+}
+
+fn run_magic(job: &Job) -> Vars {
+    let list = |words: &[String]| words.iter().map(|word| Value::from(word.as_str())).collect::<Value>();
+    let mut vars = Vars::new();
+    let mut set = |name: &str, value: Value| vars.insert(name.into(), value);
+    set("ansible_check_mode", Value::from(job.check));
+    set("ansible_diff_mode", Value::from(job.diff));
+    set("ansible_forks", Value::from(job.forks));
+    set("ansible_verbosity", Value::from(job.verbosity));
+    set("ansible_run_tags", if job.tags.only.is_empty() { list(&["all".into()]) } else { list(&job.tags.only) });
+    set("ansible_skip_tags", list(&job.tags.skip));
+    if let Some(limit) = &job.limit {
+        set("ansible_limit", Value::from(limit.as_str()));
+    }
+    let sources: Vec<String> = job.inventory.sources.iter().map(|path| path.display().to_string()).collect();
+    set("ansible_inventory_sources", list(&sources));
+    if let Some(first) = job.inventory.sources.first() {
+        let directory = if first.is_dir() { Some(first.as_path()) } else { first.parent() };
+        let directory = directory.map(|path| path.display().to_string()).unwrap_or_default();
+        set("inventory_file", Value::from(first.display().to_string()));
+        set("inventory_dir", Value::from(directory));
+    }
+    set("omit", crate::template::omit());
+    set("environment", Value::from(Vec::<Value>::new()));
+    vars
+}
+
+/// What is known before any host: for play names, patterns, `serial`.
+pub(crate) fn before_any_host(job: &Job, play: &Play) -> Scope {
+    let mut scope = empty(job, &play.directory);
+    for role in play.all_roles.iter().filter(|role| role.public) {
+        scope.push(role.defaults.clone());
+    }
+    scope.push(play.vars.clone());
+    scope.push(Arc::new(job.prompted.clone()));
+    scope.push(job.extra_vars.clone());
+    scope.push(Arc::new(run_magic(job)));
+    scope.push(Arc::new(Vars::from([("groups".into(), groups(&job.inventory))])));
+    scope
+}
+
+fn empty(job: &Job, directory: &std::path::Path) -> Scope {
+    Scope {
+        base: Arc::new(directory.to_path_buf()),
+        keyring: job.keyring.clone(),
+        search: Arc::new(vec![directory.to_path_buf()]),
+        ..Scope::default()
+    }
+}
+
+/// The layers of inventory variables of a host: groups from `all` downwards, then the host itself.
+pub(crate) fn inventory_layers(inventory: &Inventory, files: &VarsFiles, host: &str, into: &mut Scope) {
+    let groups = inventory.groups_of(host);
+    let mut add = |vars: Option<&Vars>| {
+        if let Some(vars) = vars.filter(|vars| !vars.is_empty()) {
+            into.push(Arc::new(vars.clone()));
+        }
+    };
+    for group in &groups {
+        add(Some(&group.vars));
+    }
+    let (all, others): (Vec<&Group>, Vec<&Group>) = groups.iter().partition(|group| group.name.as_ref() == "all");
+    for set in [all, others] {
+        for group in &set {
+            add(Some(&group.file_vars));
+        }
+        for group in &set {
+            add(files.groups.get(&group.name));
+        }
+    }
+    if let Some(entry) = inventory.hosts.get(host) {
+        add(Some(&entry.vars));
+        add(Some(&entry.file_vars));
+    }
+    add(files.hosts.get(host));
+}
+
+/// `inventory_hostname`, `group_names` and the like.
+fn host_magic(inventory: &Inventory, host: &str) -> Vars {
+    let mut names: Vec<&str> = inventory.groups_of(host).iter().map(|group| group.name.as_ref()).collect();
+    names.retain(|name| *name != "all");
+    names.sort_unstable();
+    let short = host.split('.').next().unwrap_or(host);
+    let mut vars = Vars::from([
+        ("inventory_hostname".into(), Value::from(host)),
+        ("inventory_hostname_short".into(), Value::from(short)),
+        ("group_names".into(), names.into_iter().map(Value::from).collect()),
+    ]);
+    // The implicit localhost stands in no inventory.
+    if !inventory.hosts.contains_key(host) && is_localhost(host) {
+        vars.insert("ansible_connection".into(), Value::from("local"));
+    }
+    vars
+}
+
+pub(crate) fn is_localhost(host: &str) -> bool {
+    matches!(host, "localhost" | "127.0.0.1" | "::1")
+}
+
+fn role_magic(role: &Role) -> Vars {
+    let list = |names: &[Arc<str>]| names.iter().map(|name| Value::from(name.as_ref())).collect::<Value>();
+    Vars::from([
+        ("role_name".into(), Value::from(role.name.as_ref())),
+        ("ansible_role_name".into(), Value::from(role.name.as_ref())),
+        ("role_path".into(), Value::from(role.path.display().to_string())),
+        ("ansible_parent_role_names".into(), list(&role.parents)),
+        ("ansible_dependent_role_names".into(), list(&role.dependencies)),
+    ])
+}
+
+impl Batch {
+    /// The scope of a host, without any task.
+    pub fn host_scope(&self, host: &HostRun) -> Scope {
+        self.scope(host, None, &Keywords::default())
+    }
+
+    /// The scope of a task on a host, without loop variables.
+    pub fn task_scope(&self, host: &HostRun, task: &Task) -> Scope {
+        let mut scope = self.scope(host, task.role.as_ref(), &task.keywords);
+        let mut search = Vec::new();
+        if let Some(role) = &task.role {
+            search.push(role.path.clone());
+        }
+        search.push(task.directory.clone());
+        search.push(self.play.directory.clone());
+        search.dedup();
+        scope.search = Arc::new(search);
+        scope
+    }
+
+    fn scope(&self, host: &HostRun, role: Option<&Arc<Role>>, keywords: &Keywords) -> Scope {
+        let job = &self.run.job;
+        let mut scope = Scope { base: self.shared.base.clone(), ..empty(job, &self.play.directory) };
+        let own_roles = || host.vars.roles.iter().chain(role);
+        self.shared.role_defaults.iter().for_each(|layer| scope.push(layer.clone()));
+        own_roles().for_each(|role| scope.push(role.defaults.clone()));
+        self.inventory_part(host, &mut scope);
+        scope.push(host.vars.facts.clone());
+        scope.push(self.play.vars.clone());
+        if !job.prompted.is_empty() {
+            scope.push(Arc::new(job.prompted.clone()));
+        }
+        scope.push(host.play_files.clone());
+        self.shared.role_vars.iter().for_each(|layer| scope.push(layer.clone()));
+        for role in own_roles() {
+            scope.push(role.use_vars.clone());
+            scope.push(role.vars.clone());
+        }
+        keywords.vars.iter().for_each(|layer| scope.push(layer.clone()));
+        scope.push(host.vars.include_vars.clone());
+        scope.push(host.vars.set.clone());
+        if let Some(role) = role {
+            scope.push(role.params.clone());
+        }
+        host.include_params.iter().for_each(|layer| scope.push(layer.clone()));
+        scope.push(job.extra_vars.clone());
+        scope.push(self.shared.magic.clone());
+        self.live(&mut scope);
+        scope.push(host.magic.clone());
+        if let Some(role) = role {
+            scope.push(Arc::new(role_magic(role)));
+        }
+        scope
+    }
+
+    fn inventory_part(&self, host: &HostRun, scope: &mut Scope) {
+        host.inventory.iter().for_each(|layer| scope.push(layer.clone()));
+    }
+
+    /// `ansible_play_hosts` and `ansible_play_batch` once hosts are gone.
+    fn live(&self, scope: &mut Scope) {
+        let gone = self.gone.read().expect("nothing panics while it holds the set of gone hosts");
+        if gone.is_empty() {
+            return;
+        }
+        let rest = |names: &[Arc<str>]| {
+            names.iter().filter(|name| !gone.contains(*name)).map(|name| Value::from(name.as_ref())).collect::<Value>()
+        };
+        scope.push(Arc::new(Vars::from([
+            ("ansible_play_hosts".into(), rest(&self.play_hosts)),
+            ("play_hosts".into(), rest(&self.play_hosts)),
+            ("ansible_play_batch".into(), rest(&self.hosts)),
+        ])));
+    }
+
+    /// A host as it stands when it enters the batch, or when a task is delegated to it.
+    pub fn enter(&self, name: &Arc<str>, order: usize) -> HostRun {
+        let inventory = self.run.inventory.read().expect("nothing panics while it holds the inventory");
+        let mut layers = Scope::default();
+        inventory_layers(&inventory, &self.files, name, &mut layers);
+        HostRun {
+            name: name.clone(),
+            order,
+            inventory: layers.into_layers(),
+            magic: Arc::new(host_magic(&inventory, name)),
+            vars: self.run.board.read(name),
+            play_files: Arc::default(),
+            include_params: Vec::new(),
+            notified: indexmap::IndexSet::new(),
+            state: State::Going,
+            roles_done: Vec::new(),
+        }
+    }
+}
+
+/// Reads `vars_files` for every host: a name may depend on the host's variables.
+pub(crate) fn read_vars_files(batch: &Batch, hosts: Vec<HostRun>) -> Vec<HostRun> {
+    if batch.play.vars_files.is_empty() {
+        return hosts;
+    }
+    hosts
+        .into_iter()
+        .map(|mut host| {
+            for written in &batch.play.vars_files {
+                let read = vars_file(batch, &host, &written.value, written);
+                match read {
+                    Ok(vars) => extend(&mut host.play_files, vars),
+                    Err(complaint) => {
+                        batch.run.count(&host.name, |counts| counts.failed += 1);
+                        batch.run.tell(Event::Warning(format!("{}: {complaint}", host.name)));
+                        host.state = State::Failed;
+                    }
+                }
+            }
+            host
+        })
+        .collect()
+}
+
+/// One entry of `vars_files`; of a nested list the first that exists counts.
+fn vars_file(
+    batch: &Batch,
+    host: &HostRun,
+    value: &Value,
+    written: &crate::playbook::Written,
+) -> Result<Vars, Complaint> {
+    let job = &batch.run.job;
+    let scope = batch.host_scope(host);
+    let complain = |message: String| Complaint::new(message, Some(&written.origin));
+    let rendered = job.templar.render(value, &scope).map_err(|error| complain(error.to_string()))?;
+    let names: Vec<String> = match rendered.kind() {
+        minijinja::value::ValueKind::Seq => {
+            rendered.try_iter().into_iter().flatten().map(|name| name.to_string()).collect()
+        }
+        _ => vec![rendered.to_string()],
+    };
+    let paths = names.iter().map(|name| batch.play.directory.join(name));
+    let Some(path) = paths.into_iter().find(|path| path.exists()) else {
+        return Err(complain(format!("no such vars file: {}", names.join(", ")))
+            .hint(format!("looked in {}", batch.play.directory.display())));
+    };
+    match crate::value::yaml::load(&path, &job.keyring)? {
+        Some(node) => node.to_vars(&job.keyring),
+        None => Ok(Vars::new()),
+    }
+}
+
+/// `hostvars`: every host of the inventory, its variables rendered when they are asked for.
+#[derive(Debug)]
+struct AllHosts {
+    run: std::sync::Weak<Run>,
+    templar: Arc<Templar>,
+}
+
+impl std::fmt::Debug for Run {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Run")
+    }
+}
+
+impl Object for AllHosts {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Map
+    }
+
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        let run = self.run.upgrade()?;
+        let name = key.as_str()?;
+        let known = run.inventory.read().expect("nothing panics while it holds the inventory").hosts.contains_key(name);
+        if !known && !is_localhost(name) {
+            return None;
+        }
+        let scope = published_scope(&run, name);
+        Some(Value::from_object(OneHost { scope, templar: self.templar.clone() }))
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        let Some(run) = self.run.upgrade() else { return Enumerator::Empty };
+        let inventory = run.inventory.read().expect("nothing panics while it holds the inventory");
+        Enumerator::Values(inventory.hosts.keys().map(|name| Value::from(name.as_ref())).collect())
+    }
+}
+
+/// A host's variables as others see them: inventory, facts, what it set; extra variables on top.
+fn published_scope(run: &Arc<Run>, name: &str) -> Scope {
+    let vars: HostVars = run.board.read(name);
+    let inventory = run.inventory.read().expect("nothing panics while it holds the inventory");
+    let mut scope = empty(&run.job, &run.job.directory);
+    let files = vars.files.clone().unwrap_or_default();
+    inventory_layers(&inventory, &files, name, &mut scope);
+    scope.push(vars.facts);
+    scope.push(vars.include_vars);
+    scope.push(vars.set);
+    scope.push(run.job.extra_vars.clone());
+    scope.push(Arc::new(run_magic(&run.job)));
+    scope.push(Arc::new(host_magic(&inventory, name)));
+    scope
+}
+
+#[derive(Debug)]
+struct OneHost {
+    scope: Scope,
+    templar: Arc<Templar>,
+}
+
+impl Object for OneHost {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Map
+    }
+
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        let raw = self.scope.get(key.as_str()?)?;
+        match self.templar.render(raw, &self.scope) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                let error = minijinja::Error::new(minijinja::ErrorKind::InvalidOperation, error.to_string());
+                Some(Value::from(error))
+            }
+        }
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Values(self.scope.names().iter().map(|name| Value::from(name.as_ref())).collect())
+    }
+}

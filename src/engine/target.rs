@@ -1,0 +1,231 @@
+//! From variables and keywords to how a host is reached and as whom.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use indexmap::IndexMap;
+
+use super::Job;
+use super::play::truthy;
+use crate::connection::{HostKeys, Method, Target};
+use crate::playbook::{Keywords, Written};
+use crate::remote::{self, Become};
+use crate::template::{Error, Scope};
+use crate::value::{Secret, Value};
+
+/// What the command line says of connections; keywords and variables win over it.
+#[derive(Debug, Clone, Default)]
+pub struct Defaults {
+    pub user: Option<String>,
+    pub connection: Option<String>,
+    pub private_key_file: Option<PathBuf>,
+    /// Asked for by `-k`.
+    pub password: Option<Secret>,
+    pub connect_timeout: Option<Duration>,
+    pub host_keys: Option<HostKeys>,
+    pub r#become: bool,
+    pub become_user: Option<String>,
+    pub become_method: Option<String>,
+    /// Asked for by `-K`.
+    pub become_password: Option<Secret>,
+    pub ssh_arguments: String,
+    /// Instead of `~/.ssh/config`.
+    pub ssh_config: Option<PathBuf>,
+}
+
+/// Looks up the first of some variables that is there, rendered.
+struct Lookup<'a> {
+    job: &'a Job,
+    scope: &'a Scope,
+}
+
+impl Lookup<'_> {
+    fn value(&self, names: &[&str]) -> Result<Option<Value>, Error> {
+        match names.iter().find_map(|name| self.scope.get(name)) {
+            Some(raw) => self.job.templar.render(raw, self.scope).map(|value| (!value.is_none()).then_some(value)),
+            None => Ok(None),
+        }
+    }
+
+    fn text(&self, names: &[&str]) -> Result<Option<String>, Error> {
+        Ok(self.value(names)?.map(|value| value.to_string()).filter(|text| !text.is_empty()))
+    }
+
+    fn secret(&self, names: &[&str]) -> Result<Option<Secret>, Error> {
+        Ok(self.text(names)?.map(Secret::new))
+    }
+
+    fn keyword(&self, keyword: Option<&Written>) -> Result<Option<Value>, Error> {
+        let Some(written) = keyword else { return Ok(None) };
+        let value = self.job.templar.render(&written.value, self.scope)?;
+        Ok((!value.is_none() && !crate::template::is_omit(&value)).then_some(value))
+    }
+
+    fn number<T: std::str::FromStr>(&self, names: &[&str], what: &str) -> Result<Option<T>, Error> {
+        let Some(text) = self.text(names)? else { return Ok(None) };
+        let wrong = |_| other(format!("{what} is no number that fits: {text:?}"));
+        text.trim().parse().map(Some).map_err(wrong)
+    }
+}
+
+fn other(message: String) -> Error {
+    Error::Other { message, origin: None }
+}
+
+/// How the host `name` is reached, by the variables of `scope` (its own, or a delegate's).
+pub(crate) fn target(job: &Job, name: &str, keywords: &Keywords, scope: &Scope) -> Result<Target, Error> {
+    let look = Lookup { job, scope };
+    let defaults = &job.defaults;
+    let keyword = |keyword| look.keyword(keyword).map(|value| value.map(|value| value.to_string()));
+    let connection = match look.text(&["ansible_connection"])? {
+        Some(word) => Some(word),
+        None => keyword(keywords.connection.as_ref())?.or_else(|| defaults.connection.clone()),
+    };
+    let method = match connection.as_deref().map(|word| word.rsplit('.').next().unwrap_or(word)) {
+        None | Some("ssh" | "smart" | "paramiko" | "paramiko_ssh") => Method::Ssh,
+        Some("local") => Method::Local,
+        Some(word) => {
+            return Err(other(format!("ansible_connection is {word:?}; windlass knows ssh and local")));
+        }
+    };
+    if method == Method::Local {
+        return Ok(local(name));
+    }
+    let port = match look.number(&["ansible_port", "ansible_ssh_port"], "ansible_port")? {
+        Some(port) => Some(port),
+        None => match look.keyword(keywords.port.as_ref())? {
+            Some(value) => {
+                Some(value.to_string().parse().map_err(|_| other(format!("port is no port number: {value}")))?)
+            }
+            None => None,
+        },
+    };
+    let user = match look.text(&["ansible_user", "ansible_ssh_user"])? {
+        Some(user) => Some(user),
+        None => keyword(keywords.remote_user.as_ref())?.or_else(|| defaults.user.clone()),
+    };
+    let password = look.secret(&["ansible_password", "ansible_ssh_password", "ansible_ssh_pass"])?;
+    let key = look.text(&["ansible_private_key_file", "ansible_ssh_private_key_file"])?;
+    let passphrase = look.secret(&["ansible_ssh_private_key_passphrase", "ansible_private_key_passphrase"])?;
+    let arguments = ["ansible_ssh_common_args", "ansible_ssh_extra_args"];
+    let mut words = vec![defaults.ssh_arguments.clone()];
+    for name in arguments {
+        words.extend(look.text(&[name])?);
+    }
+    words.retain(|word| !word.trim().is_empty());
+    let timeout = look.number::<u64>(&["ansible_timeout", "ansible_ssh_timeout"], "ansible_timeout")?;
+    Ok(Target {
+        method,
+        name: name.to_string(),
+        address: look.text(&["ansible_host", "ansible_ssh_host"])?.unwrap_or_else(|| name.to_string()),
+        port,
+        user,
+        password: password.or_else(|| defaults.password.clone()),
+        private_key_file: key.map(|path| expand(&path, scope)).or_else(|| defaults.private_key_file.clone()),
+        private_key_passphrase: passphrase,
+        host_keys: host_keys(&look)?.or(defaults.host_keys),
+        arguments: words.join(" "),
+        connect_timeout: timeout.map(Duration::from_secs).or(defaults.connect_timeout),
+        retries: look.number(&["ansible_ssh_retries", "ansible_connection_retries"], "ansible_ssh_retries")?.unwrap_or(0),
+        config_file: defaults.ssh_config.clone(),
+    })
+}
+
+fn local(name: &str) -> Target {
+    Target {
+        method: Method::Local,
+        name: name.to_string(),
+        address: "localhost".to_string(),
+        port: None,
+        user: None,
+        password: None,
+        private_key_file: None,
+        private_key_passphrase: None,
+        host_keys: None,
+        arguments: String::new(),
+        connect_timeout: None,
+        retries: 0,
+        config_file: None,
+    }
+}
+
+/// `ansible_host_key_checking: false` turns the check off; `accept-new` records new keys.
+fn host_keys(look: &Lookup<'_>) -> Result<Option<HostKeys>, Error> {
+    let names = ["ansible_ssh_host_key_checking", "ansible_host_key_checking"];
+    Ok(look.value(&names)?.map(|value| match value.as_str() {
+        Some("accept-new" | "accept_new") => HostKeys::AcceptNew,
+        _ if truthy(&value) => HostKeys::Strict,
+        _ => HostKeys::Off,
+    }))
+}
+
+/// `~` of the person's home; a relative path is relative to the playbook.
+fn expand(path: &str, scope: &Scope) -> PathBuf {
+    match path.strip_prefix("~/").zip(std::env::var_os("HOME")) {
+        Some((rest, home)) => PathBuf::from(home).join(rest),
+        None => scope.base.join(path),
+    }
+}
+
+/// Whom to become for this task; None: the login user stays.
+pub(crate) fn become_user(job: &Job, keywords: &Keywords, scope: &Scope) -> Result<Option<Become>, Error> {
+    let look = Lookup { job, scope };
+    let defaults = &job.defaults;
+    let wanted = match look.value(&["ansible_become"])? {
+        Some(value) => truthy(&value),
+        None => match look.keyword(keywords.r#become.as_ref())? {
+            Some(value) => truthy(&value),
+            None => defaults.r#become,
+        },
+    };
+    if !wanted {
+        return Ok(None);
+    }
+    let word = |variables: &[&str], keyword: Option<&Written>, default: Option<&String>| -> Result<_, Error> {
+        Ok(match look.text(variables)? {
+            Some(text) => Some(text),
+            None => match look.keyword(keyword)? {
+                Some(value) => Some(value.to_string()),
+                None => default.cloned(),
+            },
+        })
+    };
+    let method = word(&["ansible_become_method"], keywords.become_method.as_ref(), defaults.become_method.as_ref())?;
+    let method = match method.as_deref().map(|word| word.rsplit('.').next().unwrap_or(word)) {
+        None | Some("sudo") => remote::Method::Sudo,
+        Some("su") => remote::Method::Su,
+        Some(word) => return Err(other(format!("become_method is {word:?}; windlass knows sudo and su"))),
+    };
+    let user = word(
+        &["ansible_become_user", "ansible_sudo_user"],
+        keywords.become_user.as_ref(),
+        defaults.become_user.as_ref(),
+    )?;
+    let password = ["ansible_become_password", "ansible_become_pass", "ansible_sudo_pass"];
+    Ok(Some(Become {
+        method,
+        user: user.unwrap_or_else(|| "root".to_string()),
+        password: look.secret(&password)?.or_else(|| defaults.become_password.clone()),
+        executable: word(&["ansible_become_exe"], keywords.become_exe.as_ref(), None)?,
+        flags: word(&["ansible_become_flags"], keywords.become_flags.as_ref(), None)?,
+    }))
+}
+
+/// The task's `environment`, outermost first; a later one wins.
+pub(crate) fn environment(job: &Job, keywords: &Keywords, scope: &Scope) -> Result<IndexMap<String, String>, Error> {
+    let mut merged = IndexMap::new();
+    for written in &keywords.environment {
+        let value = job.templar.render(&written.value, scope)?;
+        let layers: Vec<Value> = match value.kind() {
+            minijinja::value::ValueKind::Seq => value.try_iter().into_iter().flatten().collect(),
+            _ => vec![value],
+        };
+        for layer in layers.iter().filter(|layer| layer.kind() == minijinja::value::ValueKind::Map) {
+            for key in layer.try_iter().into_iter().flatten() {
+                let value = layer.get_item(&key).unwrap_or_default();
+                merged.insert(key.to_string(), value.to_string());
+            }
+        }
+    }
+    Ok(merged)
+}

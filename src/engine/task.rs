@@ -1,0 +1,499 @@
+//! One task on a group of hosts: side by side within `forks`, results back in the group's order.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use minijinja::value::ValueKind;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use super::event::{Event, Status, TaskResult, TaskStart};
+use super::host::{HostRun, State, extend};
+use super::item::{Delegate, Item, Ran, blank, failed_to_render, registered, to_value};
+use super::play::{Batch, truthy};
+use super::{handlers, meta};
+use crate::modules::Effect;
+use crate::playbook::{Loop, Task};
+use crate::template::{self, Scope};
+use crate::value::{Value, Vars};
+
+/// Runs a task on those hosts of a group that still go.
+pub(super) async fn on_hosts(batch: &Arc<Batch>, task: &Arc<Task>, hosts: Vec<HostRun>) -> Vec<HostRun> {
+    if !batch.run.job.tags.allow(&task.keywords.tags) || batch.run.stopping() {
+        return hosts;
+    }
+    announced(batch, task, hosts, false).await
+}
+
+/// As [`on_hosts`], for a task that tags have let through.
+pub(super) async fn announced(
+    batch: &Arc<Batch>,
+    task: &Arc<Task>,
+    hosts: Vec<HostRun>,
+    handler: bool,
+) -> Vec<HostRun> {
+    let (going, mut rest): (Vec<_>, Vec<_>) = hosts.into_iter().partition(HostRun::going);
+    if going.is_empty() {
+        return rest;
+    }
+    if task.action.doc.name == "meta" {
+        rest.extend(meta::on_hosts(batch, task, going).await);
+        rest.sort_by_key(|host| host.order);
+        return rest;
+    }
+    let start = Arc::new(start_of(batch, task, &going, handler));
+    batch.run.tell(Event::TaskStart(start.clone()));
+    let mut after = if once(batch, task, &going[0]) {
+        on_first(batch, task, &start, going).await
+    } else {
+        on_each(batch, task, &start, going).await
+    };
+    spread_failure(batch, task, &mut after);
+    rest.extend(after);
+    rest.sort_by_key(|host| host.order);
+    rest
+}
+
+fn start_of(batch: &Batch, task: &Task, going: &[HostRun], handler: bool) -> TaskStart {
+    let scope = batch.task_scope(&going[0], task);
+    let name = match &task.name {
+        // A name may speak of the loop's item, which is not known here: then it is shown as written.
+        Some(name) => batch.run.job.templar.render_string(name, &scope).unwrap_or_else(|_| name.to_string()),
+        None => task.action.doc.name.to_string(),
+    };
+    let name = match &task.role {
+        Some(role) => format!("{} : {name}", role.name),
+        None => name,
+    };
+    TaskStart { name, action: task.action.doc.name, origin: task.origin.clone(), handler, hosts: going.len() }
+}
+
+fn once(batch: &Batch, task: &Task, host: &HostRun) -> bool {
+    let Some(written) = &task.keywords.run_once else { return task.action.doc.name == "add_host" };
+    let scope = batch.task_scope(host, task);
+    batch.run.job.templar.render(&written.value, &scope).is_ok_and(|value| truthy(&value))
+}
+
+/// `run_once`: the first host runs it, all keep the result; its failure is everyone's.
+async fn on_first(
+    batch: &Arc<Batch>,
+    task: &Arc<Task>,
+    start: &Arc<TaskStart>,
+    mut hosts: Vec<HostRun>,
+) -> Vec<HostRun> {
+    let first = hosts.remove(0);
+    let before = first.vars.clone();
+    let first = on_host(batch.clone(), task.clone(), start.clone(), first).await;
+    for host in &mut hosts {
+        let changed = |old: &Arc<Vars>, new: &Arc<Vars>| -> Vars {
+            let differs = |(name, value): &(&Arc<str>, &Value)| old.get(*name) != Some(value);
+            new.iter().filter(differs).map(|(name, value)| (name.clone(), value.clone())).collect()
+        };
+        extend(&mut host.vars.set, changed(&before.set, &first.vars.set));
+        extend(&mut host.vars.include_vars, changed(&before.include_vars, &first.vars.include_vars));
+        if !matches!(first.state, State::Going | State::Ended) {
+            host.state = State::Halted;
+        }
+        batch.run.board.publish(&host.name, &host.vars);
+    }
+    hosts.insert(0, first);
+    hosts
+}
+
+async fn on_each(
+    batch: &Arc<Batch>,
+    task: &Arc<Task>,
+    start: &Arc<TaskStart>,
+    hosts: Vec<HostRun>,
+) -> Vec<HostRun> {
+    let throttle = throttle(batch, task, &hosts[0]).map(|permits| Arc::new(Semaphore::new(permits)));
+    let mut running = JoinSet::new();
+    for host in hosts {
+        let (batch, task, start, throttle) = (batch.clone(), task.clone(), start.clone(), throttle.clone());
+        running.spawn(async move {
+            let _turn = match &throttle {
+                Some(throttle) => throttle.acquire().await.ok(),
+                None => None,
+            };
+            on_host(batch, task, start, host).await
+        });
+    }
+    let mut after = Vec::new();
+    while let Some(done) = running.join_next().await {
+        after.push(done.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic())));
+    }
+    after
+}
+
+fn throttle(batch: &Batch, task: &Task, host: &HostRun) -> Option<usize> {
+    let written = task.keywords.throttle.as_ref()?;
+    let scope = batch.task_scope(host, task);
+    let text = batch.run.job.templar.render_string(&written.value, &scope).ok()?;
+    text.trim().parse().ok().filter(|permits| *permits > 0)
+}
+
+/// One host goes in and comes out.
+async fn on_host(batch: Arc<Batch>, task: Arc<Task>, start: Arc<TaskStart>, mut host: HostRun) -> HostRun {
+    let run = batch.run.clone();
+    let turn = run.forks.acquire().await;
+    if run.stopping() {
+        return host;
+    }
+    run.tell(Event::HostStart { task: start.clone(), host: host.name.clone() });
+    let scope = batch.task_scope(&host, &task);
+    let ran = match &task.repeat {
+        None => {
+            let item = Item { batch: &batch, host: &host, task: &task, start: &start, scope };
+            let ran = item.run().await;
+            let delegated = ran.delegate.as_ref().map(|delegate| delegate.name.clone());
+            All { result: ran.result, effects: one_effect(ran.effects, ran.delegate), looped: false, delegated }
+        }
+        Some(repeat) => all_items(&batch, &task, &start, &host, repeat, scope).await,
+    };
+    drop(turn);
+    settle(&batch, &task, &start, &mut host, ran).await;
+    host
+}
+
+/// What a whole task left on a host.
+struct All {
+    result: TaskResult,
+    effects: Vec<(Effect, Option<Delegate>)>,
+    looped: bool,
+    delegated: Option<String>,
+}
+
+fn one_effect(effects: Vec<Effect>, delegate: Option<Delegate>) -> Vec<(Effect, Option<Delegate>)> {
+    effects.into_iter().map(|effect| (effect, delegate.clone())).collect()
+}
+
+/// The items of a loop, one after the other.
+async fn all_items(
+    batch: &Arc<Batch>,
+    task: &Arc<Task>,
+    start: &Arc<TaskStart>,
+    host: &HostRun,
+    repeat: &Loop,
+    scope: Scope,
+) -> All {
+    let simple = |result| All { result, effects: Vec::new(), looped: false, delegated: None };
+    let items = match items(batch, repeat, &scope) {
+        Ok(items) => items,
+        // Undefined items do not matter when the conditions already say no.
+        Err(error) => {
+            let skipped = task.keywords.when.iter().any(|when| {
+                let holds = batch.run.job.templar.condition(&when.value, Some(&when.origin), &scope);
+                matches!(holds, Ok(false))
+            });
+            return simple(if skipped { blank(Status::Skipped) } else { failed_to_render(&error).0 });
+        }
+    };
+    if items.is_empty() {
+        let mut result = blank(Status::Skipped);
+        result.values.insert("results".into(), Value::from(Vec::<Value>::new()));
+        result.values.insert("skipped_reason".into(), Value::from("No items in the list"));
+        return simple(result);
+    }
+    let pause = repeat.control.pause.as_ref().and_then(|written| {
+        let text = batch.run.job.templar.render_string(&written.value, &scope).ok()?;
+        text.trim().parse::<f64>().ok()
+    });
+    let mut whole = Whole::default();
+    for (index, value) in items.iter().enumerate() {
+        if let Some(seconds) = pause.filter(|_| index > 0) {
+            tokio::time::sleep(std::time::Duration::from_secs_f64(seconds.clamp(0.0, 1e9))).await;
+        }
+        let mut scope = scope.with(loop_vars(repeat, &items, index));
+        // Items of a loop see what earlier items registered as facts.
+        scope.push(whole.set.clone());
+        let label = label(batch, repeat, value, &scope);
+        let ran = Item { batch, host, task, start, scope }.run().await;
+        let lost = ran.result.status == Status::Unreachable;
+        let delegated = ran.delegate.as_ref().map(|delegate| delegate.name.clone());
+        let event = Event::Item {
+            task: start.clone(),
+            host: host.name.clone(),
+            delegated,
+            label,
+            result: Arc::new(ran.result.clone()),
+        };
+        batch.run.tell(event);
+        whole.add(repeat, index, value, ran);
+        if lost || batch.run.stopping() {
+            break;
+        }
+    }
+    whole.finish()
+}
+
+fn items(batch: &Batch, repeat: &Loop, scope: &Scope) -> Result<Vec<Value>, template::Error> {
+    let templar = &batch.run.job.templar;
+    let rendered = templar.render(&repeat.items.value, scope)?;
+    let list = match &repeat.lookup {
+        None => rendered,
+        Some(name) => templar.lookup(name, &rendered, scope)?,
+    };
+    match list.kind() {
+        ValueKind::Seq | ValueKind::Iterable => Ok(list.try_iter().into_iter().flatten().collect()),
+        kind => Err(template::Error::Other {
+            message: format!("loop needs a list, but this is of type {kind}: {list}"),
+            origin: Some(repeat.items.origin.clone()),
+        }),
+    }
+}
+
+/// `item`, the index variable, `ansible_loop`.
+fn loop_vars(repeat: &Loop, items: &[Value], index: usize) -> Vars {
+    let control = &repeat.control;
+    let mut vars = Vars::from([
+        (control.loop_var.clone(), items[index].clone()),
+        ("ansible_loop_var".into(), Value::from(control.loop_var.as_ref())),
+    ]);
+    if let Some(name) = &control.index_var {
+        vars.insert(name.clone(), Value::from(index));
+        vars.insert("ansible_index_var".into(), Value::from(name.as_ref()));
+    }
+    if control.extended {
+        let count = items.len();
+        let mut extended = Vars::from([
+            ("allitems".into(), items.iter().cloned().collect::<Value>()),
+            ("index".into(), Value::from(index + 1)),
+            ("index0".into(), Value::from(index)),
+            ("revindex".into(), Value::from(count - index)),
+            ("revindex0".into(), Value::from(count - index - 1)),
+            ("first".into(), Value::from(index == 0)),
+            ("last".into(), Value::from(index + 1 == count)),
+            ("length".into(), Value::from(count)),
+        ]);
+        if index > 0 {
+            extended.insert("previtem".into(), items[index - 1].clone());
+        }
+        if let Some(next) = items.get(index + 1) {
+            extended.insert("nextitem".into(), next.clone());
+        }
+        vars.insert("ansible_loop".into(), to_value(&extended));
+    }
+    vars
+}
+
+fn label(batch: &Batch, repeat: &Loop, value: &Value, scope: &Scope) -> String {
+    match &repeat.control.label {
+        Some(written) => {
+            batch.run.job.templar.render_string(&written.value, scope).unwrap_or_else(|_| written.value.to_string())
+        }
+        None => value.to_string(),
+    }
+}
+
+/// The results of all items become one.
+#[derive(Default)]
+struct Whole {
+    results: Vec<Value>,
+    statuses: Vec<Status>,
+    changed: bool,
+    no_log: bool,
+    effects: Vec<(Effect, Option<Delegate>)>,
+    delegated: Option<String>,
+    set: Arc<Vars>,
+    message: Option<String>,
+    took: std::time::Duration,
+}
+
+impl Whole {
+    fn add(&mut self, repeat: &Loop, index: usize, value: &Value, ran: Ran) {
+        let control = &repeat.control;
+        let mut kept: Vars = match registered(&ran.result) {
+            map => map.try_iter().into_iter().flatten().map(|key| (key.to_string().into(), map.get_item(&key).unwrap_or_default())).collect(),
+        };
+        kept.insert(control.loop_var.clone(), value.clone());
+        kept.insert("ansible_loop_var".into(), Value::from(control.loop_var.as_ref()));
+        if let Some(name) = &control.index_var {
+            kept.insert(name.clone(), Value::from(index));
+        }
+        self.results.push(to_value(&kept));
+        self.statuses.push(ran.result.status);
+        self.changed |= ran.result.changed;
+        self.no_log |= ran.result.no_log;
+        self.took += ran.result.took;
+        if ran.result.failed() {
+            self.message = ran.result.message;
+        }
+        for effect in &ran.effects {
+            if let Effect::SetFact(vars) = effect {
+                extend(&mut self.set, vars.clone());
+            }
+        }
+        self.delegated = ran.delegate.as_ref().map(|delegate| delegate.name.clone());
+        self.effects.extend(one_effect(ran.effects, ran.delegate));
+    }
+
+    fn finish(self) -> All {
+        let any = |status| self.statuses.contains(&status);
+        let status = if any(Status::Unreachable) {
+            Status::Unreachable
+        } else if any(Status::Failed) {
+            Status::Failed
+        } else if any(Status::Ignored) {
+            Status::Ignored
+        } else if self.statuses.iter().all(|status| *status == Status::Skipped) {
+            Status::Skipped
+        } else if self.changed {
+            Status::Changed
+        } else {
+            Status::Ok
+        };
+        let message = match status {
+            Status::Unreachable => self.message,
+            Status::Failed => Some("One or more items failed".to_string()),
+            Status::Skipped => Some("All items skipped".to_string()),
+            _ => Some("All items completed".to_string()),
+        };
+        let values = Vars::from([("results".into(), Value::from(self.results))]);
+        let result = TaskResult {
+            changed: self.changed,
+            message,
+            values,
+            no_log: self.no_log,
+            took: self.took,
+            ..blank(status)
+        };
+        All { result, effects: self.effects, looped: true, delegated: self.delegated }
+    }
+}
+
+/// Applies what a task left: effects, `register`, `notify`, the counts, the host's state, the report.
+async fn settle(batch: &Arc<Batch>, task: &Task, start: &Arc<TaskStart>, host: &mut HostRun, mut all: All) {
+    let begun = Instant::now();
+    for (effect, delegate) in std::mem::take(&mut all.effects) {
+        apply(batch, task, host, effect, delegate).await;
+    }
+    if all.result.status == Status::Changed || (all.result.changed && all.result.status == Status::Ignored) {
+        if let Err(message) = handlers::notify(batch, task, host) {
+            all.result.status = Status::Failed;
+            all.result.message = Some(message);
+        }
+    }
+    if let Some(name) = &task.register {
+        extend(&mut host.vars.set, Vars::from([(name.clone(), registered(&all.result))]));
+    }
+    count(batch, host, &all.result);
+    match all.result.status {
+        Status::Failed => {
+            let failure = Vars::from([
+                ("ansible_failed_task".into(), Value::from_iter([("name".to_string(), Value::from(start.name.as_str()))])),
+                ("ansible_failed_result".into(), registered(&all.result)),
+            ]);
+            extend(&mut host.vars.set, failure);
+            host.state = State::Failed;
+        }
+        Status::Unreachable => host.state = State::Unreachable,
+        _ => {}
+    }
+    if !host.going() {
+        batch.gone.write().expect("nothing panics while it holds the set of gone hosts").insert(host.name.clone());
+    }
+    batch.run.board.publish(&host.name, &host.vars);
+    all.result.took += begun.elapsed();
+    batch.run.tell(Event::Result {
+        task: start.clone(),
+        host: host.name.clone(),
+        delegated: all.delegated,
+        looped: all.looped,
+        result: Arc::new(all.result),
+    });
+}
+
+fn count(batch: &Batch, host: &HostRun, result: &TaskResult) {
+    batch.run.count(&host.name, |counts| match result.status {
+        Status::Ok => counts.ok += 1,
+        Status::Changed => {
+            counts.ok += 1;
+            counts.changed += 1;
+        }
+        Status::Skipped => counts.skipped += 1,
+        Status::Ignored => {
+            counts.ok += 1;
+            counts.ignored += 1;
+            counts.changed += usize::from(result.changed);
+        }
+        Status::Failed => counts.failed += 1,
+        Status::Unreachable => counts.unreachable += 1,
+    });
+}
+
+async fn apply(batch: &Arc<Batch>, task: &Task, host: &mut HostRun, effect: Effect, delegate: Option<Delegate>) {
+    match effect {
+        Effect::Facts(facts) => match delegate.filter(|_| task.delegate_facts) {
+            Some(mut delegate) => {
+                merge_facts(&mut delegate.host.vars.facts, facts);
+                batch.run.board.publish(&delegate.host.name, &delegate.host.vars);
+            }
+            None => merge_facts(&mut host.vars.facts, facts),
+        },
+        Effect::SetFact(vars) => match delegate.filter(|_| task.delegate_facts) {
+            Some(mut delegate) => {
+                extend(&mut delegate.host.vars.set, vars);
+                batch.run.board.publish(&delegate.host.name, &delegate.host.vars);
+            }
+            None => extend(&mut host.vars.set, vars),
+        },
+        Effect::IncludeVars(vars) => extend(&mut host.vars.include_vars, vars),
+        Effect::AddHost { name, groups, vars } => {
+            let mut inventory = batch.run.inventory.write().expect("nothing panics while it holds the inventory");
+            inventory.add_host(&name, &groups, vars);
+        }
+        Effect::GroupBy { group, parents } => {
+            let mut inventory = batch.run.inventory.write().expect("nothing panics while it holds the inventory");
+            inventory.add_to_group(&host.name, &group);
+            for parent in parents {
+                let child: Arc<str> = Arc::from(group.as_str());
+                if let Some(parent) = inventory.groups.get_mut(parent.as_str()) {
+                    parent.children.insert(child);
+                }
+            }
+        }
+        Effect::Stats { vars, .. } => {
+            batch.run.stats.lock().expect("nothing panics while it holds the stats").extend(vars);
+        }
+        Effect::ResetConnection => meta::reset_connection(batch, task, host).await,
+    }
+}
+
+/// Facts are seen as `ansible_x` and as `ansible_facts.x`.
+fn merge_facts(layer: &mut Arc<Vars>, facts: Vars) {
+    let mut dict: Vars = match layer.get("ansible_facts") {
+        Some(old) => old
+            .try_iter()
+            .into_iter()
+            .flatten()
+            .map(|key| (Arc::from(key.to_string()), old.get_item(&key).unwrap_or_default()))
+            .collect(),
+        None => Vars::new(),
+    };
+    for (name, value) in &facts {
+        let short = name.strip_prefix("ansible_").unwrap_or(name);
+        dict.insert(short.into(), value.clone());
+    }
+    extend(layer, facts);
+    extend(layer, Vars::from([("ansible_facts".into(), to_value(&dict))]));
+}
+
+/// `any_errors_fatal` and `max_fail_percentage`: one host's failure ends the play for the others.
+fn spread_failure(batch: &Batch, task: &Task, hosts: &mut [HostRun]) {
+    let Some(lost) = hosts.iter().find(|host| matches!(host.state, State::Failed | State::Unreachable)) else {
+        return;
+    };
+    let scope = batch.task_scope(lost, task);
+    let templar = &batch.run.job.templar;
+    let fatal = task.keywords.any_errors_fatal.as_ref();
+    let fatal = fatal.is_some_and(|written| templar.render(&written.value, &scope).is_ok_and(|value| truthy(&value)));
+    let limit = batch.play.max_fail_percentage.as_ref().and_then(|written| {
+        let text = templar.render_string(&written.value, &scope).ok()?;
+        text.trim().trim_end_matches('%').parse::<f64>().ok()
+    });
+    let gone = batch.gone.read().expect("nothing panics while it holds the set of gone hosts").len();
+    let over = limit.is_some_and(|limit| gone as f64 * 100.0 / batch.hosts.len() as f64 > limit);
+    if fatal || over {
+        hosts.iter_mut().filter(|host| host.going()).for_each(|host| host.state = State::Halted);
+    }
+}
