@@ -1,6 +1,5 @@
 //! The variables that a task sees on a host: Ansible's list of precedence, weakest first.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use minijinja::value::{Enumerator, Object, ObjectRepr};
@@ -21,7 +20,6 @@ pub(crate) struct Shared {
     role_vars: Vec<Arc<Vars>>,
     /// `groups`, `ansible_check_mode`, `ansible_play_name` and the like.
     magic: Arc<Vars>,
-    base: Arc<PathBuf>,
 }
 
 impl Shared {
@@ -51,7 +49,6 @@ impl Shared {
             role_defaults: public().map(|role| role.defaults.clone()).collect(),
             role_vars: public().flat_map(|role| [role.use_vars.clone(), role.vars.clone()]).collect(),
             magic: Arc::new(magic),
-            base: Arc::new(play.directory.clone()),
         }
     }
 }
@@ -106,12 +103,11 @@ pub(crate) fn before_any_host(job: &Job, play: &Play) -> Scope {
 }
 
 fn empty(job: &Job, directory: &std::path::Path) -> Scope {
-    Scope {
-        base: Arc::new(directory.to_path_buf()),
-        keyring: job.keyring.clone(),
-        search: Arc::new(vec![directory.to_path_buf()]),
-        ..Scope::default()
-    }
+    let mut scope = Scope::default();
+    scope.base = Arc::new(directory.to_path_buf());
+    scope.keyring = job.keyring.clone();
+    scope.search = Arc::new(vec![directory.to_path_buf()]);
+    scope
 }
 
 /// The layers of inventory variables of a host: groups from `all` downwards, then the host itself.
@@ -196,7 +192,7 @@ impl Batch {
 
     fn scope(&self, host: &HostRun, role: Option<&Arc<Role>>, keywords: &Keywords) -> Scope {
         let job = &self.run.job;
-        let mut scope = Scope { base: self.shared.base.clone(), ..empty(job, &self.play.directory) };
+        let mut scope = empty(job, &self.play.directory);
         let own_roles = || host.vars.roles.iter().chain(role);
         self.shared.role_defaults.iter().for_each(|layer| scope.push(layer.clone()));
         own_roles().for_each(|role| scope.push(role.defaults.clone()));
