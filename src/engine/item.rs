@@ -57,6 +57,9 @@ impl Item<'_> {
         let result = &mut outcome.0;
         // A secret must not come out because reading the flag failed.
         result.no_log = no_log.unwrap_or(true);
+        if result.no_log || !self.flag(self.task.keywords.diff.as_ref(), self.batch.run.job.diff).unwrap_or(false) {
+            result.diff.clear();
+        }
         result.took = begun.elapsed();
         self.forgive(result);
         Ran { result: outcome.0, effects: outcome.1, delegate }

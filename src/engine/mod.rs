@@ -9,6 +9,7 @@ mod handlers;
 mod host;
 mod include;
 mod item;
+mod known;
 mod meta;
 mod play;
 mod pool;
@@ -26,7 +27,9 @@ use indexmap::IndexMap;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 
+pub use known::Known;
 pub use event::{Counts, Event, Recap, Status, TaskResult, TaskStart};
+pub use play::listed;
 pub use tags::Tags;
 pub use target::Defaults;
 

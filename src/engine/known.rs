@@ -1,0 +1,44 @@
+//! What the loader asks of the floors above it: which modules there are, whether a template is well formed.
+
+use std::sync::Arc;
+
+use crate::modules;
+use crate::playbook::load;
+use crate::template::{self, Scope, Templar};
+use crate::value::doc::Doc;
+use crate::value::origin::Complaint;
+use crate::value::{Origin, Value, Vars};
+
+/// The modules and the templates of this build.
+pub struct Known {
+    pub templar: Arc<Templar>,
+}
+
+impl load::Known for Known {
+    fn module(&self, name: &str) -> Option<&'static Doc> {
+        modules::find(name).map(|entry| entry.doc)
+    }
+
+    fn modules(&self) -> Vec<&'static str> {
+        modules::MODULES.iter().map(|entry| entry.doc.name).collect()
+    }
+
+    fn check(&self, value: &Value) -> Result<(), Complaint> {
+        self.templar.check(value).map_err(|error| complaint(&error, None))
+    }
+
+    fn check_expression(&self, expression: &str, origin: &Origin) -> Result<(), Complaint> {
+        self.templar.check_expression(expression, Some(origin)).map_err(|error| complaint(&error, Some(origin)))
+    }
+
+    fn render(&self, value: &Value, vars: &Vars) -> Result<Value, Complaint> {
+        let mut scope = Scope::default();
+        scope.push(Arc::new(vars.clone()));
+        self.templar.render(value, &scope).map_err(|error| complaint(&error, None))
+    }
+}
+
+fn complaint(error: &template::Error, origin: Option<&Origin>) -> Complaint {
+    let (template::Error::Undefined { origin: own, .. } | template::Error::Other { origin: own, .. }) = error;
+    Complaint::new(error.to_string(), own.as_ref().or(origin))
+}

@@ -1,0 +1,139 @@
+//! The report for programs: one JSON object per line, one line per event; every object has `event` and `time`.
+
+use std::io::Write;
+
+use minijinja::value::ValueKind;
+use serde_json::{Map, Value as Plain, json};
+
+use super::Report;
+use crate::engine::{Event, Status, TaskResult, TaskStart};
+use crate::value::{Value, Vars};
+
+pub struct Json<W>(W);
+
+impl<W: Write + Send> Json<W> {
+    pub fn new(out: W) -> Self {
+        Json(out)
+    }
+}
+
+impl<W: Write + Send> Report for Json<W> {
+    fn event(&mut self, event: &Event) -> std::io::Result<()> {
+        let Some(mut line) = object(event) else { return Ok(()) };
+        line["time"] = json!(chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Millis, true));
+        writeln!(self.0, "{line}")?;
+        self.0.flush()
+    }
+}
+
+/// The event as an object; None: not worth a line.
+fn object(event: &Event) -> Option<Plain> {
+    Some(match event {
+        Event::PlayStart { name, hosts, check } => {
+            json!({"event": "play_start", "play": name, "hosts": names(hosts), "check": check})
+        }
+        Event::NoHosts { pattern } => json!({"event": "no_hosts_matched", "pattern": pattern}),
+        Event::TaskStart(task) => json!({"event": "task_start", "task": described(task)}),
+        Event::HostStart { .. } => return None,
+        Event::Item { task, host, delegated, label, result } => {
+            let label = if result.no_log { "(hidden by no_log)" } else { label };
+            json!({"event": "item", "task": described(task), "host": &**host, "delegated_to": delegated,
+                "item": label, "result": told(result)})
+        }
+        Event::Result { task, host, delegated, result, .. } => {
+            json!({"event": "result", "task": described(task), "host": &**host, "delegated_to": delegated,
+                "result": told(result)})
+        }
+        Event::Retry { task, host, attempt, left, result } => {
+            json!({"event": "retry", "task": described(task), "host": &**host, "attempt": attempt,
+                "retries_left": left, "result": told(result)})
+        }
+        Event::Progress { host, progress } => {
+            json!({"event": "progress", "host": &**host, "what": progress.what, "done": progress.done,
+                "total": progress.total})
+        }
+        Event::Included { what, hosts } => json!({"event": "included", "what": what, "hosts": names(hosts)}),
+        Event::NoHostsLeft => json!({"event": "no_hosts_left"}),
+        Event::Warning(text) => json!({"event": "warning", "message": text}),
+        Event::Recap(recap) => {
+            let hosts: Map<String, Plain> = recap
+                .hosts
+                .iter()
+                .map(|(host, counts)| {
+                    let counts = json!({"ok": counts.ok, "changed": counts.changed, "unreachable": counts.unreachable,
+                        "failed": counts.failed, "skipped": counts.skipped, "rescued": counts.rescued,
+                        "ignored": counts.ignored});
+                    (host.to_string(), counts)
+                })
+                .collect();
+            json!({"event": "recap", "hosts": hosts, "stats": values(&recap.stats),
+                "seconds": recap.took.as_secs_f64(), "interrupted": recap.interrupted})
+        }
+    })
+}
+
+fn names(hosts: &[std::sync::Arc<str>]) -> Vec<&str> {
+    hosts.iter().map(AsRef::as_ref).collect()
+}
+
+fn described(task: &TaskStart) -> Plain {
+    json!({"name": task.name, "action": task.action, "path": task.origin.to_string(), "handler": task.handler})
+}
+
+fn told(result: &TaskResult) -> Plain {
+    let status = match result.status {
+        Status::Ok => "ok",
+        Status::Changed => "changed",
+        Status::Skipped => "skipped",
+        Status::Ignored => "ignored",
+        Status::Failed => "failed",
+        Status::Unreachable => "unreachable",
+    };
+    let mut object = json!({"status": status, "changed": result.changed, "seconds": result.took.as_secs_f64()});
+    if result.no_log {
+        object["censored"] = json!("hidden by no_log");
+        return object;
+    }
+    if let Some(message) = &result.message {
+        object["msg"] = json!(message);
+    }
+    if let Some(hint) = &result.hint {
+        object["hint"] = json!(hint);
+    }
+    if !result.values.is_empty() {
+        object["values"] = values(&result.values);
+    }
+    if !result.diff.is_empty() {
+        let parts = result.diff.iter().map(|diff| {
+            json!({"before_header": diff.before_header, "after_header": diff.after_header,
+                "before": diff.before, "after": diff.after})
+        });
+        object["diff"] = parts.collect();
+    }
+    object
+}
+
+fn values(vars: &Vars) -> Plain {
+    Plain::Object(vars.iter().map(|(name, value)| (name.to_string(), plain(value))).collect())
+}
+
+/// A dynamic value as JSON; what JSON does not know becomes its text.
+pub fn plain(value: &Value) -> Plain {
+    match value.kind() {
+        ValueKind::Undefined | ValueKind::None => Plain::Null,
+        ValueKind::Map => Plain::Object(
+            value
+                .try_iter()
+                .into_iter()
+                .flatten()
+                .map(|key| (key.to_string(), plain(&value.get_item(&key).unwrap_or_default())))
+                .collect(),
+        ),
+        ValueKind::Seq | ValueKind::Iterable => value.try_iter().into_iter().flatten().map(|item| plain(&item)).collect(),
+        ValueKind::Bytes => json!(String::from_utf8_lossy(value.as_bytes().unwrap_or_default())),
+        ValueKind::Bool | ValueKind::Number | ValueKind::String => {
+            serde_json::to_value(value).unwrap_or_else(|_| json!(value.to_string()))
+        }
+        _ => json!(value.to_string()),
+    }
+}
