@@ -28,9 +28,9 @@ pub(super) fn steps<'a>(batch: &'a Arc<Batch>, steps: &'a [Step], hosts: Vec<Hos
 }
 
 async fn one(batch: &Arc<Batch>, block: &Block, hosts: Vec<HostRun>) -> Vec<HostRun> {
-    let (mut inside, mut outside): (Vec<_>, Vec<_>) = hosts.into_iter().partition(|host| {
-        host.going() && !block.role_entry.as_ref().is_some_and(|role| has_run(host, role))
-    });
+    let (mut inside, mut outside): (Vec<_>, Vec<_>) = hosts
+        .into_iter()
+        .partition(|host| host.going() && !block.role_entry.as_ref().is_some_and(|role| has_run(host, role)));
     if let Some(role) = &block.role_entry {
         inside.iter_mut().for_each(|host| host.roles_done.push(role.clone()));
     }

@@ -11,21 +11,54 @@ use crate::value::{Origin, Vars};
 /// In the order they happen; results of one task come in the order in which the hosts finish it.
 #[derive(Debug, Clone)]
 pub enum Event {
-    PlayStart { name: String, hosts: Vec<Arc<str>>, check: bool },
+    PlayStart {
+        name: String,
+        hosts: Vec<Arc<str>>,
+        check: bool,
+    },
     /// A play's pattern named nobody.
-    NoHosts { pattern: String },
+    NoHosts {
+        pattern: String,
+    },
     TaskStart(Arc<TaskStart>),
     /// A host begins a task; `what` is a further word (`installing`) or empty.
-    HostStart { task: Arc<TaskStart>, host: Arc<str> },
+    HostStart {
+        task: Arc<TaskStart>,
+        host: Arc<str>,
+    },
     /// One item of a loop is done.
-    Item { task: Arc<TaskStart>, host: Arc<str>, delegated: Option<String>, label: String, result: Arc<TaskResult> },
+    Item {
+        task: Arc<TaskStart>,
+        host: Arc<str>,
+        delegated: Option<String>,
+        label: String,
+        result: Arc<TaskResult>,
+    },
     /// A host is done with a task. `looped`: its items were told one by one.
-    Result { task: Arc<TaskStart>, host: Arc<str>, delegated: Option<String>, looped: bool, result: Arc<TaskResult> },
+    Result {
+        task: Arc<TaskStart>,
+        host: Arc<str>,
+        delegated: Option<String>,
+        looped: bool,
+        result: Arc<TaskResult>,
+    },
     /// `until` does not hold yet.
-    Retry { task: Arc<TaskStart>, host: Arc<str>, attempt: u64, left: u64, result: Arc<TaskResult> },
-    Progress { host: Arc<str>, progress: Progress },
+    Retry {
+        task: Arc<TaskStart>,
+        host: Arc<str>,
+        attempt: u64,
+        left: u64,
+        result: Arc<TaskResult>,
+    },
+    Progress {
+        host: Arc<str>,
+        progress: Progress,
+    },
     /// A file or role was included for some hosts.
-    Included { what: String, hosts: Vec<Arc<str>> },
+    Included {
+        what: String,
+        hosts: Vec<Arc<str>>,
+    },
     /// Nobody is left to go on with.
     NoHostsLeft,
     Warning(String),

@@ -19,7 +19,8 @@ pub(super) fn notify(batch: &Batch, task: &Task, host: &mut HostRun) -> Result<(
     let scope = batch.task_scope(host, task);
     let handlers = snapshot(batch);
     for written in &task.notify {
-        let rendered = batch.run.job.templar.render(&written.value, &scope).map_err(|error| template_message(&error))?;
+        let rendered =
+            batch.run.job.templar.render(&written.value, &scope).map_err(|error| template_message(&error))?;
         let names: Vec<Value> = match rendered.kind() {
             minijinja::value::ValueKind::Seq => rendered.try_iter().into_iter().flatten().collect(),
             _ => vec![rendered],
@@ -61,7 +62,8 @@ pub(super) fn flush(batch: &Arc<Batch>, hosts: Vec<HostRun>, force: bool) -> Box
 
 async fn rounds(batch: &Arc<Batch>, mut hosts: Vec<HostRun>, force: bool) -> Vec<HostRun> {
     loop {
-        let waits = |host: &HostRun| !host.notified.is_empty() && (host.going() || force && host.state == State::Failed);
+        let waits =
+            |host: &HostRun| !host.notified.is_empty() && (host.going() || force && host.state == State::Failed);
         let Some(index) = hosts.iter().filter(|host| waits(host)).flat_map(|host| host.notified.iter().copied()).min()
         else {
             return hosts;

@@ -26,7 +26,13 @@ struct Wish {
 #[derive(Debug, Clone, PartialEq)]
 enum What {
     Tasks(String),
-    Role { name: String, tasks: Option<String>, vars: Option<String>, defaults: Option<String>, handlers: Option<String> },
+    Role {
+        name: String,
+        tasks: Option<String>,
+        vars: Option<String>,
+        defaults: Option<String>,
+        handlers: Option<String>,
+    },
 }
 
 impl What {
@@ -149,12 +155,7 @@ async fn run(
     after
 }
 
-fn load(
-    batch: &Batch,
-    include: &Include,
-    what: &What,
-    hosts: &mut [HostRun],
-) -> Result<Vec<Step>, Vec<Complaint>> {
+fn load(batch: &Batch, include: &Include, what: &What, hosts: &mut [HostRun]) -> Result<Vec<Step>, Vec<Complaint>> {
     let loader = &batch.run.job.loader;
     match what {
         What::Tasks(file) => loader.included_tasks(include, file),

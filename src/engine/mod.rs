@@ -27,8 +27,8 @@ use indexmap::IndexMap;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 
-pub use known::Known;
 pub use event::{Counts, Event, Recap, Status, TaskResult, TaskStart};
+pub use known::Known;
 pub use play::listed;
 pub use tags::Tags;
 pub use target::Defaults;

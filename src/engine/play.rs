@@ -12,8 +12,8 @@ use super::{Error, Event, Job, Run, block, handlers, scope, task};
 use crate::inventory::{Inventory, VarsFiles};
 use crate::playbook::load::setup_task;
 use crate::playbook::{Handler, Order, Play, Step, Strategy, Written};
-use crate::value::origin::Complaint;
 use crate::value::Value;
+use crate::value::origin::Complaint;
 
 /// One batch of a play's hosts, and what they share.
 pub(crate) struct Batch {

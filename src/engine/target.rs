@@ -126,7 +126,9 @@ pub(crate) fn target(job: &Job, name: &str, keywords: &Keywords, scope: &Scope) 
         host_keys: host_keys(&look)?.or(defaults.host_keys),
         arguments: words.join(" "),
         connect_timeout: timeout.map(Duration::from_secs).or(defaults.connect_timeout),
-        retries: look.number(&["ansible_ssh_retries", "ansible_connection_retries"], "ansible_ssh_retries")?.unwrap_or(0),
+        retries: look
+            .number(&["ansible_ssh_retries", "ansible_connection_retries"], "ansible_ssh_retries")?
+            .unwrap_or(0),
         config_file: defaults.ssh_config.clone(),
     })
 }

@@ -100,12 +100,7 @@ async fn on_first(
     hosts
 }
 
-async fn on_each(
-    batch: &Arc<Batch>,
-    task: &Arc<Task>,
-    start: &Arc<TaskStart>,
-    hosts: Vec<HostRun>,
-) -> Vec<HostRun> {
+async fn on_each(batch: &Arc<Batch>, task: &Arc<Task>, start: &Arc<TaskStart>, hosts: Vec<HostRun>) -> Vec<HostRun> {
     let throttle = throttle(batch, task, &hosts[0]).map(|permits| Arc::new(Semaphore::new(permits)));
     let mut running = JoinSet::new();
     for host in hosts {
@@ -303,7 +298,12 @@ impl Whole {
     fn add(&mut self, repeat: &Loop, index: usize, value: &Value, ran: Ran) {
         let control = &repeat.control;
         let mut kept: Vars = match registered(&ran.result) {
-            map => map.try_iter().into_iter().flatten().map(|key| (key.to_string().into(), map.get_item(&key).unwrap_or_default())).collect(),
+            map => map
+                .try_iter()
+                .into_iter()
+                .flatten()
+                .map(|key| (key.to_string().into(), map.get_item(&key).unwrap_or_default()))
+                .collect(),
         };
         kept.insert(control.loop_var.clone(), value.clone());
         kept.insert("ansible_loop_var".into(), Value::from(control.loop_var.as_ref()));
@@ -380,7 +380,10 @@ async fn settle(batch: &Arc<Batch>, task: &Task, start: &Arc<TaskStart>, host: &
     match all.result.status {
         Status::Failed => {
             let failure = Vars::from([
-                ("ansible_failed_task".into(), Value::from_iter([("name".to_string(), Value::from(start.name.as_str()))])),
+                (
+                    "ansible_failed_task".into(),
+                    Value::from_iter([("name".to_string(), Value::from(start.name.as_str()))]),
+                ),
                 ("ansible_failed_result".into(), registered(&all.result)),
             ]);
             extend(&mut host.vars.set, failure);

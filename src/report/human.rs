@@ -202,13 +202,7 @@ fn hosts_word(count: usize) -> String {
 fn counted(counts: &Counts) -> String {
     format!(
         "ok={:<4} changed={:<4} unreachable={:<4} failed={:<4} skipped={:<4} rescued={:<4} ignored={}",
-        counts.ok,
-        counts.changed,
-        counts.unreachable,
-        counts.failed,
-        counts.skipped,
-        counts.rescued,
-        counts.ignored
+        counts.ok, counts.changed, counts.unreachable, counts.failed, counts.skipped, counts.rescued, counts.ignored
     )
 }
 
@@ -220,15 +214,17 @@ fn pretty(values: &Vars) -> String {
 }
 
 impl Report for Human {
+    fn tick(&mut self) {
+        self.live.draw();
+    }
+
     fn event(&mut self, event: &Event) -> std::io::Result<()> {
         match event {
             Event::PlayStart { name, check, .. } => {
                 let check = if *check { " [CHECK MODE]" } else { "" };
                 self.banner(&format!("PLAY [{name}]{check}"))
             }
-            Event::NoHosts { pattern } => {
-                self.say(Colour::Cyan, &format!("skipping: no hosts matched {pattern:?}"))
-            }
+            Event::NoHosts { pattern } => self.say(Colour::Cyan, &format!("skipping: no hosts matched {pattern:?}")),
             Event::TaskStart(task) => {
                 self.live.task(&task.name);
                 let word = if task.handler { "RUNNING HANDLER" } else { "TASK" };

@@ -129,7 +129,9 @@ pub fn plain(value: &Value) -> Plain {
                 .map(|key| (key.to_string(), plain(&value.get_item(&key).unwrap_or_default())))
                 .collect(),
         ),
-        ValueKind::Seq | ValueKind::Iterable => value.try_iter().into_iter().flatten().map(|item| plain(&item)).collect(),
+        ValueKind::Seq | ValueKind::Iterable => {
+            value.try_iter().into_iter().flatten().map(|item| plain(&item)).collect()
+        }
         ValueKind::Bytes => json!(String::from_utf8_lossy(value.as_bytes().unwrap_or_default())),
         ValueKind::Bool | ValueKind::Number | ValueKind::String => {
             serde_json::to_value(value).unwrap_or_else(|_| json!(value.to_string()))

@@ -2,6 +2,7 @@
 //!
 //! To add a report: write `src/report/<name>.rs` with an implementation of [`Report`], and add its arm in [`open`].
 
+pub mod complaint;
 mod human;
 mod json;
 mod live;
@@ -23,6 +24,9 @@ pub enum Form {
 pub trait Report: Send {
     /// An error is the terminal's or the pipe's; the run goes on without words.
     fn event(&mut self, event: &Event) -> std::io::Result<()>;
+
+    /// Time has passed: what shows time may draw itself anew.
+    fn tick(&mut self) {}
 }
 
 /// Opens a report on standard output.

@@ -1,0 +1,74 @@
+//! `-e`: `key=value` pairs, JSON or YAML text, or `@FILE`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::value::origin::{Complaint, Origin, Source};
+use crate::value::vault::Keyring;
+use crate::value::{Value, Vars, yaml};
+
+/// Reads all `-e` arguments; a later one wins.
+pub fn read(arguments: &[String], keyring: &Keyring) -> Result<Vars, Complaint> {
+    let mut vars = Vars::new();
+    for argument in arguments {
+        vars.extend(one(argument, keyring)?);
+    }
+    Ok(vars)
+}
+
+fn one(argument: &str, keyring: &Keyring) -> Result<Vars, Complaint> {
+    if let Some(path) = argument.strip_prefix('@') {
+        return match yaml::load(Path::new(path), keyring)? {
+            Some(node) => node.to_vars(keyring),
+            None => Ok(Vars::new()),
+        };
+    }
+    let source = Arc::new(Source { path: PathBuf::from("--extra-vars"), text: argument.to_string() });
+    if argument.trim_start().starts_with(['{', '[']) {
+        let documents = yaml::parse(&source)?;
+        return documents.first().map_or_else(|| Ok(Vars::new()), |node| node.to_vars(keyring));
+    }
+    let origin = Origin { source, line: 1, column: 1 };
+    pairs(argument, &origin)
+}
+
+/// `a=1 b="two words"`: the values are strings, as in Ansible.
+fn pairs(argument: &str, origin: &Origin) -> Result<Vars, Complaint> {
+    let words = shlex::split(argument)
+        .ok_or_else(|| Complaint::new("the quotes of the extra variables do not match", Some(origin)))?;
+    words
+        .iter()
+        .map(|word| match word.split_once('=') {
+            Some((name, value)) if !name.is_empty() => {
+                Ok((Arc::from(name), crate::value::Template::value(value, Some(origin))))
+            }
+            _ => Err(Complaint::new(format!("{word:?} is no KEY=VALUE"), Some(origin))
+                .hint("write -e KEY=VALUE, -e '{\"key\": \"value\"}' or -e @FILE")),
+        })
+        .collect::<Result<Vec<(Arc<str>, Value)>, _>>()
+        .map(|pairs| pairs.into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_all(arguments: &[&str]) -> Result<Vars, Complaint> {
+        let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+        read(&arguments, &Keyring::default())
+    }
+
+    #[test]
+    fn pairs_are_strings_and_json_keeps_its_types() {
+        let vars = read_all(&["a=1 b='two words'", r#"{"a": 2, "c": [1]}"#]).unwrap();
+        assert_eq!(vars["a"], Value::from(2));
+        assert_eq!(vars["b"], Value::from("two words"));
+        assert_eq!(vars["c"].len(), Some(1));
+    }
+
+    #[test]
+    fn a_word_without_an_equals_sign_is_refused_by_name() {
+        let complaint = read_all(&["oops"]).unwrap_err();
+        assert!(complaint.message.contains("oops"), "{complaint}");
+    }
+}

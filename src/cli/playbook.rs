@@ -1,0 +1,287 @@
+//! `windlass playbook`: loads and checks everything, then runs it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use super::{ConnectionArgs, ExitCode, Failure, InventorySource, VaultPasswords, ask, extra_vars, vault};
+use crate::engine::{self, Event, Job, Known, Recap, Tags};
+use crate::inventory::Inventory;
+use crate::playbook::load::Loader;
+use crate::playbook::{Play, Prompt};
+use crate::report::{self, Form};
+use crate::template::Templar;
+use crate::value::{Value, Vars};
+
+#[derive(Debug, Args)]
+pub struct PlaybookArgs {
+    #[command(flatten)]
+    source: InventorySource,
+    /// Variables: KEY=VALUE, JSON or YAML text, or @FILE
+    #[arg(short = 'e', long = "extra-vars", value_name = "VARS")]
+    extra_vars: Vec<String>,
+    /// Only tasks and plays with one of these tags
+    #[arg(short = 't', long, value_name = "TAGS", value_delimiter = ',')]
+    tags: Vec<String>,
+    /// Not the tasks and plays with one of these tags
+    #[arg(long = "skip-tags", value_name = "TAGS", value_delimiter = ',')]
+    skip_tags: Vec<String>,
+    /// Change nothing; say what would be changed
+    #[arg(short = 'C', long)]
+    check: bool,
+    /// Show the changes of files
+    #[arg(short = 'D', long)]
+    diff: bool,
+    /// How many hosts are at work at once
+    #[arg(short = 'f', long, value_name = "FORKS", default_value_t = 20)]
+    forks: usize,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+    #[command(flatten)]
+    vault: VaultPasswords,
+    /// Check the playbooks and end
+    #[arg(long = "syntax-check")]
+    syntax_check: bool,
+    /// List the hosts and end
+    #[arg(long = "list-hosts")]
+    list_hosts: bool,
+    /// List the tasks and end
+    #[arg(long = "list-tasks")]
+    list_tasks: bool,
+    /// List the tags and end
+    #[arg(long = "list-tags")]
+    list_tags: bool,
+    /// How the run is told
+    #[arg(long, value_enum, value_name = "FORM", default_value = "human")]
+    output: Output,
+    /// Further directories of roles
+    #[arg(long = "roles-path", value_name = "DIRECTORY", env = "ANSIBLE_ROLES_PATH", value_delimiter = ':')]
+    roles_path: Vec<PathBuf>,
+    /// Say more: the values of results, where tasks stand, what goes over the wire
+    #[arg(short = 'v', action = clap::ArgAction::Count)]
+    verbose: u8,
+    /// Playbooks
+    #[arg(required = true, value_name = "PLAYBOOK")]
+    playbooks: Vec<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Output {
+    Human,
+    /// One event per line
+    Json,
+}
+
+/// Loads, checks and runs.
+pub fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
+    trace(args.verbose);
+    let keyring = Arc::new(vault::keyring(&args.vault)?);
+    let extra_vars = Arc::new(extra_vars::read(&args.extra_vars, &keyring)?);
+    let inventory = Inventory::load(&args.source.inventory, &keyring)?;
+    let templar = Templar::new();
+    let known = Arc::new(Known { templar: templar.clone() });
+    let loader = Arc::new(Loader {
+        known,
+        keyring: keyring.clone(),
+        extra_vars: extra_vars.clone(),
+        roles_path: args.roles_path.clone(),
+    });
+    let mut playbooks = Vec::new();
+    let mut complaints = Vec::new();
+    for path in &args.playbooks {
+        match loader.playbook(path) {
+            Ok(plays) => playbooks.push(plays.into_iter().map(Arc::new).collect()),
+            Err(more) => complaints.extend(more),
+        }
+    }
+    if !complaints.is_empty() {
+        return Err(Failure::Written(complaints));
+    }
+    if let Some(limit) = &args.source.limit {
+        inventory.select(limit)?;
+    }
+    let mut job = Job {
+        playbooks,
+        inventory,
+        limit: args.source.limit.clone(),
+        tags: Tags { only: args.tags.clone(), skip: args.skip_tags.clone() },
+        check: args.check,
+        diff: args.diff,
+        forks: args.forks,
+        verbosity: args.verbose,
+        extra_vars,
+        defaults: engine::Defaults::default(),
+        keyring,
+        templar,
+        loader,
+        prompted: Vars::new(),
+        directory: std::env::current_dir().context("the working directory is gone")?,
+    };
+    if args.syntax_check || args.list_hosts || args.list_tasks || args.list_tags {
+        return list(args, &job);
+    }
+    job.defaults = args.connection.defaults()?;
+    job.prompted = prompted(&job)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start")?;
+    runtime.block_on(go(args, job))
+}
+
+/// From `-vvv` on, our own log goes to standard error; `WINDLASS_LOG` says which parts.
+fn trace(verbosity: u8) {
+    let default = match verbosity {
+        0..=2 => "off",
+        3 => "windlass=debug",
+        _ => "windlass=trace,russh=debug",
+    };
+    let filter = tracing_subscriber::EnvFilter::try_from_env("WINDLASS_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
+    // A second run in one process (tests) keeps the first one's log.
+    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+}
+
+/// Runs the job; its events are told as they come; Ctrl-C once stops after the tasks in flight, twice at once.
+async fn go(args: &PlaybookArgs, job: Job) -> Result<ExitCode, Failure> {
+    let form = match args.output {
+        Output::Human => Form::Human,
+        Output::Json => Form::Json,
+    };
+    let (sender, receiver) = unbounded_channel();
+    let teller = tokio::spawn(tell(receiver, form, args.verbose));
+    let stopping = Arc::new(AtomicBool::new(false));
+    let run = engine::run(job, sender.clone(), stopping.clone());
+    let result = tokio::select! {
+        result = run => Some(result),
+        () = interrupted_twice(&stopping, &sender) => None,
+    };
+    drop(sender);
+    let _ = teller.await;
+    match result {
+        None => Ok(ExitCode::Interrupted),
+        Some(Err(engine::Error::Complaint(complaint))) => Err(complaint.into()),
+        Some(Err(error)) => Err(anyhow::Error::new(error).into()),
+        Some(Ok(recap)) => Ok(exit_code(&recap)),
+    }
+}
+
+async fn interrupted_twice(stopping: &AtomicBool, events: &tokio::sync::mpsc::UnboundedSender<Event>) {
+    for words in ["stopping after the tasks in flight; Ctrl-C again stops at once", "stopped at once"] {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        stopping.store(true, Ordering::Relaxed);
+        // The report may have ended already.
+        let _ = events.send(Event::Warning(words.to_string()));
+    }
+}
+
+async fn tell(mut events: UnboundedReceiver<Event>, form: Form, verbosity: u8) {
+    let mut report = report::open(form, verbosity);
+    let mut tick = tokio::time::interval(Duration::from_millis(200));
+    loop {
+        tokio::select! {
+            event = events.recv() => match event {
+                // A closed pipe is no reason to stop in the middle of a change.
+                Some(event) => { let _ = report.event(&event); }
+                None => return,
+            },
+            _ = tick.tick() => report.tick(),
+        }
+    }
+}
+
+fn exit_code(recap: &Recap) -> ExitCode {
+    if recap.interrupted {
+        ExitCode::Interrupted
+    } else if recap.unreachable() {
+        ExitCode::Unreachable
+    } else if recap.failed() {
+        ExitCode::Failed
+    } else {
+        ExitCode::Ok
+    }
+}
+
+/// Answers to `vars_prompt`; what `-e` says is not asked.
+fn prompted(job: &Job) -> Result<Vars, Failure> {
+    let mut answers = Vars::new();
+    for play in job.playbooks.iter().flatten() {
+        for prompt in &play.vars_prompt {
+            let name = prompt.name.as_str();
+            if !job.extra_vars.contains_key(name) && !answers.contains_key(name) {
+                answers.insert(name.into(), answer(prompt)?);
+            }
+        }
+    }
+    Ok(answers)
+}
+
+fn answer(prompt: &Prompt) -> Result<Value, Failure> {
+    let words = prompt.prompt.clone().unwrap_or_else(|| prompt.name.clone());
+    let words = match &prompt.default {
+        Some(default) => format!("{words} [{default}]: "),
+        None => format!("{words}: "),
+    };
+    let once = || -> anyhow::Result<String> {
+        if prompt.private { Ok(ask::secret(&words)?.reveal().to_string()) } else { ask::line(&words) }
+    };
+    loop {
+        let text = once()?;
+        if prompt.confirm && once()? != text {
+            continue;
+        }
+        return Ok(match (&prompt.default, text.is_empty()) {
+            (Some(default), true) => default.clone(),
+            _ => Value::from(text),
+        });
+    }
+}
+
+/// `--syntax-check` and the `--list-*` options.
+#[allow(clippy::print_stdout)]
+fn list(args: &PlaybookArgs, job: &Job) -> Result<ExitCode, Failure> {
+    for (path, plays) in args.playbooks.iter().zip(&job.playbooks) {
+        println!("\nplaybook: {}", path.display());
+        if args.syntax_check && !args.list_hosts && !args.list_tasks && !args.list_tags {
+            continue;
+        }
+        for (number, play) in plays.iter().enumerate() {
+            let name = play.name.as_ref().map_or_else(|| play.hosts.value.to_string(), ToString::to_string);
+            println!("\n  play #{} ({}): {name}", number + 1, play.hosts.value);
+            if args.list_hosts {
+                let hosts = engine::hosts_of(job, play).map_err(anyhow::Error::new)?;
+                println!("    pattern: {}\n    hosts ({}):", play.hosts.value, hosts.len());
+                hosts.iter().for_each(|host| println!("      {host}"));
+            }
+            if args.list_tasks || args.list_tags {
+                list_tasks(args, job, play);
+            }
+        }
+    }
+    Ok(ExitCode::Ok)
+}
+
+#[allow(clippy::print_stdout)]
+fn list_tasks(args: &PlaybookArgs, job: &Job, play: &Play) {
+    let sections = [&play.pre_tasks, &play.roles, &play.tasks, &play.post_tasks];
+    let tasks = sections.into_iter().flat_map(|section| engine::listed(section));
+    let tasks: Vec<_> = tasks.filter(|task| job.tags.allow(&task.keywords.tags)).collect();
+    if args.list_tasks {
+        println!("    tasks:");
+        for task in &tasks {
+            let name = task.name.as_ref().map_or_else(|| task.action.doc.name.to_string(), ToString::to_string);
+            let name = task.role.as_ref().map_or_else(|| name.clone(), |role| format!("{} : {name}", role.name));
+            println!("      {name}\tTAGS: [{}]", task.keywords.tags.join(", "));
+        }
+    }
+    if args.list_tags {
+        let mut tags: Vec<&str> = tasks.iter().flat_map(|task| &task.keywords.tags).map(AsRef::as_ref).collect();
+        tags.sort_unstable();
+        tags.dedup();
+        println!("    TASK TAGS: [{}]", tags.join(", "));
+    }
+}

@@ -1,0 +1,181 @@
+//! `windlass vault`: files and strings in Ansible's vault format; and the passwords that other sub-commands read it with.
+
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow, bail};
+use clap::{Args, Subcommand};
+
+use super::{ExitCode, Failure, VaultPasswords, ask};
+use crate::value::Secret;
+use crate::value::vault::{self, Keyring};
+
+#[derive(Debug, Args)]
+pub struct VaultArgs {
+    #[command(subcommand)]
+    command: VaultCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum VaultCommand {
+    /// Encrypt files in place
+    Encrypt(Files),
+    /// Decrypt files in place
+    Decrypt(Files),
+    /// Print the plain text of a file
+    View(Files),
+    /// Print a string (from standard input) as an inline vault value
+    EncryptString(Text),
+}
+
+#[derive(Debug, Args)]
+struct Files {
+    #[command(flatten)]
+    passwords: VaultPasswords,
+    /// Encrypt under this name (format 1.2)
+    #[arg(long = "encrypt-vault-id", value_name = "NAME")]
+    identity: Option<String>,
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct Text {
+    #[command(flatten)]
+    passwords: VaultPasswords,
+    /// Encrypt under this name (format 1.2)
+    #[arg(long = "encrypt-vault-id", value_name = "NAME")]
+    identity: Option<String>,
+    /// The name of the variable
+    #[arg(short = 'n', long = "name", value_name = "NAME")]
+    name: Option<String>,
+}
+
+/// Runs the sub-command.
+pub fn run(args: &VaultArgs) -> Result<ExitCode, Failure> {
+    match &args.command {
+        VaultCommand::Encrypt(files) => {
+            let keyring = with_question(&files.passwords)?;
+            let password = to_encrypt_with(&keyring, files.identity.as_deref())?;
+            for path in &files.files {
+                let plain = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+                if std::str::from_utf8(&plain).is_ok_and(vault::is_vault) {
+                    return Err(anyhow!("{} is encrypted already", path.display()).into());
+                }
+                replace(path, vault::encrypt(&plain, password, files.identity.as_deref()).as_bytes())?;
+            }
+        }
+        VaultCommand::Decrypt(files) => {
+            let keyring = with_question(&files.passwords)?;
+            for path in &files.files {
+                replace(path, &decrypted(path, &keyring)?)?;
+            }
+        }
+        VaultCommand::View(files) => {
+            let keyring = with_question(&files.passwords)?;
+            for path in &files.files {
+                print(&decrypted(path, &keyring)?)?;
+            }
+        }
+        VaultCommand::EncryptString(text) => {
+            let keyring = with_question(&text.passwords)?;
+            let password = to_encrypt_with(&keyring, text.identity.as_deref())?;
+            let mut plain = Vec::new();
+            std::io::stdin().read_to_end(&mut plain).context("cannot read standard input")?;
+            print(
+                inline(&vault::encrypt(&plain, password, text.identity.as_deref()), text.name.as_deref()).as_bytes(),
+            )?;
+        }
+    }
+    Ok(ExitCode::Ok)
+}
+
+fn inline(encrypted: &str, name: Option<&str>) -> String {
+    let lines: Vec<String> = encrypted.lines().map(|line| format!("  {line}")).collect();
+    let name = name.map(|name| format!("{name}: ")).unwrap_or_default();
+    format!("{name}!vault |\n{}\n", lines.join("\n"))
+}
+
+fn decrypted(path: &Path, keyring: &Keyring) -> anyhow::Result<Vec<u8>> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    keyring.decrypt(&text).with_context(|| format!("cannot decrypt {}", path.display()))
+}
+
+fn print(bytes: &[u8]) -> anyhow::Result<()> {
+    let mut out = std::io::stdout();
+    out.write_all(bytes).and_then(|()| out.flush()).context("cannot write to standard output")
+}
+
+/// Puts new content in a file's place, whole or not at all, readable by its owner alone.
+fn replace(path: &Path, content: &[u8]) -> anyhow::Result<()> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let write = || -> std::io::Result<()> {
+        let mut file = tempfile::NamedTempFile::new_in(directory)?;
+        file.write_all(content)?;
+        file.as_file().set_permissions(std::fs::Permissions::from_mode(0o600))?;
+        file.as_file().sync_all()?;
+        file.persist(path)?;
+        Ok(())
+    };
+    write().with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn to_encrypt_with<'a>(keyring: &'a Keyring, identity: Option<&str>) -> anyhow::Result<&'a Secret> {
+    let found = match identity {
+        Some(identity) => keyring.passwords.iter().find(|(name, _)| name == identity).or(keyring.passwords.first()),
+        None => keyring.passwords.first(),
+    };
+    found.map(|(_, password)| password).context("no vault password was given")
+}
+
+/// The passwords that were named; without any, the person is asked.
+fn with_question(passwords: &VaultPasswords) -> anyhow::Result<Keyring> {
+    let keyring = keyring(passwords)?;
+    if keyring.passwords.is_empty() {
+        let password = ask::secret("Vault password: ")?;
+        return Ok(Keyring { passwords: vec![("default".to_string(), password)] });
+    }
+    Ok(keyring)
+}
+
+/// The passwords that the command line names.
+pub fn keyring(passwords: &VaultPasswords) -> anyhow::Result<Keyring> {
+    let mut found = Vec::new();
+    for path in &passwords.files {
+        found.push(("default".to_string(), password_of(path)?));
+    }
+    for id in &passwords.ids {
+        let (name, source) = id.split_once('@').unwrap_or(("default", id));
+        let password = match source {
+            "prompt" | "prompt_ask_vault_pass" => ask::secret(&format!("Vault password ({name}): "))?,
+            file => password_of(Path::new(file))?,
+        };
+        found.push((name.to_string(), password));
+    }
+    if passwords.ask {
+        found.push(("default".to_string(), ask::secret("Vault password: ")?));
+    }
+    Ok(Keyring { passwords: found })
+}
+
+/// The content of a password file, or what it prints if it is executable.
+fn password_of(path: &Path) -> anyhow::Result<Secret> {
+    let context = || format!("cannot read the vault password file {}", path.display());
+    let executable = std::fs::metadata(path).with_context(context)?.permissions().mode() & 0o111 != 0;
+    let text = if executable {
+        let path = std::path::absolute(path).with_context(context)?;
+        let output = std::process::Command::new(&path).output().with_context(context)?;
+        if !output.status.success() {
+            bail!("{} ended with {}", path.display(), output.status);
+        }
+        String::from_utf8(output.stdout).with_context(context)?
+    } else {
+        std::fs::read_to_string(path).with_context(context)?
+    };
+    let password = text.trim();
+    if password.is_empty() {
+        bail!("the vault password file {} is empty", path.display());
+    }
+    Ok(Secret::new(password))
+}

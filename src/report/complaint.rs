@@ -1,0 +1,56 @@
+//! A complaint as a person reads it: the message, the place, the line with a caret, what to do.
+
+use crate::value::origin::Complaint;
+
+/// Several lines without a final newline:
+///
+/// ```text
+/// error: "becom" is no keyword of a task
+///  --> site.yml:5:7
+///   |
+/// 5 |       becom: true
+///   |       ^
+///   = hint: did you mean "become"?
+/// ```
+pub fn render(complaint: &Complaint) -> String {
+    let mut lines = vec![format!("error: {}", complaint.message)];
+    let mut margin = 1;
+    if let Some(origin) = &complaint.origin {
+        let number = origin.line.to_string();
+        margin = number.len();
+        let pad = " ".repeat(margin);
+        lines.push(format!("{pad}--> {origin}"));
+        let text = origin.line_text();
+        if !text.trim().is_empty() {
+            let before = text.chars().take(origin.column.saturating_sub(1));
+            // A tab stays a tab, so that the caret stands below its character.
+            let caret: String = before.map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+            lines.push(format!("{pad} |"));
+            lines.push(format!("{number} | {text}"));
+            lines.push(format!("{pad} | {caret}^"));
+        }
+    }
+    if let Some(hint) = &complaint.hint {
+        lines.push(format!("{} = hint: {hint}", " ".repeat(margin)));
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::render;
+    use crate::value::origin::Complaint;
+    use crate::value::{Origin, Source};
+
+    #[test]
+    fn the_caret_stands_below_the_place() {
+        let source = Source { path: "site.yml".into(), text: "- hosts: all\n  becom: true\n".to_string() };
+        let origin = Origin { source: Arc::new(source), line: 2, column: 3 };
+        let complaint =
+            Complaint::new("\"becom\" is no keyword of a play", Some(&origin)).hint("did you mean \"become\"?");
+        let expected = "error: \"becom\" is no keyword of a play\n --> site.yml:2:3\n  |\n2 |   becom: true\n  |   ^\n  = hint: did you mean \"become\"?";
+        assert_eq!(render(&complaint), expected);
+    }
+}
