@@ -1,6 +1,10 @@
 //! Ways to a host: `ssh` and `local`. Moves bytes; knows no tasks, variables, become or check mode.
 
+mod config;
+mod known_hosts;
 pub mod local;
+mod pattern;
+mod ssh;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -109,9 +113,12 @@ pub trait Connection: Send + Sync + fmt::Debug {
 }
 
 /// Opens a connection.
+///
+/// For SSH, what the target says counts before the options in `arguments`, these before `~/.ssh/config` and
+/// `/etc/ssh/ssh_config`, and those before the defaults.
 pub async fn open(target: &Target) -> Result<Arc<dyn Connection>, Error> {
     match target.method {
         Method::Local => Ok(Arc::new(local::Local::new(&*target.name))),
-        Method::Ssh => todo!(),
+        Method::Ssh => ssh::open(target).await,
     }
 }

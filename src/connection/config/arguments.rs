@@ -1,0 +1,118 @@
+//! Arguments as one would give them to `ssh`: `-o Key=Value`, `-J`, `-i`, `-p`, `-l`, `-F` and what changes nothing here.
+
+use std::path::PathBuf;
+
+use super::parse::{self, Options};
+use super::tokens::tilde;
+
+/// What is said by arguments and is no configuration option.
+#[derive(Debug, Default)]
+pub(super) struct Given {
+    pub config_file: Option<PathBuf>,
+}
+
+/// Options that OpenSSH knows and that are taken in configuration files.
+const UNDERSTOOD: &[&str] = &[
+    "addressfamily",
+    "certificatefile",
+    "connecttimeout",
+    "globalknownhostsfile",
+    "hashknownhosts",
+    "hostkeyalias",
+    "hostname",
+    "identitiesonly",
+    "identityagent",
+    "identityfile",
+    "kbdinteractiveauthentication",
+    "passwordauthentication",
+    "port",
+    "preferredauthentications",
+    "proxycommand",
+    "proxyjump",
+    "pubkeyauthentication",
+    "serveralivecountmax",
+    "serveraliveinterval",
+    "stricthostkeychecking",
+    "user",
+    "userknownhostsfile",
+];
+
+/// Options that ask for nothing but what is done here anyway, or for what does not exist here: connection sharing
+/// (there is one connection per host), compression, terminals, logging.
+const WITHOUT_EFFECT: &[&str] = &[
+    "batchmode",
+    "checkhostip",
+    "compression",
+    "connectionattempts",
+    "controlmaster",
+    "controlpath",
+    "controlpersist",
+    "gssapiauthentication",
+    "hostbasedauthentication",
+    "ipqos",
+    "loglevel",
+    "numberofpasswordprompts",
+    "requesttty",
+    "tcpkeepalive",
+    "updatehostkeys",
+    "visualhostkey",
+];
+
+/// Puts the options of an argument line into `options`. An argument that is not understood is an error.
+pub(super) fn read(line: &str, options: &mut Options) -> Result<Given, String> {
+    let words = shlex::split(line).ok_or_else(|| format!("quotes do not match in the SSH arguments {line:?}"))?;
+    let mut given = Given::default();
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.is_empty()) else {
+            return Err(format!("the SSH argument {word:?} is not supported"));
+        };
+        let mut rest = letters.chars();
+        while let Some(letter) = rest.next() {
+            match letter {
+                '4' => options.put("addressfamily", vec!["inet".to_owned()]),
+                '6' => options.put("addressfamily", vec!["inet6".to_owned()]),
+                // Compression, quietness, verbosity, no terminal, no forwarding: nothing of it is done here.
+                'C' | 'q' | 'v' | 'T' | 'x' | 'a' | 'k' | 'n' => {}
+                'o' | 'J' | 'i' | 'p' | 'l' | 'F' => {
+                    let attached = rest.as_str();
+                    let value = if attached.is_empty() { words.next() } else { Some(attached.to_owned()) };
+                    let value = value.ok_or_else(|| format!("the SSH argument -{letter} lacks its value"))?;
+                    one(letter, value, options, &mut given)?;
+                    break;
+                }
+                _ => return Err(format!("the SSH argument -{letter} is not supported")),
+            }
+        }
+    }
+    Ok(given)
+}
+
+fn one(letter: char, value: String, options: &mut Options, given: &mut Given) -> Result<(), String> {
+    match letter {
+        'J' => options.put("proxyjump", vec![value]),
+        'i' => options.put("identityfile", vec![value]),
+        'p' => options.put("port", vec![value]),
+        'l' => options.put("user", vec![value]),
+        'F' => given.config_file = Some(PathBuf::from(tilde(&value))),
+        _ => return option(&value, options),
+    }
+    Ok(())
+}
+
+fn option(text: &str, options: &mut Options) -> Result<(), String> {
+    let wrong = || format!("the SSH option {text:?} is not of the form Key=Value");
+    let (keyword, values) = parse::directive(text).map_err(|_| wrong())?.ok_or_else(wrong)?;
+    if WITHOUT_EFFECT.contains(&keyword.as_str()) {
+        return Ok(());
+    }
+    if !UNDERSTOOD.contains(&keyword.as_str()) {
+        let name = text.split(['=', ' ']).next().unwrap_or(text);
+        return Err(format!("the SSH option {name} is not supported"));
+    }
+    if values.is_empty() {
+        return Err(wrong());
+    }
+    options.put(&keyword, values);
+    Ok(())
+}

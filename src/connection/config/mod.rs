@@ -1,0 +1,322 @@
+//! How a host is reached, put together from the inventory, `-o` options and OpenSSH's client configuration,
+//! in this order: what is said first counts. Reads files of this side; speaks to no host.
+
+mod arguments;
+mod parse;
+mod tokens;
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::known_hosts::Name;
+use super::{Error, HostKeys, Target};
+use crate::value::Secret;
+use parse::Options;
+use tokens::Tokens;
+use tokens::local_user;
+pub(super) use tokens::{home, user_id};
+
+/// Everything that is needed to reach one host, or one jump host before it.
+#[derive(Debug, Clone)]
+pub(super) struct Settings {
+    /// How messages call it: the inventory's name, or `web1's jump host bastion`.
+    pub label: String,
+    /// As the inventory or the jump list has it.
+    pub given: String,
+    /// What to connect to.
+    pub address: String,
+    pub port: u16,
+    pub user: String,
+    pub password: Option<Secret>,
+    /// Key files that somebody named; None: OpenSSH's default names.
+    pub identity_files: Option<Vec<PathBuf>>,
+    pub certificate_files: Vec<PathBuf>,
+    pub passphrase: Option<Secret>,
+    pub identities_only: bool,
+    /// The agent's socket, if one is to be asked.
+    pub agent: Option<PathBuf>,
+    pub methods: Vec<Method>,
+    pub jumps: Vec<Jump>,
+    pub proxy_command: Option<String>,
+    pub host_keys: HostKeys,
+    pub host_key_alias: Option<String>,
+    /// The first is the one that new keys are recorded in.
+    pub user_known_hosts: Vec<PathBuf>,
+    pub global_known_hosts: Vec<PathBuf>,
+    pub hash_known_hosts: bool,
+    pub connect_timeout: Duration,
+    /// None: the host is not asked whether it is still there.
+    pub alive_interval: Option<Duration>,
+    pub alive_count: usize,
+    pub family: Family,
+    /// For the jump hosts, which read the same file.
+    pub config_file: Option<PathBuf>,
+}
+
+/// A way to authenticate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Method {
+    PublicKey,
+    KeyboardInteractive,
+    Password,
+}
+
+/// One hop of `ProxyJump`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Jump {
+    pub user: Option<String>,
+    pub host: String,
+    pub port: Option<u16>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Family {
+    Any,
+    V4,
+    V6,
+}
+
+impl Family {
+    pub(super) fn admits(self, address: IpAddr) -> bool {
+        match self {
+            Family::Any => true,
+            Family::V4 => address.is_ipv4(),
+            Family::V6 => address.is_ipv6(),
+        }
+    }
+}
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const ALIVE_INTERVAL: Duration = Duration::from_secs(15);
+const ALIVE_COUNT: usize = 3;
+
+impl Settings {
+    /// Reads what is said about a target. An option that is not understood is an error that names it.
+    pub(super) fn of(target: &Target) -> Result<Settings, Error> {
+        let mut options = Options::default();
+        let mut put = |keyword: &str, value: String| options.put(keyword, vec![value]);
+        if let Some(user) = &target.user {
+            put("user", user.clone());
+        }
+        if let Some(port) = target.port {
+            put("port", port.to_string());
+        }
+        if let Some(file) = &target.private_key_file {
+            put("identityfile", file.display().to_string());
+        }
+        if let Some(limit) = target.connect_timeout {
+            put("connecttimeout", limit.as_secs().max(1).to_string());
+        }
+        let given = arguments::read(&target.arguments, &mut options).map_err(|message| refusal(target, &message))?;
+        let config_file = target.config_file.clone().or(given.config_file);
+        let mut settings = Settings::resolve(&target.address, options, config_file.as_deref(), target.host_keys)
+            .map_err(|message| refusal(target, &message))?;
+        settings.label = target.name.clone();
+        settings.password = target.password.clone();
+        settings.passphrase = target.private_key_passphrase.clone();
+        // Finer than the whole seconds of a configuration file.
+        settings.connect_timeout = target.connect_timeout.unwrap_or(settings.connect_timeout);
+        Ok(settings)
+    }
+
+    /// Reads what is said about a jump host. As with `ssh -J`, only the configuration files count for it, and the
+    /// policy on host keys; neither the inventory's user, key nor password are the jump host's.
+    pub(super) fn of_jump(&self, jump: &Jump, target: &Target) -> Result<Settings, Error> {
+        let mut options = Options::default();
+        if let Some(user) = &jump.user {
+            options.put("user", vec![user.clone()]);
+        }
+        if let Some(port) = jump.port {
+            options.put("port", vec![port.to_string()]);
+        }
+        let mut settings = Settings::resolve(&jump.host, options, self.config_file.as_deref(), target.host_keys)
+            .map_err(|message| refusal(target, &format!("jump host {}: {message}", jump.host)))?;
+        settings.label = format!("{}'s jump host {}", target.name, jump.host);
+        settings.connect_timeout = self.connect_timeout;
+        Ok(settings)
+    }
+
+    fn resolve(
+        given: &str,
+        mut options: Options,
+        config_file: Option<&Path>,
+        host_keys: Option<HostKeys>,
+    ) -> Result<Settings, String> {
+        parse::read_files(given, &mut options, config_file)?;
+        let user = options.take("user").unwrap_or_else(local_user);
+        let port = options.parsed("port", "a port", |port| port.parse().ok().filter(|port| *port != 0))?.unwrap_or(22);
+        let address = match options.take("hostname") {
+            Some(name) => Tokens::of_host(given).expand(&name, "HostName")?,
+            None => given.to_owned(),
+        };
+        let tokens = Tokens { given, address: &address, port, user: &user };
+        let agent = options.take("identityagent");
+        let no_proxy = |command: &String| !command.eq_ignore_ascii_case("none");
+        let known = |options: &mut Options, keyword: &str, defaults: &[&str]| {
+            let named = options.take_all(keyword);
+            let named = if named.is_empty() { defaults.iter().map(ToString::to_string).collect() } else { named };
+            let named = named.iter().filter(|file| !file.eq_ignore_ascii_case("none"));
+            named.map(|file| tokens.path(file, keyword)).collect::<Result<Vec<_>, _>>()
+        };
+        let user_known_hosts =
+            known(&mut options, "userknownhostsfile", &["~/.ssh/known_hosts", "~/.ssh/known_hosts2"])?;
+        let global_known_hosts =
+            known(&mut options, "globalknownhostsfile", &["/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2"])?;
+        Ok(Settings {
+            label: given.to_owned(),
+            given: given.to_owned(),
+            port,
+            password: None,
+            passphrase: None,
+            identity_files: files(&mut options, "identityfile", &tokens)?,
+            certificate_files: files(&mut options, "certificatefile", &tokens)?.unwrap_or_default(),
+            identities_only: options.flag("identitiesonly")?.unwrap_or(false),
+            agent: agent_socket(agent, &tokens)?,
+            methods: methods(&mut options)?,
+            jumps: options.take("proxyjump").map_or(Ok(Vec::new()), |list| jumps(&list))?,
+            proxy_command: options
+                .take("proxycommand")
+                .filter(no_proxy)
+                .map(|command| tokens.expand(&command, "ProxyCommand"))
+                .transpose()?,
+            host_keys: host_key_policy(&mut options, host_keys)?,
+            host_key_alias: options.take("hostkeyalias"),
+            user_known_hosts,
+            global_known_hosts,
+            hash_known_hosts: options.flag("hashknownhosts")?.unwrap_or(false),
+            connect_timeout: options
+                .parsed("connecttimeout", "a time", parse::duration)?
+                .filter(|limit| !limit.is_zero())
+                .unwrap_or(CONNECT_TIMEOUT),
+            alive_interval: Some(
+                options.parsed("serveraliveinterval", "a time", parse::duration)?.unwrap_or(ALIVE_INTERVAL),
+            )
+            .filter(|interval| !interval.is_zero()),
+            alive_count: options
+                .parsed("serveralivecountmax", "a number", |count| count.parse().ok())?
+                .unwrap_or(ALIVE_COUNT),
+            family: family(&mut options)?,
+            config_file: config_file.map(Path::to_owned),
+            user,
+            address,
+        })
+    }
+
+    /// The name that the host's key is recorded under.
+    pub(super) fn known_name(&self) -> Name {
+        match &self.host_key_alias {
+            Some(alias) => Name::alias(alias),
+            None => Name::new(&self.address, self.port),
+        }
+    }
+
+    /// `deploy@10.0.0.1:22`
+    pub(super) fn place(&self) -> String {
+        format!("{}@{}:{}", self.user, bracketed(&self.address), self.port)
+    }
+}
+
+/// An IPv6 address in brackets, so that a port can follow.
+pub(super) fn bracketed(address: &str) -> String {
+    if address.contains(':') { format!("[{address}]") } else { address.to_owned() }
+}
+
+fn refusal(target: &Target, message: &str) -> Error {
+    Error::Unreachable { message: format!("cannot connect to {}: {message}", target.name), hint: None }
+}
+
+/// Files that may be named several times; `none` names none. None: nothing is said.
+fn files(options: &mut Options, keyword: &str, tokens: &Tokens<'_>) -> Result<Option<Vec<PathBuf>>, String> {
+    let named = options.take_all(keyword);
+    if named.is_empty() {
+        return Ok(None);
+    }
+    let named = named.iter().filter(|file| !file.eq_ignore_ascii_case("none"));
+    named.map(|file| tokens.path(file, keyword)).collect::<Result<_, _>>().map(Some)
+}
+
+fn agent_socket(configured: Option<String>, tokens: &Tokens<'_>) -> Result<Option<PathBuf>, String> {
+    let from = |variable: &str| std::env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from);
+    Ok(match configured.as_deref() {
+        None | Some("SSH_AUTH_SOCK") => from("SSH_AUTH_SOCK"),
+        Some(none) if none.eq_ignore_ascii_case("none") => None,
+        Some(variable) if variable.starts_with('$') && !variable.starts_with("${") => from(&variable[1..]),
+        Some(path) => Some(tokens.path(path, "IdentityAgent")?),
+    })
+}
+
+/// The methods in the order to try them, without those switched off.
+fn methods(options: &mut Options) -> Result<Vec<Method>, String> {
+    let all = [
+        ("publickey", "pubkeyauthentication", Method::PublicKey),
+        ("keyboard-interactive", "kbdinteractiveauthentication", Method::KeyboardInteractive),
+        ("password", "passwordauthentication", Method::Password),
+    ];
+    let mut order: Vec<Method> = all.iter().map(|(_, _, method)| *method).collect();
+    if let Some(preferred) = options.take("preferredauthentications") {
+        let named = |name: &str| all.iter().find(|(known, _, _)| *known == name.trim()).map(|(_, _, method)| *method);
+        order = preferred.split(',').filter_map(named).collect();
+    }
+    for (_, keyword, method) in all {
+        // OpenSSH also has `unbound` and `host-bound` for public keys.
+        let off = options.take(keyword).is_some_and(|value| matches!(value.to_lowercase().as_str(), "no" | "false"));
+        order.retain(|kept| !(off && *kept == method));
+    }
+    Ok(order)
+}
+
+fn host_key_policy(options: &mut Options, given: Option<HostKeys>) -> Result<HostKeys, String> {
+    let configured = options.parsed("stricthostkeychecking", "one of yes, accept-new, no", |value| {
+        Some(match value.to_lowercase().as_str() {
+            // Nobody can be asked while many hosts are at work.
+            "yes" | "true" | "ask" => HostKeys::Strict,
+            "accept-new" => HostKeys::AcceptNew,
+            "no" | "false" | "off" => HostKeys::Off,
+            _ => return None,
+        })
+    })?;
+    Ok(given.or(configured).unwrap_or(HostKeys::Strict))
+}
+
+fn family(options: &mut Options) -> Result<Family, String> {
+    let family = options.parsed("addressfamily", "one of any, inet, inet6", |value| {
+        Some(match value.to_lowercase().as_str() {
+            "any" => Family::Any,
+            "inet" => Family::V4,
+            "inet6" => Family::V6,
+            _ => return None,
+        })
+    })?;
+    Ok(family.unwrap_or(Family::Any))
+}
+
+/// `user@host:port,ssh://user@[address]:port`, nearest to us first; `none` is no jump.
+fn jumps(list: &str) -> Result<Vec<Jump>, String> {
+    if list.eq_ignore_ascii_case("none") {
+        return Ok(Vec::new());
+    }
+    list.split(',').map(|hop| jump(hop.trim()).ok_or_else(|| format!("{hop:?} is no jump host"))).collect()
+}
+
+fn jump(hop: &str) -> Option<Jump> {
+    let hop = hop.strip_prefix("ssh://").map_or(hop, |rest| rest.trim_end_matches('/'));
+    let (user, place) = match hop.rsplit_once('@') {
+        Some((user, place)) => (Some(user.to_owned()).filter(|user| !user.is_empty()), place),
+        None => (None, hop),
+    };
+    let (host, port) = match place.strip_prefix('[') {
+        Some(rest) => {
+            let (host, after) = rest.split_once(']')?;
+            (host, if after.is_empty() { None } else { Some(after.strip_prefix(':')?) })
+        }
+        // More than one colon without brackets is a bare IPv6 address.
+        None if place.matches(':').count() == 1 => place.split_once(':').map(|(host, port)| (host, Some(port)))?,
+        None => (place, None),
+    };
+    let port = port.map(|port| port.parse().ok().filter(|port| *port != 0).ok_or(())).transpose().ok()?;
+    Some(Jump { user, host: host.to_owned(), port }).filter(|jump| !jump.host.is_empty())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,109 @@
+//! What `%h`, `~` and `${VARIABLE}` stand for in OpenSSH's configuration.
+
+use std::env;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+/// What the `%` tokens of one host stand for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tokens<'a> {
+    pub given: &'a str,
+    pub address: &'a str,
+    pub port: u16,
+    pub user: &'a str,
+}
+
+impl<'a> Tokens<'a> {
+    /// When only the host's name is known yet.
+    pub(super) fn of_host(given: &'a str) -> Self {
+        Tokens { given, address: given, port: 0, user: "" }
+    }
+
+    /// Replaces the tokens of a value. `keyword` is for the message about one that is not known.
+    pub(super) fn expand(&self, text: &str, keyword: &str) -> Result<String, String> {
+        let mut expanded = String::new();
+        let mut rest = text.chars();
+        while let Some(c) = rest.next() {
+            if c != '%' {
+                expanded.push(c);
+                continue;
+            }
+            match rest.next() {
+                Some('%') => expanded.push('%'),
+                Some('h') => expanded.push_str(self.address),
+                Some('n' | 'k') => expanded.push_str(self.given),
+                Some('r') => expanded.push_str(self.user),
+                Some('p') => expanded.push_str(&self.port.to_string()),
+                Some('u') => expanded.push_str(&local_user()),
+                Some('i') => expanded.push_str(&user_id().to_string()),
+                Some('d') => expanded.push_str(&home()),
+                Some('l') => expanded.push_str(&host_name()),
+                Some('L') => expanded.push_str(host_name().split('.').next().unwrap_or_default()),
+                Some(other) => return Err(format!("%{other} in {keyword} {text:?} is not supported")),
+                None => return Err(format!("{keyword} {text:?} ends with a single %")),
+            }
+        }
+        Ok(expanded)
+    }
+
+    /// As [`Tokens::expand`], and `~` and `${VARIABLE}` too.
+    pub(super) fn path(&self, text: &str, keyword: &str) -> Result<PathBuf, String> {
+        let text = self.expand(&variables(text)?, keyword)?;
+        Ok(PathBuf::from(tilde(&text)))
+    }
+}
+
+/// Replaces `~/` by the home directory.
+pub(super) fn tilde(text: &str) -> String {
+    match text.strip_prefix('~') {
+        Some("") => home(),
+        Some(rest) if rest.starts_with('/') => format!("{}{rest}", home()),
+        _ => text.to_owned(),
+    }
+}
+
+fn variables(text: &str) -> Result<String, String> {
+    let mut expanded = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${") {
+        let (name, after) = after.split_once('}').ok_or_else(|| format!("{text:?} lacks a closing brace"))?;
+        expanded.push_str(before);
+        expanded.push_str(&env::var(name).map_err(|_| format!("the environment variable {name} is not set"))?);
+        rest = after;
+    }
+    expanded.push_str(rest);
+    Ok(expanded)
+}
+
+/// The home directory of whoever runs us.
+pub(crate) fn home() -> String {
+    let from_environment = env::var("HOME").ok().filter(|home| home.starts_with('/'));
+    from_environment.or_else(|| account().and_then(|fields| fields.get(5).cloned())).unwrap_or_else(|| "/".to_owned())
+}
+
+/// The name of whoever runs us.
+pub(crate) fn local_user() -> String {
+    let from_environment = || env::var("USER").or_else(|_| env::var("LOGNAME")).ok();
+    account()
+        .and_then(|fields| fields.first().cloned())
+        .or_else(from_environment)
+        .unwrap_or_else(|| user_id().to_string())
+}
+
+/// The number of whoever runs us.
+pub(crate) fn user_id() -> u32 {
+    fs::metadata("/proc/self").map_or(0, |own| own.uid())
+}
+
+/// Our line of `/etc/passwd`.
+fn account() -> Option<Vec<String>> {
+    let uid = user_id().to_string();
+    let accounts = fs::read_to_string("/etc/passwd").ok()?;
+    let fields = |line: &str| line.split(':').map(str::to_owned).collect::<Vec<_>>();
+    accounts.lines().map(fields).find(|fields| fields.get(2) == Some(&uid))
+}
+
+fn host_name() -> String {
+    fs::read_to_string("/proc/sys/kernel/hostname").map(|name| name.trim().to_owned()).unwrap_or_default()
+}

@@ -1,0 +1,222 @@
+//! From a host's settings to an authenticated connection: name, TCP or jump host or proxy command, handshake.
+
+use std::borrow::Cow;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use russh::client::{Config, Handle, connect_stream};
+use russh::{Preferred, cipher};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use super::authenticate::{self, Denied};
+use super::proxy;
+use super::verify::{Check, Client, Refusal, in_words};
+use super::{Connection, Ssh};
+use crate::connection::config::{Settings, bracketed};
+use crate::connection::{Error, Stream, Target};
+
+/// Jump hosts one behind the other; more is a circle.
+const MAX_JUMPS: usize = 8;
+
+/// As OpenSSH's servers: who has not logged in by then is thrown out.
+const LOGIN_GRACE: Duration = Duration::from_secs(120);
+
+/// Why there is no connection.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// May go away by itself: nobody answers, or nobody yet.
+    Transient(Error),
+    Final(Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Final(error)
+    }
+}
+
+/// Connects and logs in.
+pub(super) async fn connect(target: &Target, settings: &Settings) -> Result<Ssh, Failure> {
+    let mut with_keys = true;
+    loop {
+        let (mut session, way, lost) = greet(target, settings, MAX_JUMPS).await?;
+        let login = authenticate::authenticate(&mut session, settings, &lost, with_keys);
+        let denied = match timeout(LOGIN_GRACE, login).await {
+            Ok(Ok(())) => return Ok(Ssh::new(settings, session, lost, way)),
+            Ok(Err(denied)) => denied,
+            Err(_) => return Err(cannot(settings, "the log-in took too long", None).into()),
+        };
+        match denied {
+            // The server has had enough of our keys before the password's turn came.
+            Denied::TooManyFailures(_) if with_keys && settings.password.is_some() => with_keys = false,
+            Denied::TooManyFailures(error) | Denied::Refused(error) => return Err(error.into()),
+            Denied::Lost(error) => return Err(Failure::Transient(error)),
+        }
+    }
+}
+
+type Greeted = (Handle<Client>, Option<Box<Ssh>>, watch::Receiver<Option<String>>);
+
+/// The encrypted connection to the host that we know, before anybody is logged in.
+async fn greet(target: &Target, settings: &Settings, jumps_left: usize) -> Result<Greeted, Failure> {
+    let check = Check::new(settings)?;
+    let (stream, way, complaint) = stream(target, settings, jumps_left).await?;
+    let config = Arc::new(config(settings, &check));
+    let (client, lost) = Client::new(check);
+    let failed = |reason: &str| {
+        let said = complaint.as_ref().and_then(proxy::Complaint::text);
+        let reason = said.map_or(reason.to_owned(), |said| format!("{reason}; the proxy command says: {said}"));
+        Failure::Transient(cannot(settings, &reason, None))
+    };
+    match timeout(settings.connect_timeout, connect_stream(config, stream, client)).await {
+        Ok(Ok(handle)) => Ok((handle, way, lost)),
+        Ok(Err(Refusal::HostKey(error))) => Err(error.into()),
+        Ok(Err(Refusal::Protocol(error))) => Err(match &error {
+            russh::Error::HUP | russh::Error::Disconnect => failed("it closed the connection before the handshake"),
+            russh::Error::IO(_) => failed(&in_words(&error)),
+            _ => cannot(settings, &in_words(&error), None).into(),
+        }),
+        Err(_) => Err(failed(&format!("no SSH greeting within {:?}", settings.connect_timeout))),
+    }
+}
+
+type Way = (Box<dyn Stream>, Option<Box<Ssh>>, Option<proxy::Complaint>);
+
+async fn stream(target: &Target, settings: &Settings, jumps_left: usize) -> Result<Way, Failure> {
+    if let Some((nearest, before)) = settings.jumps.split_last() {
+        if jumps_left == 0 {
+            return Err(cannot(settings, "its jump hosts lead in a circle", None).into());
+        }
+        let mut jump = settings.of_jump(nearest, target)?;
+        if !before.is_empty() {
+            jump.jumps = before.to_vec();
+            jump.proxy_command = None;
+        }
+        let way = connect_jump(target, &jump, jumps_left - 1).await?;
+        let tunnel = way.tunnel(&settings.address, settings.port).await.map_err(|error| {
+            Failure::Transient(cannot(settings, &format!("through jump host {}: {error}", nearest.host), None))
+        })?;
+        return Ok((tunnel, Some(Box::new(way)), None));
+    }
+    if let Some(command) = &settings.proxy_command {
+        let (stream, complaint) =
+            proxy::start(command).map_err(|error| cannot(settings, &format!("{command:?}: {error}"), None))?;
+        return Ok((stream, None, Some(complaint)));
+    }
+    Ok((Box::new(dial(settings).await?), None, None))
+}
+
+/// As [`connect`]; boxed because jump hosts may have jump hosts.
+fn connect_jump<'a>(target: &'a Target, jump: &'a Settings, jumps_left: usize) -> BoxFuture<'a, Result<Ssh, Failure>> {
+    Box::pin(async move {
+        let (mut session, way, lost) = greet(target, jump, jumps_left).await?;
+        let login = authenticate::authenticate(&mut session, jump, &lost, true);
+        match timeout(LOGIN_GRACE, login).await {
+            Ok(Ok(())) => Ok(Ssh::new(jump, session, lost, way)),
+            Ok(Err(Denied::TooManyFailures(error) | Denied::Refused(error))) => Err(error.into()),
+            Ok(Err(Denied::Lost(error))) => Err(Failure::Transient(error)),
+            Err(_) => Err(cannot(jump, "the log-in took too long", None).into()),
+        }
+    })
+}
+
+/// Connects to the first of the host's addresses that takes us.
+async fn dial(settings: &Settings) -> Result<TcpStream, Failure> {
+    let limit = settings.connect_timeout;
+    let name = settings.address.trim_start_matches('[').trim_end_matches(']');
+    let looked_up = timeout(limit, tokio::net::lookup_host((name, settings.port))).await;
+    let addresses: Vec<SocketAddr> = match looked_up {
+        Ok(Ok(addresses)) => addresses.filter(|address| settings.family.admits(address.ip())).collect(),
+        Ok(Err(error)) => return Err(unresolved(settings, &error.to_string()).into()),
+        Err(_) => return Err(Failure::Transient(unresolved(settings, "no answer in time"))),
+    };
+    let mut last = None;
+    for address in addresses {
+        let error = match timeout(limit, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => {
+                // Otherwise small requests wait 40 ms for the acknowledgement of those before.
+                let _ = stream.set_nodelay(true);
+                return Ok(stream);
+            }
+            Ok(Err(error)) => error,
+            Err(_) => io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {limit:?}")),
+        };
+        last = Some(error);
+    }
+    Err(match last {
+        Some(error) => unreachable(settings, &error),
+        None => unresolved(settings, "it has no address of the wanted family").into(),
+    })
+}
+
+fn unresolved(settings: &Settings, why: &str) -> Error {
+    Error::Unreachable {
+        message: format!(
+            "cannot connect to {}: the name {:?} cannot be resolved: {why}",
+            settings.label, settings.address
+        ),
+        hint: Some("is the name right? ansible_host can name an address".to_owned()),
+    }
+}
+
+fn unreachable(settings: &Settings, error: &io::Error) -> Failure {
+    use io::ErrorKind as K;
+    let (reason, hint) = match error.kind() {
+        K::ConnectionRefused => ("connection refused".to_owned(), "is its SSH server running, and on this port?"),
+        K::TimedOut => {
+            let limit = settings.connect_timeout;
+            (format!("no answer within {limit:?}"), "is the host up, and does a firewall let us through?")
+        }
+        K::HostUnreachable | K::NetworkUnreachable => {
+            ("no route to it".to_owned(), "is the host up, and its network reachable from here?")
+        }
+        _ => return cannot(settings, &error.to_string(), None).into(),
+    };
+    Failure::Transient(cannot(settings, &reason, Some(hint)))
+}
+
+/// `cannot connect to web1 (10.0.0.1:22): connection refused`
+pub(super) fn cannot(settings: &Settings, reason: &str, hint: Option<&str>) -> Error {
+    let place = format!("{}:{}", bracketed(&settings.address), settings.port);
+    Error::Unreachable {
+        message: format!("cannot connect to {} ({place}): {reason}", settings.label),
+        hint: hint.map(str::to_owned),
+    }
+}
+
+fn config(settings: &Settings, check: &Check) -> Config {
+    let keys = check.known.algorithms(check.name());
+    // Asked for only where an authority is recorded: a host that has a certificate would show nothing else.
+    let certificates = if check.known.has_authority(check.name()) { keys.clone() } else { Vec::new() };
+    let silence = settings.alive_interval.map(|interval| {
+        let times = u32::try_from(settings.alive_count).unwrap_or(u32::MAX).saturating_add(1);
+        interval.saturating_mul(times)
+    });
+    Config {
+        preferred: Preferred {
+            key: Cow::Owned(keys),
+            host_key_certificates: Cow::Owned(certificates),
+            // AES in hardware moves twice as much as ChaCha20.
+            cipher: Cow::Borrowed(&[
+                cipher::AES_128_GCM,
+                cipher::AES_256_GCM,
+                cipher::CHACHA20_POLY1305,
+                cipher::AES_256_CTR,
+                cipher::AES_192_CTR,
+                cipher::AES_128_CTR,
+            ]),
+            ..Preferred::DEFAULT
+        },
+        keepalive_interval: settings.alive_interval,
+        keepalive_max: settings.alive_count,
+        // Keep-alives are not sent while a write is stuck; this notices a host that stops reading.
+        inactivity_timeout: silence,
+        nodelay: true,
+        ..Config::default()
+    }
+}

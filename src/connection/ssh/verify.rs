@@ -1,0 +1,198 @@
+//! Whether the host is the one it says it is, and when its connection ended: our side of russh's callbacks.
+
+use std::path::PathBuf;
+
+use russh::client::{DisconnectReason, Handler, Session};
+use russh::keys::PublicKeyOrCertificate;
+use tokio::sync::watch;
+
+use super::super::config::Settings;
+use super::super::known_hosts::{self, KnownHosts, Name, Verdict, key_fingerprint};
+use super::super::{Error, HostKeys};
+
+/// Why a handshake ended.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    /// By us: the host's key.
+    HostKey(Error),
+    Protocol(russh::Error),
+}
+
+impl From<russh::Error> for Refusal {
+    fn from(error: russh::Error) -> Self {
+        Refusal::Protocol(error)
+    }
+}
+
+/// What we know about the host before it shows its key.
+pub(super) struct Check {
+    label: String,
+    address: String,
+    port: u16,
+    name: Name,
+    policy: HostKeys,
+    pub(super) known: KnownHosts,
+    /// Where a new key is recorded.
+    record: Option<PathBuf>,
+    hashed: bool,
+}
+
+impl Check {
+    pub(super) fn new(settings: &Settings) -> Result<Check, Error> {
+        let files: Vec<_> = settings.user_known_hosts.iter().chain(&settings.global_known_hosts).cloned().collect();
+        let known = match settings.host_keys {
+            HostKeys::Off => KnownHosts::default(),
+            _ => KnownHosts::read(&files).map_err(|error| Error::Unreachable {
+                message: format!("cannot check the host key of {}: {error}", settings.label),
+                hint: None,
+            })?,
+        };
+        Ok(Check {
+            label: settings.label.clone(),
+            address: settings.address.clone(),
+            port: settings.port,
+            name: settings.known_name(),
+            policy: settings.host_keys,
+            known,
+            record: settings.user_known_hosts.first().cloned(),
+            hashed: settings.hash_known_hosts,
+        })
+    }
+
+    pub(super) fn name(&self) -> &Name {
+        &self.name
+    }
+
+    fn decide(&self, shown: &PublicKeyOrCertificate) -> Result<(), Error> {
+        if self.policy == HostKeys::Off {
+            return Ok(());
+        }
+        match self.known.check(&self.name, shown) {
+            Verdict::Unknown { .. } if self.policy == HostKeys::AcceptNew => self.accept(shown),
+            verdict => self.judge(verdict, shown),
+        }
+    }
+
+    fn accept(&self, shown: &PublicKeyOrCertificate) -> Result<(), Error> {
+        // `UserKnownHostsFile none`: somebody wants nothing to be remembered.
+        let Some(file) = &self.record else { return Ok(()) };
+        let verdict =
+            known_hosts::record(file, &self.name, shown, self.hashed).map_err(|error| Error::Unreachable {
+                message: format!("cannot record the host key of {} in {}: {error}", self.label, file.display()),
+                hint: None,
+            })?;
+        tracing::info!(host = self.label, fingerprint = key_fingerprint(&shown.public_key()), "new host key recorded");
+        self.judge(verdict, shown)
+    }
+
+    fn judge(&self, verdict: Verdict, shown: &PublicKeyOrCertificate) -> Result<(), Error> {
+        let key = shown.public_key();
+        let (algorithm, fingerprint) = (key.algorithm(), key_fingerprint(&key));
+        let (label, address) = (&self.label, &self.address);
+        let (message, hint) = match verdict {
+            Verdict::Known => return Ok(()),
+            Verdict::Unknown { certificate } => {
+                let why = certificate.map(|why| format!(" ({why})")).unwrap_or_default();
+                let file = self.record.as_ref().map_or("known_hosts".to_owned(), |file| file.display().to_string());
+                let hint = format!(
+                    "compare the fingerprint with the host's own (ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub), then \
+                     record it: ssh-keyscan -p {} {address} >> {file}; or have new keys recorded unseen: \
+                     ansible_ssh_common_args: -o StrictHostKeyChecking=accept-new",
+                    self.port
+                );
+                (format!("the host key of {label} ({address}) is not known{why}: {algorithm} {fingerprint}"), hint)
+            }
+            Verdict::Changed(record) => {
+                let place = format!("{}:{}", record.file.display(), record.line);
+                let message = format!(
+                    "WARNING: the host key of {label} ({address}) has changed: it shows {algorithm} {fingerprint}, but \
+                     {place} has {} {}",
+                    record.algorithm, record.fingerprint
+                );
+                let hint = format!(
+                    "somebody may be listening in; if the host was set up anew, and the fingerprint is its own, remove \
+                     the old key: {place}"
+                );
+                (message, hint)
+            }
+            Verdict::Revoked(record) => {
+                let place = format!("{}:{}", record.file.display(), record.line);
+                let message =
+                    format!("the host key of {label} ({address}) is revoked: {algorithm} {fingerprint}, by {place}");
+                (message, "this key must not be trusted: the host needs a new one".to_owned())
+            }
+        };
+        Err(Error::Unreachable { message, hint: Some(hint) })
+    }
+}
+
+/// Takes part in a connection from our side.
+pub(super) struct Client {
+    check: Check,
+    lost: watch::Sender<Option<String>>,
+}
+
+impl Client {
+    /// The receiver learns why the connection ended.
+    pub(super) fn new(check: Check) -> (Client, watch::Receiver<Option<String>>) {
+        let (lost, receiver) = watch::channel(None);
+        (Client { check, lost }, receiver)
+    }
+
+    fn end(&self, reason: &str) {
+        self.lost.send_if_modified(|lost| {
+            let first = lost.is_none();
+            if first {
+                *lost = Some(reason.to_owned());
+            }
+            first
+        });
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.end("it was closed");
+    }
+}
+
+impl Handler for Client {
+    type Error = Refusal;
+
+    async fn check_server_key(&mut self, shown: &PublicKeyOrCertificate) -> Result<bool, Refusal> {
+        self.check.decide(shown).map(|()| true).map_err(Refusal::HostKey)
+    }
+
+    async fn auth_banner(&mut self, banner: &str, _: &mut Session) -> Result<(), Refusal> {
+        tracing::debug!(host = self.check.label, banner);
+        Ok(())
+    }
+
+    async fn disconnected(&mut self, reason: DisconnectReason<Refusal>) -> Result<(), Refusal> {
+        self.end(&match reason {
+            DisconnectReason::ReceivedDisconnect(goodbye) => goodbye.message.trim().to_owned(),
+            DisconnectReason::Error(Refusal::HostKey(error)) => error.to_string(),
+            DisconnectReason::Error(Refusal::Protocol(error)) => in_words(&error),
+        });
+        Ok(())
+    }
+}
+
+/// What an error of the protocol means for a person.
+pub(super) fn in_words(error: &russh::Error) -> String {
+    use russh::Error as E;
+    match error {
+        E::KeepaliveTimeout | E::InactivityTimeout => "the host no longer answers".to_owned(),
+        E::HUP | E::Disconnect | E::RecvError | E::SendError => "the host closed it".to_owned(),
+        E::IO(error) => match error.kind() {
+            std::io::ErrorKind::UnexpectedEof | std::io::ErrorKind::ConnectionReset => "the host closed it".to_owned(),
+            _ => error.to_string(),
+        },
+        E::Version => "what answers is no SSH server".to_owned(),
+        E::NoCommonAlgo { kind, theirs, .. } => {
+            format!("no common {} algorithm: the host offers {}", format!("{kind:?}").to_lowercase(), theirs.join(", "))
+        }
+        E::WrongServerSig => "the host does not have the key that it shows".to_owned(),
+        other => other.to_string(),
+    }
+}

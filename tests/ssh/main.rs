@@ -1,0 +1,4 @@
+//! The SSH connection against real OpenSSH servers on 127.0.0.1. Needs root, openssh-server and openssh-client.
+
+mod channels;
+mod server;

@@ -1,0 +1,173 @@
+//! A real OpenSSH server on 127.0.0.1 for one test, with its own keys and files; it ends with the value.
+
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use windlass::connection::{Connection, Error, HostKeys, Method, Target};
+
+pub struct Server {
+    pub port: u16,
+    directory: TempDir,
+    sshd: Child,
+}
+
+impl Server {
+    /// Starts with one user key, `id`, and an Ed25519 host key.
+    pub fn start() -> Server {
+        Server::with("")
+    }
+
+    /// With further lines of `sshd_config`; `DIR` in them is the server's directory.
+    pub fn with(lines: &str) -> Server {
+        Server::prepared(lines, |_| {})
+    }
+
+    /// As [`Server::with`]; `prepare` makes files in the directory before the server starts.
+    pub fn prepared(lines: &str, prepare: impl FnOnce(&Path)) -> Server {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        keygen(&["-t", "ed25519", "-N", "", "-f", &at(path, "host_ed25519")]);
+        keygen(&["-t", "ed25519", "-N", "", "-f", &at(path, "id")]);
+        fs::copy(path.join("id.pub"), path.join("authorized_keys")).unwrap();
+        prepare(path);
+        // OpenSSH's own separation of privileges needs it.
+        fs::create_dir_all("/run/sshd").unwrap();
+        let port = free_port();
+        let defaults = format!(
+            "ListenAddress 127.0.0.1\nPort {port}\nPidFile none\nUsePAM no\nStrictModes no\nPermitRootLogin yes\n\
+             HostKey {0}\nAuthorizedKeysFile {1}\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n\
+             MaxStartups 100:30:200\n",
+            at(path, "host_ed25519"),
+            at(path, "authorized_keys")
+        );
+        // The first value counts in sshd_config, too.
+        fs::write(path.join("sshd_config"), format!("{}\n{defaults}", lines.replace("DIR", &at(path, "")))).unwrap();
+        let log = fs::File::create(path.join("log")).unwrap();
+        let sshd = Command::new("/usr/sbin/sshd")
+            .args(["-D", "-e", "-f", &at(path, "sshd_config")])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .expect("openssh-server is installed");
+        let mut server = Server { port, directory, sshd };
+        server.wait_until_it_listens();
+        server.trust();
+        server
+    }
+
+    fn wait_until_it_listens(&mut self) {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
+            assert!(self.sshd.try_wait().unwrap().is_none() && Instant::now() < deadline, "sshd: {}", self.log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.path("log")).unwrap_or_default()
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap().trim().to_owned()
+    }
+
+    /// The name under which its key is recorded.
+    pub fn name(&self) -> String {
+        format!("[127.0.0.1]:{}", self.port)
+    }
+
+    /// Type and base64 of a public key file.
+    pub fn public(&self, name: &str) -> String {
+        self.read(name).split(' ').take(2).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Replaces the records of host keys.
+    pub fn known(&self, lines: &str) {
+        fs::write(self.path("known_hosts"), lines).unwrap();
+    }
+
+    /// Records the server's key as it should be.
+    pub fn trust(&self) {
+        self.known(&format!("{} {}\n", self.name(), self.public("host_ed25519.pub")));
+    }
+
+    /// A target that logs in with the key `id`, and knows nothing of the machine's own configuration.
+    pub fn target(&self) -> Target {
+        self.target_with(&format!("IdentityFile {}\n", self.path("id").display()))
+    }
+
+    /// As [`Server::target`], with these lines of client configuration instead of the key.
+    pub fn target_with(&self, lines: &str) -> Target {
+        let known = self.path("known_hosts");
+        let config = self.path(&format!("config-{}", fs::read_dir(self.directory.path()).unwrap().count()));
+        let text =
+            format!("{lines}\nIdentityAgent none\nUserKnownHostsFile {}\nGlobalKnownHostsFile none\n", known.display());
+        fs::write(&config, text).unwrap();
+        Target {
+            method: Method::Ssh,
+            name: "web1".to_owned(),
+            address: "127.0.0.1".to_owned(),
+            port: Some(self.port),
+            user: Some("root".to_owned()),
+            password: None,
+            private_key_file: None,
+            private_key_passphrase: None,
+            host_keys: None,
+            arguments: String::new(),
+            connect_timeout: Some(Duration::from_secs(20)),
+            retries: 0,
+            config_file: Some(config),
+        }
+    }
+
+    /// Policy on host keys other than the default.
+    pub fn target_checking(&self, policy: HostKeys) -> Target {
+        Target { host_keys: Some(policy), ..self.target() }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.sshd.kill();
+        let _ = self.sshd.wait();
+    }
+}
+
+pub fn keygen(arguments: &[&str]) {
+    let output = Command::new("ssh-keygen").arg("-q").args(arguments).output().expect("openssh-client is installed");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+pub fn at(directory: &Path, name: &str) -> String {
+    directory.join(name).display().to_string()
+}
+
+pub fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+pub fn free_port() -> u16 {
+    TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
+}
+
+pub async fn open(target: &Target) -> std::sync::Arc<dyn Connection> {
+    windlass::connection::open(target).await.unwrap_or_else(|error| panic!("{error}: {error:?}"))
+}
+
+/// The words of the refusal, its hint after them.
+pub async fn refusal(target: &Target) -> String {
+    match windlass::connection::open(target).await.map(|connection| connection.description()) {
+        Err(Error::Unreachable { message, hint }) => format!("{message} | {}", hint.unwrap_or_default()),
+        other => panic!("it should be unreachable: {other:?}"),
+    }
+}
