@@ -1,4 +1,15 @@
 //! Hosts, groups and their variables, from files, scripts and lists. Plain data: loading touches no host.
+//! `sources/` reads, `graph.rs` keeps hosts and groups in order, `pattern.rs` selects, `vars_files.rs` reads
+//! `group_vars/` and `host_vars/`.
+
+mod address;
+mod graph;
+mod literal;
+mod pattern;
+mod range;
+mod sources;
+mod vars_files;
+mod words;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,23 +20,35 @@ use crate::value::Vars;
 use crate::value::origin::Complaint;
 use crate::value::vault::Keyring;
 
+pub use sources::{SOURCES, SourceKind};
+pub use vars_files::{VarsFiles, vars_files};
+
+/// Names that mean this very host. One that no source defines is there all the same when it is named, and is
+/// reached without SSH.
+pub const LOCALHOST: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+
 #[derive(Debug, Clone, Default)]
 pub struct Inventory {
-    /// In the order of definition.
+    /// In the order of definition. The implicit localhost is not among them: see [`Inventory::host`].
     pub hosts: IndexMap<Arc<str>, Host>,
     /// `all` and `ungrouped` are always there.
     pub groups: IndexMap<Arc<str>, Group>,
-    /// Where it came from; `group_vars/` and `host_vars/` beside each were read.
+    /// Where it came from, absolute; a comma list as it was written.
     pub sources: Vec<PathBuf>,
+    /// What a person should know but need not mend, each with its place if it has one.
+    pub warnings: Vec<String>,
+    /// `group_vars/` and `host_vars/` beside the sources, weakest first.
+    beside: Vec<VarsFiles>,
+    /// The implicit localhost under each of its names.
+    implicit: IndexMap<Arc<str>, Host>,
+    keyring: Keyring,
 }
 
 #[derive(Debug, Clone, Default)]
 pub struct Host {
     pub name: Arc<str>,
-    /// Its own variables as written in the inventory source.
+    /// Its own variables as written in the inventory source; [`Inventory::vars_of`] has all.
     pub vars: Vars,
-    /// Of `host_vars/` beside the inventory.
-    pub file_vars: Vars,
     /// Groups that name it directly.
     pub groups: IndexSet<Arc<str>>,
 }
@@ -33,59 +56,162 @@ pub struct Host {
 #[derive(Debug, Clone, Default)]
 pub struct Group {
     pub name: Arc<str>,
+    /// As written in the inventory source; [`Inventory::group_vars`] has those of the files too.
     pub vars: Vars,
-    /// Of `group_vars/` beside the inventory.
-    pub file_vars: Vars,
     pub children: IndexSet<Arc<str>>,
+    pub parents: IndexSet<Arc<str>>,
     /// Hosts it names directly.
     pub hosts: IndexSet<Arc<str>>,
     /// `ansible_group_priority`, 1 unless set.
     pub priority: i64,
-}
-
-/// Variables of `group_vars/` and `host_vars/` in a directory, by group or host name.
-#[derive(Debug, Clone, Default)]
-pub struct VarsFiles {
-    pub groups: IndexMap<Arc<str>, Vars>,
-    pub hosts: IndexMap<Arc<str>, Vars>,
+    /// Steps of the longest way down from `all`, which has 0.
+    pub depth: usize,
 }
 
 impl Inventory {
     /// Reads all sources, in order; each is a path or a comma list (`a,b,`). No source: the implicit localhost alone.
     pub fn load(sources: &[String], keyring: &Keyring) -> Result<Inventory, Complaint> {
-        let _ = (sources, keyring);
-        todo!()
+        let mut inventory = Inventory::empty(keyring);
+        for source in sources {
+            let path = sources::read(&mut inventory, source)?;
+            if path.exists() {
+                let directory = if path.is_dir() { path.as_path() } else { path.parent().unwrap_or(Path::new("/")) };
+                // Of a directory that is beside two sources, the later turn counts.
+                inventory.beside.retain(|files| files.directory() != directory);
+                inventory.beside.push(VarsFiles::new(directory));
+            }
+            inventory.sources.push(path);
+        }
+        inventory.reconcile();
+        inventory.load_vars_files()?;
+        Ok(inventory)
     }
 
-    /// The hosts that a pattern names, in inventory order; an error names a pattern that is no pattern.
-    /// A plain name that matches nothing is reported in the second value, to be warned of.
-    pub fn select(&self, pattern: &str) -> Result<(Vec<Arc<str>>, Vec<String>), Complaint> {
-        let _ = pattern;
-        todo!()
+    /// The host of that name; `localhost`, `127.0.0.1` and `::1` are there even if no source defines them.
+    pub fn host(&self, name: &str) -> Option<&Host> {
+        self.hosts.get(name).or_else(|| self.implicit.get(name))
+    }
+
+    /// All hosts of a group, its own first, then those of its children level by level, each once.
+    pub fn hosts_of(&self, group: &str) -> Vec<Arc<str>> {
+        let mut names = IndexSet::new();
+        for group in self.descendants(group) {
+            names.extend(self.groups[&group].hosts.iter().cloned());
+        }
+        if group == graph::ALL {
+            names.retain(|name| self.hosts.contains_key(name));
+        }
+        names.into_iter().collect()
     }
 
     /// All groups of a host, `all` first, parents before children, then by priority and name:
-    /// the order in which their variables are merged, weakest first.
+    /// the order in which their variables are merged, weakest first. An implicit host has `all` too.
     pub fn groups_of(&self, host: &str) -> Vec<&Group> {
-        let _ = host;
-        todo!()
+        let mut names = IndexSet::new();
+        if let Some(host) = self.host(host) {
+            names.insert(Arc::from(graph::ALL));
+            for group in &host.groups {
+                names.extend(self.ancestors(group));
+                names.insert(group.clone());
+            }
+        }
+        let mut groups: Vec<&Group> = names.iter().filter_map(|name| self.groups.get(name)).collect();
+        groups.sort_by(|a, b| (a.depth, a.priority, &a.name).cmp(&(b.depth, b.priority, &b.name)));
+        groups
     }
 
-    /// Adds a host while a play runs (`add_host`), with its groups.
-    pub fn add_host(&mut self, name: &str, groups: &[String], vars: Vars) {
-        let _ = (name, groups, vars);
-        todo!()
+    /// Variables of a group alone: of the sources, then of `group_vars/` beside them.
+    pub fn group_vars(&self, group: &str) -> Vars {
+        let mut vars = self.groups.get(group).map(|group| group.vars.clone()).unwrap_or_default();
+        for files in &self.beside {
+            merge(&mut vars, files.groups.get(group));
+        }
+        vars
     }
 
-    /// Puts a host into a group while a play runs (`group_by`).
-    pub fn add_to_group(&mut self, host: &str, group: &str) {
-        let _ = (host, group);
-        todo!()
+    /// Variables of a host alone: of the sources, then of `host_vars/` beside them.
+    pub fn host_vars(&self, host: &str) -> Vars {
+        let mut vars = self.host(host).map(|host| host.vars.clone()).unwrap_or_default();
+        for files in &self.beside {
+            merge(&mut vars, files.hosts.get(host));
+        }
+        vars
+    }
+
+    /// Everything that inventory, `group_vars/` and `host_vars/` say of a host, merged in Ansible's order: `all`
+    /// before the other groups, for each the sources, then files beside them, then files beside the playbook;
+    /// the host last, in the same way.
+    pub fn vars_of(&self, host: &str, beside_playbook: Option<&VarsFiles>) -> Vars {
+        let mut vars = Vars::new();
+        let groups = self.groups_of(host);
+        let files = || self.beside.iter().chain(beside_playbook);
+        let (all, others) = groups.split_at(usize::from(!groups.is_empty()));
+        for groups in [all, others] {
+            groups.iter().for_each(|group| merge(&mut vars, Some(&group.vars)));
+            for files in files() {
+                groups.iter().for_each(|group| merge(&mut vars, files.groups.get(&group.name)));
+            }
+        }
+        merge(&mut vars, self.host(host).map(|host| &host.vars));
+        files().for_each(|files| merge(&mut vars, files.hosts.get(host)));
+        vars
+    }
+
+    /// Adds a host while a play runs (`add_host`), with its groups; whether anything is new.
+    /// `host_vars/` and `group_vars/` of new names are read.
+    pub fn add_host(&mut self, name: &str, groups: &[String], vars: Vars) -> Result<bool, Complaint> {
+        let mut changed = !self.hosts.contains_key(name);
+        self.put_host(graph::ALL, name, None, None);
+        let host = self.hosts.get_mut(name).expect("it was put there just now");
+        for (key, value) in vars {
+            changed |= host.vars.get(&key) != Some(&value);
+            host.vars.insert(key, value);
+        }
+        for group in groups {
+            changed |= self.join(group, name);
+        }
+        if changed {
+            self.reconcile();
+            self.load_vars_files()?;
+        }
+        Ok(changed)
+    }
+
+    /// Puts a host into a group while a play runs (`group_by`); whether it was not in it before.
+    pub fn add_to_group(&mut self, host: &str, group: &str) -> Result<bool, Complaint> {
+        let changed = self.join(group, host);
+        if changed {
+            self.reconcile();
+            self.load_vars_files()?;
+        }
+        Ok(changed)
+    }
+
+    /// Makes a group a child of another while a play runs (`group_by` with `parents`), both made if need be.
+    pub fn add_child_group(&mut self, parent: &str, child: &str) -> Result<bool, Complaint> {
+        self.put_group(parent);
+        self.put_group(child);
+        let changed = self.add_child(parent, child).map_err(|message| Complaint::new(message, None))?;
+        if changed {
+            self.reconcile();
+            self.load_vars_files()?;
+        }
+        Ok(changed)
+    }
+
+    fn load_vars_files(&mut self) -> Result<(), Complaint> {
+        let mut beside = std::mem::take(&mut self.beside);
+        let loaded = beside.iter_mut().try_for_each(|files| files.complete(self, &self.keyring));
+        self.beside = beside;
+        loaded
     }
 }
 
-/// Reads `group_vars/` and `host_vars/` below a directory (beside a playbook).
-pub fn vars_files(directory: &Path, keyring: &Keyring) -> Result<VarsFiles, Complaint> {
-    let _ = (directory, keyring);
-    todo!()
+fn merge(into: &mut Vars, from: Option<&Vars>) {
+    for (name, value) in from.into_iter().flatten() {
+        into.insert(name.clone(), value.clone());
+    }
 }
+
+#[cfg(test)]
+mod tests;

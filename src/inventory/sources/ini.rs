@@ -1,0 +1,218 @@
+//! INI: `[group]` with a host per line and its variables, `[group:children]`, `[group:vars]`.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::{Candidate, did_you_mean, host_names};
+use crate::inventory::{Inventory, graph, literal, words};
+use crate::value::Value;
+use crate::value::origin::{Complaint, Origin, Source};
+
+pub fn accepts(_: &Candidate) -> bool {
+    true
+}
+
+pub fn read(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Complaint> {
+    if candidate.path.extension().is_some_and(|extension| extension == "toml") {
+        return Err(Complaint::new(format!("inventory {} is TOML, which is not read", candidate.path.display()), None)
+            .hint("write it as YAML or INI"));
+    }
+    let text = text(candidate)?;
+    let mut reader = Reader {
+        candidate,
+        source: candidate.source(&text),
+        inventory,
+        section: Section { group: graph::UNGROUPED.into(), kind: Kind::Hosts },
+        awaited: IndexMap::new(),
+    };
+    for (number, line) in text.lines().enumerate() {
+        reader.line(number + 1, line)?;
+    }
+    reader.finish()
+}
+
+/// The text; bytes that are no UTF-8 are let pass in lines that are comments.
+fn text(candidate: &Candidate) -> Result<String, Complaint> {
+    let comments_only = || {
+        candidate.bytes().split(|byte| *byte == b'\n').try_fold(String::new(), |mut text, line| {
+            match std::str::from_utf8(line) {
+                Ok(line) => text.push_str(line),
+                Err(_) if line.starts_with(b"#") || line.starts_with(b";") => text.push('#'),
+                Err(_) => return None,
+            }
+            text.push('\n');
+            Some(text)
+        })
+    };
+    match candidate.text() {
+        Ok(text) => Ok(text.to_owned()),
+        Err(complaint) => comments_only().ok_or(complaint),
+    }
+}
+
+struct Reader<'a> {
+    candidate: &'a Candidate,
+    source: Arc<Source>,
+    inventory: &'a mut Inventory,
+    section: Section,
+    /// Groups that were named before they were declared, by name.
+    awaited: IndexMap<String, Awaited>,
+}
+
+struct Section {
+    group: String,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Hosts,
+    Children,
+    Vars,
+}
+
+const KINDS: [(&str, Kind); 3] = [("hosts", Kind::Hosts), ("children", Kind::Children), ("vars", Kind::Vars)];
+
+const SECTIONS: &str = "a section is [GROUP], [GROUP:children] or [GROUP:vars], without blanks";
+
+enum Awaited {
+    /// By these groups, as a child; where first.
+    Child(Vec<String>, Origin),
+    /// By a section of variables.
+    Vars(Origin),
+}
+
+impl Reader<'_> {
+    fn line(&mut self, number: usize, line: &str) -> Result<(), Complaint> {
+        let text = line.trim();
+        if text.is_empty() || text.starts_with(['#', ';']) {
+            return Ok(());
+        }
+        let indent = line.chars().take_while(|c| c.is_whitespace()).count();
+        let origin = Origin { source: self.source.clone(), line: number, column: indent + 1 };
+        if let Some((group, kind)) = header(text) {
+            return self.open_section(group, kind, &origin);
+        }
+        if text.starts_with('[') && text.ends_with(']') {
+            return Err(Complaint::new(format!("{text} is no section"), Some(&origin)).hint(SECTIONS));
+        }
+        match self.section.kind {
+            Kind::Hosts => self.host(text, &origin),
+            Kind::Children => self.child(text, &origin),
+            Kind::Vars => self.variable(text, &origin),
+        }
+    }
+
+    fn open_section(&mut self, group: &str, kind: Option<&str>, origin: &Origin) -> Result<(), Complaint> {
+        let word = kind.unwrap_or("hosts");
+        let Some((_, kind)) = KINDS.iter().find(|(name, _)| *name == word) else {
+            let message = format!("unknown kind of section {word:?} in [{group}:{word}]");
+            let complaint = Complaint::new(message, Some(origin)).hint(SECTIONS);
+            return Err(did_you_mean(complaint, word, KINDS.map(|(name, _)| name)));
+        };
+        // Variables alone do not declare a group.
+        let declares = *kind != Kind::Vars;
+        if !declares && !self.inventory.groups.contains_key(group) && !self.awaited.contains_key(group) {
+            self.awaited.insert(group.into(), Awaited::Vars(origin.clone()));
+        }
+        self.inventory.source_group(group, Some(origin))?;
+        if declares && let Some(Awaited::Child(parents, at)) = self.awaited.shift_remove(group) {
+            for parent in parents {
+                self.add_child(&parent, group, &at)?;
+            }
+        }
+        self.section = Section { group: group.into(), kind: *kind };
+        Ok(())
+    }
+
+    fn child(&mut self, text: &str, origin: &Origin) -> Result<(), Complaint> {
+        let name = text.split('#').next().unwrap_or_default().trim_end();
+        if name.is_empty() || name.contains([':', ']']) || name.contains(char::is_whitespace) {
+            return Err(Complaint::new(format!("{text:?} is no group name"), Some(origin))
+                .hint(format!("below [{}:children] stands one group a line", self.section.group)));
+        }
+        let parent = self.section.group.clone();
+        if self.inventory.groups.contains_key(name) {
+            return self.add_child(&parent, name, origin);
+        }
+        match self.awaited.get_mut(name) {
+            Some(Awaited::Child(parents, _)) => parents.push(parent),
+            _ => {
+                self.awaited.insert(name.into(), Awaited::Child(vec![parent], origin.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    fn add_child(&mut self, parent: &str, child: &str, origin: &Origin) -> Result<(), Complaint> {
+        self.inventory.add_child(parent, child).map(drop).map_err(|message| Complaint::new(message, Some(origin)))
+    }
+
+    fn variable(&mut self, text: &str, origin: &Origin) -> Result<(), Complaint> {
+        let Some((name, value)) = text.split_once('=') else {
+            return Err(Complaint::new(format!("{text:?} is no variable: it has no \"=\""), Some(origin))
+                .hint(format!("below [{}:vars] stands one NAME=VALUE a line", self.section.group)));
+        };
+        let value = literal::parse(value.trim(), Some(origin));
+        self.inventory.source_group_var(&self.section.group, &name.trim().into(), value, Some(origin))
+    }
+
+    fn host(&mut self, text: &str, origin: &Origin) -> Result<(), Complaint> {
+        let at = |column: usize| Origin { column: origin.column + column - 1, ..origin.clone() };
+        let words = words::split(text)
+            .map_err(|unfinished| Complaint::new(unfinished.message, Some(&at(unfinished.column))))?;
+        let Some((entry, vars)) = words.split_first() else {
+            return Ok(());
+        };
+        if entry.text == "---" {
+            return Err(Complaint::new("this is the begin of a YAML file, not of INI", Some(origin))
+                .hint("give the file the extension .yml"));
+        }
+        let named = host_names(&entry.text, &at(entry.column))?;
+        if entry.text.ends_with(':') && named.port.is_none() {
+            return Err(Complaint::new(format!("the host {:?} ends with a colon", entry.text), Some(origin))
+                .hint("a port follows the colon, as in web:2222; if this is YAML, name the file hosts.yml"));
+        }
+        let mut pairs: Vec<(Arc<str>, Value)> = Vec::new();
+        for word in vars {
+            let at = at(word.column);
+            let Some((name, value)) = word.text.split_once('=') else {
+                return Err(Complaint::new(format!("{:?} is no variable: it has no \"=\"", word.text), Some(&at))
+                    .hint("after a host stand variables NAME=VALUE; quote a value that has blanks"));
+            };
+            pairs.push((name.into(), literal::parse(value, Some(&at))));
+        }
+        let place = (self.candidate.path.as_path(), Some(origin));
+        self.inventory.source_hosts(&self.section.group, &named, &pairs, place)
+    }
+
+    /// Complains of the first group that was named and never declared.
+    fn finish(self) -> Result<(), Complaint> {
+        let Some((name, awaited)) = self.awaited.first() else {
+            return Ok(());
+        };
+        let declared = self.inventory.groups.keys().map(|group| &**group).filter(|group| *group != name.as_str());
+        let (message, origin) = match awaited {
+            Awaited::Child(parents, origin) => {
+                (format!("[{}:children] names the group {name:?}, which does not exist", parents[0]), origin)
+            }
+            Awaited::Vars(origin) => (format!("[{name}:vars] is for the group {name:?}, which does not exist"), origin),
+        };
+        let complaint = Complaint::new(message, Some(origin)).hint(format!("add a section [{name}]"));
+        Err(did_you_mean(complaint, name, declared))
+    }
+}
+
+/// `[GROUP]` or `[GROUP:KIND]`, and a comment at most.
+fn header(text: &str) -> Option<(&str, Option<&str>)> {
+    let (inside, after) = text.strip_prefix('[')?.split_once(']')?;
+    let after = after.trim_start();
+    let (group, kind) = match inside.split_once(':') {
+        Some((group, kind)) => (group, Some(kind)),
+        None => (inside, None),
+    };
+    let word = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let named = !group.is_empty() && !group.contains(char::is_whitespace) && kind.is_none_or(word);
+    (named && (after.is_empty() || after.starts_with('#'))).then_some((group, kind))
+}
