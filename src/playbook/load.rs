@@ -1,13 +1,21 @@
-//! From YAML to plays: the one way in.
+//! From YAML to plays: the one way in. What a load needs and finds stands in [`Load`]; the files beside this one
+//! each read one kind of thing with it.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Include, Keywords, Play, Role, Step, Task};
+use indexmap::IndexMap;
+
+use super::inherit::Around;
+use super::keywords::Place;
+use super::role::{Parts, Use};
+use super::{Action, Base, Include, Keywords, Play, Role, Step, Task, Written};
 use crate::value::doc::Doc;
 use crate::value::origin::Complaint;
 use crate::value::vault::Keyring;
-use crate::value::{Value, Vars};
+use crate::value::yaml::{self, Node};
+use crate::value::{Origin, Value, Vars};
 
 /// What the loader must know of the floors above it.
 pub trait Known: Send + Sync {
@@ -18,31 +26,49 @@ pub trait Known: Send + Sync {
     /// Checks the templates in a value.
     fn check(&self, value: &Value) -> Result<(), Complaint>;
     /// Checks an expression without braces.
-    fn check_expression(&self, expression: &str, origin: &crate::value::Origin) -> Result<(), Complaint>;
+    fn check_expression(&self, expression: &str, origin: &Origin) -> Result<(), Complaint>;
     /// Renders what is known before a run (extra variables, play variables): names of roles and imports.
     fn render(&self, value: &Value, vars: &Vars) -> Result<Value, Complaint>;
 }
 
-/// Loads playbooks, and what they include while they run.
+/// Loads playbooks, and what they include while they run. Every file is read once.
 pub struct Loader {
     pub known: Arc<dyn Known>,
     pub keyring: Arc<Keyring>,
     pub extra_vars: Arc<Vars>,
     /// Directories that hold roles, after `roles/` beside the playbook.
     pub roles_path: Vec<PathBuf>,
+    files: Mutex<HashMap<PathBuf, Option<Arc<Node>>>>,
+    warnings: Mutex<Vec<Complaint>>,
 }
 
 impl Loader {
+    pub fn new(known: Arc<dyn Known>, keyring: Arc<Keyring>, extra_vars: Arc<Vars>, roles_path: Vec<PathBuf>) -> Self {
+        let (files, warnings) = (Mutex::default(), Mutex::default());
+        Loader { known, keyring, extra_vars, roles_path, files, warnings }
+    }
+
     /// Reads a playbook and all it imports. All complaints at once, in the order of the files.
     pub fn playbook(&self, path: &Path) -> Result<Vec<Play>, Vec<Complaint>> {
-        let _ = path;
-        todo!()
+        let mut load = Load::new(self, Arc::default());
+        let plays = load.playbook(path, &Keywords::default(), &Vars::new(), None);
+        load.finish(plays)
     }
 
     /// The steps of an `include_tasks` whose file name is known by now.
     pub fn included_tasks(&self, include: &Include, file: &str) -> Result<Vec<Step>, Vec<Complaint>> {
-        let _ = (include, file);
-        todo!()
+        let mut load = Load::new(self, include.base.clone());
+        let around = Around::of_include(include);
+        let steps = load.tasks_of_file(file, &include.task.origin, &around, Place::Task);
+        load.finish(steps)
+    }
+
+    /// The handlers of an `include_tasks` that stands among handlers.
+    pub fn included_handlers(&self, include: &Include, file: &str) -> Result<Vec<super::Handler>, Vec<Complaint>> {
+        let mut load = Load::new(self, include.base.clone());
+        let around = Around::of_include(include);
+        let handlers = load.handlers_of_file(file, &include.task.origin, &around);
+        load.finish(handlers)
     }
 
     /// The role of an `include_role` whose names are known by now, dependencies first; a block as in `roles:`.
@@ -52,8 +78,25 @@ impl Loader {
         name: &str,
         from: &From<'_>,
     ) -> Result<(Vec<Arc<Role>>, Vec<Step>), Vec<Complaint>> {
-        let _ = (include, name, from);
-        todo!()
+        let mut load = Load::new(self, include.base.clone());
+        let parts = Parts {
+            tasks: from.tasks.map(str::to_owned),
+            vars: from.vars.map(str::to_owned),
+            defaults: from.defaults.map(str::to_owned),
+            handlers: from.handlers.map(str::to_owned),
+        };
+        let mut used = Use::named(name, include.task.origin.clone()).parts(parts);
+        if let super::IncludeWhat::Role { public, allow_duplicates, rolespec_validate, .. } = include.what {
+            used = used.included(public, allow_duplicates).validated(rolespec_validate);
+        }
+        let steps = load.use_role(used, &Around::of_include(include));
+        let roles = std::mem::take(&mut load.all_roles);
+        load.finish((roles, steps))
+    }
+
+    /// What was odd but not wrong in all that was loaded so far, each told once.
+    pub fn take_warnings(&self) -> Vec<Complaint> {
+        std::mem::take(&mut self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -66,8 +109,144 @@ pub struct From<'a> {
     pub handlers: Option<&'a str>,
 }
 
-/// The task that gathers facts before a play's first.
+/// The task that gathers facts before a play's first. It is tagged `always` unless the play has tags of its own.
 pub fn setup_task(play: &Play, doc: &'static Doc) -> Task {
-    let _: (&Play, &Doc, Option<&Keywords>) = (play, doc, None);
-    todo!()
+    let mut keywords = (*play.keywords).clone();
+    if keywords.tags.is_empty() {
+        keywords.tags.push("always".into());
+    }
+    // Gathering once would give one host's facts to all.
+    keywords.run_once = None;
+    let options = [
+        ("gather_subset", &play.gather_subset),
+        ("gather_timeout", &play.gather_timeout),
+        ("fact_path", &play.fact_path),
+    ];
+    let given = options.into_iter().filter_map(|(name, value)| Some((Arc::from(name), value.clone()?)));
+    let args = given.filter(|(name, _): &(Arc<str>, Written)| doc.argument(name).is_some()).collect();
+    let action = Action { doc, args, more_args: None };
+    let name = Some(Value::from("Gathering Facts"));
+    Task::plain(play.origin.clone(), name, action, Arc::new(keywords), play.directory.clone())
+}
+
+impl Task {
+    /// A task with nothing but an action.
+    pub(super) fn plain(
+        origin: Origin,
+        name: Option<Value>,
+        action: Action,
+        keywords: Arc<Keywords>,
+        directory: PathBuf,
+    ) -> Task {
+        Task {
+            origin,
+            name,
+            action,
+            keywords,
+            role: None,
+            repeat: None,
+            register: None,
+            until: Vec::new(),
+            retries: None,
+            delay: None,
+            changed_when: Vec::new(),
+            failed_when: Vec::new(),
+            notify: Vec::new(),
+            delegate_to: None,
+            delegate_facts: false,
+            asynchronous: None,
+            poll: None,
+            directory,
+        }
+    }
+}
+
+/// One load: what it needs at hand, and all that was found wrong so far.
+pub(super) struct Load<'l> {
+    pub loader: &'l Loader,
+    /// The play that is being read.
+    pub base: Arc<Base>,
+    /// Every role of the play, in the order of first use.
+    pub all_roles: Vec<Arc<Role>>,
+    /// Uses of roles by what makes them the same.
+    pub uses: HashMap<String, Arc<Role>>,
+    /// Files whose reading is under way, outermost first: one that is met again imports itself.
+    pub open_files: Vec<PathBuf>,
+    /// The same for roles.
+    pub open_roles: Vec<PathBuf>,
+    complaints: Vec<Complaint>,
+    warnings: Vec<Complaint>,
+    /// Files in the order in which they were first read: complaints come in that order.
+    order: IndexMap<PathBuf, ()>,
+}
+
+impl<'l> Load<'l> {
+    fn new(loader: &'l Loader, base: Arc<Base>) -> Self {
+        Load {
+            loader,
+            base,
+            all_roles: Vec::new(),
+            uses: HashMap::new(),
+            open_files: Vec::new(),
+            open_roles: Vec::new(),
+            complaints: Vec::new(),
+            warnings: Vec::new(),
+            order: IndexMap::new(),
+        }
+    }
+
+    /// The result, unless something was wrong.
+    fn finish<T>(mut self, result: T) -> Result<T, Vec<Complaint>> {
+        let (complaints, warnings) = (std::mem::take(&mut self.complaints), std::mem::take(&mut self.warnings));
+        let warnings = self.sorted(warnings);
+        let mut kept = self.loader.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        let new: Vec<Complaint> = warnings.into_iter().filter(|warning| !kept.contains(warning)).collect();
+        kept.extend(new);
+        drop(kept);
+        if complaints.is_empty() { Ok(result) } else { Err(self.sorted(complaints)) }
+    }
+
+    /// By place, each once: a role used twice is wrong once.
+    fn sorted(&self, mut complaints: Vec<Complaint>) -> Vec<Complaint> {
+        let place = |complaint: &Complaint| {
+            complaint.origin.as_ref().map(|origin| (self.order.get_index_of(origin.path()), origin.line, origin.column))
+        };
+        complaints.sort_by_key(place);
+        complaints.dedup();
+        complaints
+    }
+
+    pub(super) fn complain(&mut self, complaint: Complaint) {
+        self.complaints.push(complaint);
+    }
+
+    /// How many complaints there are: whether a step along the way has added one.
+    pub(super) fn wrong_so_far(&self) -> usize {
+        self.complaints.len()
+    }
+
+    pub(super) fn warn(&mut self, warning: Complaint) {
+        self.warnings.push(warning);
+    }
+
+    /// The value, or a complaint kept.
+    pub(super) fn keep<T>(&mut self, result: Result<T, Complaint>) -> Option<T> {
+        result.map_err(|complaint| self.complain(complaint)).ok()
+    }
+
+    /// Reads a YAML file; None if it is empty or wrong, which has been complained of.
+    pub(super) fn file(&mut self, path: &Path) -> Option<Arc<Node>> {
+        self.order.entry(path.to_owned()).or_default();
+        let files = self.loader.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = files.get(path).cloned();
+        drop(files);
+        if let Some(node) = known {
+            return node;
+        }
+        let read = yaml::load_with(path, &self.loader.keyring, &mut self.warnings);
+        let node = self.keep(read)?.map(Arc::new);
+        let mut files = self.loader.files.lock().unwrap_or_else(PoisonError::into_inner);
+        files.insert(path.to_owned(), node.clone());
+        node
+    }
 }

@@ -1,7 +1,24 @@
 //! Plays, blocks, tasks, handlers and roles as data. Loading touches no host; everything a person can write
 //! wrongly is found here, with its place. Keyword inheritance is resolved here, once.
 
+mod action;
+mod argument_specs;
+mod arguments;
+mod block;
+mod free_form;
+mod handlers;
+mod imports;
+mod include;
+mod inherit;
+mod keywords;
 pub mod load;
+mod names;
+mod play;
+mod play_keywords;
+mod read;
+mod role;
+mod role_files;
+mod task;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,6 +43,8 @@ pub struct Play {
     pub hosts: Written,
     pub gather_facts: Option<Written>,
     pub gather_subset: Option<Written>,
+    pub gather_timeout: Option<Written>,
+    pub fact_path: Option<Written>,
     pub serial: Vec<Written>,
     pub strategy: Strategy,
     pub order: Order,
@@ -162,8 +181,20 @@ pub struct Include {
     /// Carries name, when, loop, vars, tags of the include itself; its action's arguments are not used.
     pub task: Arc<Task>,
     pub what: IncludeWhat,
-    /// `apply`: keywords for every task that comes of it.
+    /// Keywords for every task that comes of it: those of what encloses the include, its `vars` and its `apply`;
+    /// neither its `when` nor its `tags`.
     pub apply: Arc<Keywords>,
+    /// The play it stands in.
+    pub base: Arc<Base>,
+}
+
+/// What loading an include needs of the play around it.
+#[derive(Debug, Default)]
+pub struct Base {
+    /// The directory of the playbook file.
+    pub directory: PathBuf,
+    /// The `vars` of the play: they may name the files of static imports.
+    pub vars: Arc<Vars>,
 }
 
 #[derive(Debug, Clone)]
@@ -179,19 +210,25 @@ pub enum IncludeWhat {
         handlers_from: Option<Written>,
         public: bool,
         allow_duplicates: bool,
+        /// Whether its arguments are checked against the role's own description of them.
+        rolespec_validate: bool,
     },
 }
 
-/// A role as used at one place.
-#[derive(Debug)]
+/// A role as used at one place. Uses with the same parameters, conditions and tags share one `Arc`, so that the role
+/// runs once per host.
+#[derive(Debug, Clone)]
 pub struct Role {
     pub name: Arc<str>,
     pub path: PathBuf,
+    /// With those of its dependencies and of the roles that use it; its own win.
     pub defaults: Arc<Vars>,
+    /// With those of its dependencies and of the roles that use it; its own win.
     pub vars: Arc<Vars>,
     /// Parameters given where it is used (`roles: - {role: x, a: 1}`), and `vars:` there.
     pub params: Arc<Vars>,
     pub use_vars: Arc<Vars>,
+    /// The tasks of these carry a copy of the role that has no handlers.
     pub handlers: Vec<Handler>,
     pub allow_duplicates: bool,
     /// Whether its vars and defaults are seen by the whole play (`roles:` and `import_role`: yes).
@@ -199,6 +236,8 @@ pub struct Role {
     /// The roles that use it, nearest last: `ansible_parent_role_names`.
     pub parents: Vec<Arc<str>>,
     pub dependencies: Vec<Arc<str>>,
+    /// The entry of `meta/argument_specs.yml` that describes what this use takes.
+    pub argument_spec: Option<Written>,
 }
 
 /// Keywords that a task inherits. `None`: nobody said.
@@ -231,4 +270,12 @@ pub struct Keywords {
     pub debugger: Option<Written>,
     /// By module name, weakest first.
     pub module_defaults: Vec<Written>,
+    /// Those of blocks and roles; every task has its own copy in [`Task::delegate_to`].
+    pub delegate_to: Option<Written>,
+    pub delegate_facts: Option<Written>,
+    /// Those of blocks; every task without its own has a copy in [`Task::notify`].
+    pub notify: Vec<Written>,
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,184 @@
+//! Which module a task uses: the key that is no keyword, `action` or `local_action`.
+
+use std::sync::Arc;
+
+use super::keywords::{self, Place};
+use super::load::Load;
+use super::read::pairs;
+use super::{include, role_files};
+use crate::value::Origin;
+use crate::value::doc::Doc;
+use crate::value::origin::{Complaint, nearest};
+use crate::value::yaml::{Node, NodeKind};
+
+/// What a task is to run, as written.
+pub(super) struct Chosen {
+    pub doc: &'static Doc,
+    /// Where its name stands.
+    pub origin: Origin,
+    /// Its arguments: a mapping, a text of the short form, or nothing.
+    pub arguments: Option<Node>,
+    /// `local_action`.
+    pub local: bool,
+}
+
+impl Load<'_> {
+    /// The module of that name, includes and imports among them.
+    fn module(&self, name: &str) -> Option<&'static Doc> {
+        include::doc(name).or_else(|| self.loader.known.module(name))
+    }
+
+    /// The module of a task; None if it has none or several, which has been complained of.
+    pub(super) fn choose(&mut self, map: &Node, place: Place) -> Option<Chosen> {
+        let mut chosen: Vec<(String, Chosen)> = Vec::new();
+        let mut strangers: Vec<&Node> = Vec::new();
+        let mut failed = false;
+        for (key, value) in pairs(map) {
+            let Some(name) = key.as_str() else {
+                let message = format!("a keyword must be a string, this is {}", key.what());
+                self.complain(Complaint::new(message, Some(&key.origin)));
+                failed = true;
+                continue;
+            };
+            if matches!(name, "action" | "local_action") {
+                match self.action(key, value, name == "local_action") {
+                    Some(named) => chosen.push(named),
+                    None => failed = true,
+                }
+            } else if keywords::at(name, place).is_some() || name.starts_with("with_") {
+                continue;
+            } else if let Some(doc) = self.module(name) {
+                let arguments = Some(value).filter(|value| !matches!(value.kind, NodeKind::Null)).cloned();
+                chosen.push((name.to_owned(), Chosen { doc, origin: key.origin.clone(), arguments, local: false }));
+            } else {
+                strangers.push(key);
+            }
+        }
+        let only = (chosen.len() == 1).then(|| chosen[0].1.doc);
+        let told = self.complain_of_strangers(&strangers, only, place);
+        if let [(first, _), (second, other), ..] = chosen.as_slice() {
+            let message = format!("two modules in one task: {first:?} and {second:?}");
+            let complaint = Complaint::new(message, Some(&other.origin));
+            self.complain(complaint.hint("begin a task of its own with \"-\""));
+            return None;
+        }
+        if chosen.is_empty() && !told && !failed {
+            self.complain(no_module(map));
+        }
+        chosen.pop().map(|(_, chosen)| chosen)
+    }
+
+    /// `action: copy src=a dest=b`, or a mapping with `module`.
+    fn action(&mut self, key: &Node, value: &Node, local: bool) -> Option<(String, Chosen)> {
+        let (name, origin, arguments) = match &value.kind {
+            NodeKind::Str(text) => {
+                let text = text.trim_start();
+                let (name, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+                let kind = NodeKind::Str(Arc::from(rest.trim_start()));
+                let rest = (!rest.trim().is_empty()).then(|| Node { kind, ..value.clone() });
+                (name.to_owned(), value.origin.clone(), rest)
+            }
+            NodeKind::Map(all) => {
+                let Some(module) = value.get("module") else {
+                    let message = format!("{:?} does not name a module", key.as_str().unwrap_or_default());
+                    self.complain(Complaint::new(message, Some(&value.origin)).hint("add \"module: NAME\""));
+                    return None;
+                };
+                let rest = all.iter().filter(|(key, _)| key.as_str() != Some("module")).cloned().collect();
+                let rest = Node { kind: NodeKind::Map(rest), ..value.clone() };
+                (module.as_str().unwrap_or_default().to_owned(), module.origin.clone(), Some(rest))
+            }
+            _ => {
+                let message = format!("this must name a module, it is {}", value.what());
+                self.complain(Complaint::new(message, Some(&value.origin)));
+                return None;
+            }
+        };
+        let Some(doc) = self.module(&name) else {
+            let complaint = self.unknown_module(&name, &origin);
+            self.complain(complaint);
+            return None;
+        };
+        Some((name, Chosen { doc, origin, arguments, local }))
+    }
+
+    /// Complains of keys that are neither keywords nor modules; true if it did.
+    fn complain_of_strangers(&mut self, strangers: &[&Node], module: Option<&'static Doc>, place: Place) -> bool {
+        for key in strangers {
+            let name = key.as_str().unwrap_or_default();
+            let complaint = match module {
+                Some(doc) => self.stray_key(name, &key.origin, doc, place),
+                None => self.strange_key(name, &key.origin, place, strangers.len() == 1),
+            };
+            self.complain(complaint);
+        }
+        !strangers.is_empty()
+    }
+
+    /// A key too many, beside a module.
+    fn stray_key(&self, name: &str, origin: &Origin, doc: &'static Doc, place: Place) -> Complaint {
+        let is_argument = doc.arguments.iter().any(|a| a.name == name || a.aliases.contains(&name));
+        if is_argument && keywords::find(name).is_none() {
+            let message = format!("{name:?} is an argument of {}, not a keyword of {}", doc.name, place.words());
+            return Complaint::new(message, Some(origin)).hint(format!("indent it below \"{}:\"", doc.name));
+        }
+        if name.contains('.') {
+            let message = format!("two modules in one task: {:?} and {name:?}", doc.name);
+            return Complaint::new(message, Some(origin)).hint("begin a task of its own with \"-\"");
+        }
+        keywords::unknown(name, origin, place)
+    }
+
+    /// A key that may have been meant for the module or for a keyword.
+    fn strange_key(&self, name: &str, origin: &Origin, place: Place, only: bool) -> Complaint {
+        if keywords::find(name).is_some() {
+            return keywords::unknown(name, origin, place);
+        }
+        let module = nearest(name, self.module_names());
+        let keyword = keywords::unknown(name, origin, place);
+        if module.is_some() || only && keyword.hint.is_none() || name.contains('.') {
+            return self.unknown_module(name, origin);
+        }
+        if keyword.hint.is_some() {
+            return keyword;
+        }
+        let message = format!("{name:?} is neither a keyword of {} nor a module", place.words());
+        Complaint::new(message, Some(origin))
+    }
+
+    fn module_names(&self) -> Vec<&'static str> {
+        let mut names = self.loader.known.modules();
+        names.extend(include::DOCS.iter().map(|doc| doc.name));
+        names
+    }
+
+    /// Complains of a module that is not there.
+    pub(super) fn unknown_module(&self, name: &str, origin: &Origin) -> Complaint {
+        let complaint = Complaint::new(format!("unknown module {name:?}"), Some(origin));
+        let (collection, short) = name.rsplit_once('.').unwrap_or(("", name));
+        if !collection.is_empty()
+            && let Some(doc) = self.module(short)
+        {
+            return complaint.hint(format!("there is \"{}.{short}\"", doc.collection));
+        }
+        match nearest(short, self.module_names()) {
+            Some(word) => complaint.hint(format!("did you mean {word:?}?")),
+            None if role_files::is_collection_name(name) => {
+                complaint.hint("modules of collections are not available; windlass has its own only")
+            }
+            None => complaint.hint("\"windlass doc\" lists all modules"),
+        }
+    }
+}
+
+/// Complains of a task without a module.
+fn no_module(map: &Node) -> Complaint {
+    let origin = pairs(map).first().map_or(&map.origin, |(key, _)| &key.origin);
+    let complaint = Complaint::new("this task has no module", Some(origin));
+    match pairs(map) {
+        [(key, _)] if key.as_str() == Some("name") => {
+            complaint.hint("is the module's line indented as far as \"name\"?")
+        }
+        _ => complaint.hint("add the module to run, for example \"command: ...\""),
+    }
+}

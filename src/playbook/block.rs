@@ -1,0 +1,78 @@
+//! Lists of steps, and blocks among them.
+
+use std::sync::Arc;
+
+use super::inherit::Around;
+use super::keywords::{self, Place};
+use super::load::Load;
+use super::read::pairs;
+use super::{Block, Step};
+use crate::value::origin::Complaint;
+use crate::value::yaml::{Node, NodeKind};
+
+impl Load<'_> {
+    /// The steps of a list. `what` names the list in complaints.
+    pub(super) fn steps(&mut self, node: &Node, what: &str, around: &Around, place: Place) -> Vec<Step> {
+        let NodeKind::Seq(items) = &node.kind else {
+            if !matches!(node.kind, NodeKind::Null) {
+                let complaint =
+                    Complaint::new(format!("{what} must be a list, this is {}", node.what()), Some(&node.origin));
+                self.complain(complaint.hint("begin each task with \"- \""));
+            }
+            return Vec::new();
+        };
+        items.iter().flat_map(|item| self.step(item, around, place)).collect()
+    }
+
+    /// One entry of a list: a block, or a task with whatever comes of it.
+    fn step(&mut self, node: &Node, around: &Around, place: Place) -> Vec<Step> {
+        if !matches!(node.kind, NodeKind::Map(_)) {
+            let complaint =
+                Complaint::new(format!("a task must be a mapping, this is {}", node.what()), Some(&node.origin));
+            self.complain(match node.as_str() {
+                Some(text) if self.is_module(text) => complaint.hint(format!("write \"{}:\"", text.trim())),
+                _ => complaint,
+            });
+            return Vec::new();
+        }
+        let is_block = |key: &Node| matches!(key.as_str(), Some("block" | "rescue" | "always"));
+        match pairs(node).iter().find(|(key, _)| is_block(key)) {
+            Some((key, _)) if place == Place::Handler => {
+                self.complain(Complaint::new("a block cannot be a handler", Some(&key.origin)));
+                Vec::new()
+            }
+            Some((key, _)) if node.get("block").is_none() => {
+                let message = format!("{:?} without \"block\"", key.as_str().unwrap_or_default());
+                self.complain(Complaint::new(message, Some(&key.origin)).hint("is it indented as far as its block?"));
+                Vec::new()
+            }
+            Some(_) => vec![Step::Block(Arc::new(self.block(node, around)))],
+            None => self.task(node, around, place),
+        }
+    }
+
+    fn block(&mut self, map: &Node, around: &Around) -> Block {
+        for (key, _) in pairs(map) {
+            let name = key.as_str().unwrap_or_default();
+            if keywords::at(name, Place::Block).is_some() {
+                continue;
+            }
+            let complaint = if self.is_module(name) {
+                Complaint::new(format!("module {name:?} beside \"block\""), Some(&key.origin))
+                    .hint("begin a task of its own with \"-\"")
+            } else {
+                keywords::unknown(name, &key.origin, Place::Block)
+            };
+            self.complain(complaint);
+        }
+        let name = map.get("name").and_then(|name| self.written(name)).map(|name| name.value);
+        let keywords = self.inherit(map, Place::Block, around);
+        let inside = around.with(keywords.clone());
+        let mut part = |name: &str| match map.get(name) {
+            Some(node) => self.steps(node, &format!("{name:?}"), &inside, Place::Task),
+            None => Vec::new(),
+        };
+        let (steps, rescue, always) = (part("block"), part("rescue"), part("always"));
+        Block { origin: map.origin.clone(), name, role_entry: None, steps, rescue, always, keywords }
+    }
+}

@@ -1,0 +1,103 @@
+//! Handlers: tasks with names by which they are notified.
+
+use std::sync::Arc;
+
+use super::include::Verb;
+use super::inherit::Around;
+use super::keywords::{self, Place};
+use super::load::Load;
+use super::{Handler, Step};
+use crate::value::Origin;
+use crate::value::origin::Complaint;
+use crate::value::yaml::{Node, NodeKind};
+
+impl Load<'_> {
+    /// The handlers of a list. `what` names the list in complaints.
+    pub(super) fn handlers(&mut self, node: &Node, what: &str, around: &Around) -> Vec<Handler> {
+        let NodeKind::Seq(items) = &node.kind else {
+            self.steps(node, what, around, Place::Handler);
+            return Vec::new();
+        };
+        items.iter().flat_map(|item| self.handler(item, around)).collect()
+    }
+
+    /// One entry: a handler, or those of a file that it imports.
+    fn handler(&mut self, node: &Node, around: &Around) -> Vec<Handler> {
+        if is_import(node) {
+            return self.imported_handlers(node, around);
+        }
+        let listen = self.listen(node);
+        let one = Node { kind: NodeKind::Seq(vec![node.clone()]), ..node.clone() };
+        let mut handlers = Vec::new();
+        collect(self.steps(&one, "handlers", around, Place::Handler), &listen, &mut handlers);
+        handlers
+    }
+
+    fn imported_handlers(&mut self, map: &Node, around: &Around) -> Vec<Handler> {
+        let Some(chosen) = self.choose(map, Place::Handler) else { return Vec::new() };
+        let Some((action, inside)) = self.import_place(map, &chosen, around, Place::Handler) else { return Vec::new() };
+        let file = action.args.get("file");
+        let origin = file.map_or(&chosen.origin, |file| &file.origin).clone();
+        match self.known_text(file, &inside) {
+            Some(file) => self.handlers_of_file(&file, &origin, &inside),
+            None => Vec::new(),
+        }
+    }
+
+    /// The handlers of a file.
+    pub(super) fn handlers_of_file(&mut self, file: &str, origin: &Origin, around: &Around) -> Vec<Handler> {
+        let Some((path, node)) = self.open(file, origin, around, "handlers") else { return Vec::new() };
+        let inside = Around { directory: super::imports::parent(&path), ..around.clone() };
+        self.open_files.push(path);
+        let handlers = self.handlers(&node, "a file of handlers", &inside);
+        self.open_files.pop();
+        handlers
+    }
+
+    /// The names in `listen`.
+    fn listen(&mut self, map: &Node) -> Vec<Arc<str>> {
+        let Some(node) = map.get("listen") else { return Vec::new() };
+        let shaped = keywords::at("listen", Place::Handler).is_some_and(|keyword| self.shaped(keyword, node));
+        if !shaped {
+            return Vec::new();
+        }
+        let written = self.written_list(node);
+        written
+            .iter()
+            .filter_map(|name| self.render(name, &self.loader.extra_vars.clone()))
+            .map(|n| n.to_string().into())
+            .collect()
+    }
+}
+
+/// Whether an entry is an `import_tasks`, whose handlers keep their own `listen`.
+fn is_import(node: &Node) -> bool {
+    super::read::pairs(node)
+        .iter()
+        .filter_map(|(key, _)| super::include::doc(key.as_str()?))
+        .any(|doc| Verb::of(doc) == Some(Verb::ImportTasks))
+}
+
+/// Handlers of steps; those of an imported role lie flat among them.
+fn collect(steps: Vec<Step>, listen: &[Arc<str>], handlers: &mut Vec<Handler>) {
+    for step in steps {
+        match step {
+            Step::Task(task) => handlers.push(Handler { task, listen: listen.to_vec(), include: None }),
+            Step::Include(include) => {
+                let task = include.task.clone();
+                handlers.push(Handler { task, listen: listen.to_vec(), include: Some(include) });
+            }
+            Step::Block(block) => collect(block.steps.clone(), listen, handlers),
+        }
+    }
+}
+
+/// Complains of handlers that nobody can notify.
+pub(super) fn nameless(handlers: &[Handler]) -> impl Iterator<Item = Complaint> + '_ {
+    let nobodys =
+        |handler: &&Handler| handler.task.name.is_none() && handler.listen.is_empty() && handler.include.is_none();
+    handlers.iter().filter(nobodys).map(|handler| {
+        Complaint::new("this handler has no name and listens to nothing", Some(&handler.task.origin))
+            .hint("give it a \"name\" or \"listen\", or nothing can notify it")
+    })
+}

@@ -1,0 +1,170 @@
+//! Static imports: `import_tasks` and `import_role` are replaced by what they bring, which inherits their keywords.
+
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use super::action::Chosen;
+use super::include::Verb;
+use super::inherit::Around;
+use super::keywords::Place;
+use super::load::Load;
+use super::role::{Parts, Use};
+use super::{Action, Step};
+use crate::value::Origin;
+use crate::value::origin::{Complaint, nearest};
+use crate::value::yaml::Node;
+
+/// A path without `.` and `..`, as far as can be told without looking.
+pub(super) fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir if matches!(normal.components().next_back(), Some(Component::Normal(_))) => {
+                normal.pop();
+            }
+            other => normal.push(other),
+        }
+    }
+    normal
+}
+
+/// The file name in `directory` that is nearest to the one that was not found.
+pub(super) fn similar_name(directory: &Path, name: &str) -> Option<String> {
+    let entries = std::fs::read_dir(directory).ok()?;
+    let names: Vec<String> = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    nearest(name, names.iter().map(String::as_str)).map(str::to_owned)
+}
+
+/// A list of paths for a hint.
+pub(super) fn listed(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+impl Load<'_> {
+    /// What an import brings.
+    pub(super) fn import(
+        &mut self,
+        map: &Node,
+        chosen: &Chosen,
+        verb: Verb,
+        around: &Around,
+        place: Place,
+    ) -> Vec<Step> {
+        let Some((action, inside)) = self.import_place(map, chosen, around, place) else { return Vec::new() };
+        if verb == Verb::ImportRole {
+            return self.import_role(&action, chosen, &inside);
+        }
+        let file = action.args.get("file");
+        let origin = file.map_or(&chosen.origin, |file| &file.origin).clone();
+        match self.known_text(file, &inside) {
+            Some(file) => self.tasks_of_file(&file, &origin, &inside, place),
+            None => Vec::new(),
+        }
+    }
+
+    /// The arguments of an import, and what stands around what it brings.
+    pub(super) fn import_place(
+        &mut self,
+        map: &Node,
+        chosen: &Chosen,
+        around: &Around,
+        place: Place,
+    ) -> Option<(Action, Around)> {
+        self.complain_of_keywords(map, chosen, |name| {
+            let is_loop = matches!(name, "loop" | "loop_control" | "until") || name.starts_with("with_");
+            is_loop.then(|| {
+                format!("use {}, which is loaded while the play runs", chosen.doc.name.replace("import", "include"))
+            })
+        });
+        let keywords = self.inherit(map, place, around);
+        let action = self.arguments(chosen, map.get("args"), &keywords);
+        if let Some(more) = &action.more_args {
+            let message = format!("the arguments of {} must be written out", chosen.doc.name);
+            self.complain(Complaint::new(message, Some(&more.origin)));
+            return None;
+        }
+        Some((action, around.with(keywords)))
+    }
+
+    fn import_role(&mut self, action: &Action, chosen: &Chosen, around: &Around) -> Vec<Step> {
+        let origin = action.args.get("name").map_or(&chosen.origin, |name| &name.origin).clone();
+        let Some(name) = self.known_text(action.args.get("name"), around) else { return Vec::new() };
+        let mut part = |name: &str| self.known_text(action.args.get(name), around);
+        let parts = Parts {
+            tasks: part("tasks_from"),
+            vars: part("vars_from"),
+            defaults: part("defaults_from"),
+            handlers: part("handlers_from"),
+        };
+        let flags = [("public", true), ("allow_duplicates", true), ("rolespec_validate", true)];
+        let [public, allow_duplicates, validate] =
+            flags.map(|(name, default)| self.flag(action.args.get(name)).unwrap_or(default));
+        let used = Use::named(&name, origin).parts(parts).included(public, allow_duplicates).validated(validate);
+        self.use_role(used, around)
+    }
+
+    /// The steps of a file of tasks, relative to the file that is being read, its role or the playbook.
+    pub(super) fn tasks_of_file(&mut self, file: &str, origin: &Origin, around: &Around, place: Place) -> Vec<Step> {
+        let read = self.open(file, origin, around, "tasks");
+        let Some((path, node)) = read else { return Vec::new() };
+        let inside = Around { directory: parent(&path), ..around.clone() };
+        self.open_files.push(path);
+        let steps = self.steps(&node, "a file of tasks", &inside, place);
+        self.open_files.pop();
+        steps
+    }
+
+    /// Finds and reads a file of tasks or handlers; complains if it is missing, empty or under way already.
+    pub(super) fn open(
+        &mut self,
+        file: &str,
+        origin: &Origin,
+        around: &Around,
+        folder: &str,
+    ) -> Option<(PathBuf, Arc<Node>)> {
+        let candidates = self.candidates(file, around, folder);
+        let Some(path) = candidates.iter().find(|path| path.is_file()).cloned() else {
+            let complaint = Complaint::new(format!("cannot find the file {file:?}"), Some(origin));
+            let similar = similar_name(&around.directory, file);
+            self.complain(match similar {
+                Some(name) => complaint.hint(format!("did you mean {name:?}?")),
+                None => complaint.hint(format!("looked for {}", listed(&candidates))),
+            });
+            return None;
+        };
+        if self.open_files.contains(&path) {
+            let way: Vec<String> = self.open_files.iter().map(|path| path.display().to_string()).collect();
+            let message = format!("the file {file:?} imports itself");
+            self.complain(Complaint::new(message, Some(origin)).hint(format!("the way there: {}", way.join(" > "))));
+            return None;
+        }
+        let wrong = self.wrong_so_far();
+        let node = self.file(&path);
+        if node.is_none() && self.wrong_so_far() == wrong {
+            self.warn(Complaint::new(format!("the file {file:?} is empty"), Some(origin)));
+        }
+        Some((path, node?))
+    }
+
+    /// Where a file of tasks may be, likeliest first.
+    fn candidates(&self, file: &str, around: &Around, folder: &str) -> Vec<PathBuf> {
+        let mut places = vec![around.directory.clone()];
+        if let Some(role) = &around.role {
+            places.extend([role.path.join(folder), role.path.clone()]);
+        }
+        places.extend([self.base.directory.join(folder), self.base.directory.clone()]);
+        let mut candidates: Vec<PathBuf> = Vec::new();
+        for path in places.into_iter().map(|place| normal(&place.join(file))) {
+            if !candidates.contains(&path) {
+                candidates.push(path);
+            }
+        }
+        candidates
+    }
+}
+
+/// The directory of a file.
+pub(super) fn parent(path: &Path) -> PathBuf {
+    path.parent().unwrap_or(Path::new("")).to_owned()
+}

@@ -1,0 +1,199 @@
+//! `include_tasks` and `include_role`, which are loaded while the play runs, and the documentation of all that
+//! brings in other files.
+
+use std::sync::Arc;
+
+use super::action::Chosen;
+use super::inherit::Around;
+use super::keywords::{self, Place};
+use super::load::Load;
+use super::read::{is_template, pairs};
+use super::{Action, Include, IncludeWhat, Keywords, Step, Written};
+use crate::value::doc::{Argument, Doc, Kind};
+use crate::value::origin::Complaint;
+use crate::value::yaml::{Node, NodeKind};
+
+/// What a task may bring in besides a module's work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verb {
+    IncludeTasks,
+    ImportTasks,
+    IncludeRole,
+    ImportRole,
+}
+
+const FILE: Argument = Argument::new("file", Kind::Path, "the file with the tasks").required();
+const APPLY: Argument = Argument::new("apply", Kind::Dict, "keywords for every task that is included");
+const NAME: Argument = Argument::new("name", Kind::Str, "the role").required().alias(&["role"]);
+const PUBLIC: Argument = Argument::new("public", Kind::Bool, "whether the whole play sees the role's variables");
+const ALLOW_DUPLICATES: Argument =
+    Argument::new("allow_duplicates", Kind::Bool, "whether it runs again if it ran before").default("true");
+const VALIDATE: Argument =
+    Argument::new("rolespec_validate", Kind::Bool, "whether the role's arguments are checked").default("true");
+
+const fn part(name: &'static str) -> Argument {
+    Argument::new(name, Kind::Str, "a file of the role instead of main").default("main")
+}
+
+const fn doc_of(
+    name: &'static str,
+    summary: &'static str,
+    arguments: &'static [Argument],
+    free_form: Option<&'static str>,
+    example: &'static str,
+) -> Doc {
+    Doc { name, collection: "ansible.builtin", summary, arguments, free_form, example, returns: &[] }
+}
+
+/// The documentation of what brings in other files, in the order of [`Verb`].
+pub static DOCS: [Doc; 4] = [
+    doc_of(
+        "include_tasks",
+        "Brings in tasks of a file while the play runs",
+        &[FILE, APPLY],
+        Some("file"),
+        "- include_tasks: more.yml\n",
+    ),
+    doc_of(
+        "import_tasks",
+        "Brings in tasks of a file before the play runs",
+        &[FILE],
+        Some("file"),
+        "- import_tasks: more.yml\n",
+    ),
+    doc_of(
+        "include_role",
+        "Runs a role whose name may be known only while the play runs",
+        &[
+            NAME,
+            part("tasks_from"),
+            part("vars_from"),
+            part("defaults_from"),
+            part("handlers_from"),
+            PUBLIC,
+            ALLOW_DUPLICATES,
+            VALIDATE,
+            APPLY,
+        ],
+        None,
+        "- include_role:\n    name: etcd\n",
+    ),
+    doc_of(
+        "import_role",
+        "Runs a role at this place of a list of tasks",
+        &[
+            NAME,
+            part("tasks_from"),
+            part("vars_from"),
+            part("defaults_from"),
+            part("handlers_from"),
+            PUBLIC,
+            ALLOW_DUPLICATES,
+            VALIDATE,
+        ],
+        None,
+        "- import_role:\n    name: etcd\n",
+    ),
+];
+
+/// The documentation of an include or import by that name, short or long.
+pub(super) fn doc(name: &str) -> Option<&'static Doc> {
+    let short = name.strip_prefix("ansible.builtin.").or_else(|| name.strip_prefix("ansible.legacy.")).unwrap_or(name);
+    DOCS.iter().find(|doc| doc.name == short)
+}
+
+impl Verb {
+    /// What a documentation stands for; None: a module.
+    pub(super) fn of(doc: &Doc) -> Option<Verb> {
+        match doc.name {
+            "include_tasks" => Some(Verb::IncludeTasks),
+            "import_tasks" => Some(Verb::ImportTasks),
+            "include_role" => Some(Verb::IncludeRole),
+            "import_role" => Some(Verb::ImportRole),
+            _ => None,
+        }
+    }
+}
+
+impl Load<'_> {
+    /// An include: kept with all it needs to be loaded later.
+    pub(super) fn include(
+        &mut self,
+        map: &Node,
+        chosen: &Chosen,
+        verb: Verb,
+        around: &Around,
+        place: Place,
+    ) -> Option<Step> {
+        self.complain_of_keywords(map, chosen, |name| {
+            let taken = keywords::at(name, Place::Include).is_some() || place == Place::Handler && name == "listen";
+            let refused = keywords::at(name, place).is_some() && !taken;
+            let for_blocks = refused && keywords::at(name, Place::Block).is_some();
+            let hint = if for_blocks { "put it below \"apply:\", for the tasks it brings" } else { "remove it" };
+            refused.then(|| hint.to_owned())
+        });
+        let keywords = self.inherit(map, Place::Include, around);
+        let action = self.arguments(chosen, map.get("args"), &keywords);
+        if let Some(more) = &action.more_args {
+            let message = format!("the arguments of {} must be written out", chosen.doc.name);
+            self.complain(Complaint::new(message, Some(&more.origin)));
+        }
+        let what = self.what(verb, &action)?;
+        let apply = self.apply(map, chosen, &keywords, around);
+        let task = Arc::new(self.assemble(map, action, keywords, around, place));
+        Some(Step::Include(Arc::new(Include { task, what, apply, base: self.base.clone() })))
+    }
+
+    fn what(&mut self, verb: Verb, action: &Action) -> Option<IncludeWhat> {
+        let argument = |name: &str| action.args.get(name).cloned();
+        if verb == Verb::IncludeTasks {
+            return Some(IncludeWhat::Tasks { file: argument("file")? });
+        }
+        let flags = [("public", false), ("allow_duplicates", true), ("rolespec_validate", true)];
+        let [public, allow_duplicates, rolespec_validate] =
+            flags.map(|(name, default)| self.flag(action.args.get(name)).unwrap_or(default));
+        Some(IncludeWhat::Role {
+            name: argument("name")?,
+            tasks_from: argument("tasks_from"),
+            vars_from: argument("vars_from"),
+            defaults_from: argument("defaults_from"),
+            handlers_from: argument("handlers_from"),
+            public,
+            allow_duplicates,
+            rolespec_validate,
+        })
+    }
+
+    /// The keywords of what an include brings: those around it, its variables, and `apply`.
+    fn apply(&mut self, map: &Node, chosen: &Chosen, own: &Keywords, around: &Around) -> Arc<Keywords> {
+        let mut keywords = (*around.keywords).clone();
+        keywords.vars = own.vars.clone();
+        let outside = around.with(Arc::new(keywords));
+        let below = |node: Option<&Node>| node.and_then(|node| node.get("apply")).cloned();
+        let Some(apply) = below(chosen.arguments.as_ref()).or_else(|| below(map.get("args"))) else {
+            return outside.keywords;
+        };
+        if is_template(&apply) {
+            let message = "\"apply\" must be written out as a mapping";
+            self.complain(Complaint::new(message, Some(&apply.origin)));
+        }
+        let steps = ["block", "rescue", "always"];
+        for (key, _) in pairs(&apply) {
+            let name = key.as_str().unwrap_or_default();
+            if keywords::at(name, Place::Block).is_none() || steps.contains(&name) {
+                self.complain(keywords::unknown(name, &key.origin, Place::Block));
+            }
+        }
+        match apply.kind {
+            NodeKind::Map(_) => self.inherit(&apply, Place::Block, &outside),
+            _ => outside.keywords,
+        }
+    }
+
+    /// The text of an argument that must be known before the run.
+    pub(super) fn known_text(&mut self, written: Option<&Written>, around: &Around) -> Option<String> {
+        let written = written?;
+        let vars = self.vars_at(around);
+        Some(self.render(written, &vars)?.to_string())
+    }
+}

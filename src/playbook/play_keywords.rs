@@ -1,0 +1,188 @@
+//! Keywords that only plays have and that need more than their shape checked.
+
+use super::keywords::{self, Place};
+use super::load::Load;
+use super::read::{bool_of, is_null, is_template, pairs};
+use super::{Order, Prompt, Strategy, Written, names};
+use crate::value::origin::{Complaint, nearest};
+use crate::value::yaml::{Node, NodeKind};
+
+/// What a play needs to be told of each variable it asks for.
+const PROMPT: &[&str] = &["name", "prompt", "default", "private", "confirm", "encrypt", "salt", "salt_size", "unsafe"];
+
+impl Load<'_> {
+    /// The pattern of a play; complains if there is none.
+    pub(super) fn hosts(&mut self, map: &Node) -> Option<Written> {
+        let Some((key, node)) = pairs(map).iter().find(|(key, _)| key.as_str() == Some("hosts")) else {
+            let origin = pairs(map).first().map_or(&map.origin, |(key, _)| &key.origin);
+            let complaint = Complaint::new("this play has no \"hosts\"", Some(origin));
+            let is_task = pairs(map).iter().any(|(key, _)| key.as_str().is_some_and(|name| self.is_module(name)));
+            self.complain(if is_task {
+                complaint.hint("a playbook is a list of plays; tasks stand below \"tasks:\" of a play")
+            } else {
+                complaint.hint("add \"hosts: all\", or whatever hosts it is for")
+            });
+            return None;
+        };
+        let empty = match &node.kind {
+            NodeKind::Null => true,
+            NodeKind::Str(text) => text.trim().is_empty(),
+            NodeKind::Seq(items) => items.is_empty(),
+            _ => false,
+        };
+        if empty {
+            self.complain(Complaint::new("\"hosts\" is empty", Some(&key.origin)));
+            return None;
+        }
+        let keyword = keywords::at("hosts", Place::Play)?;
+        if !self.shaped(keyword, node) {
+            return None;
+        }
+        self.written(node)
+    }
+
+    /// `linear` or `free`.
+    pub(super) fn strategy(&mut self, node: Option<&Node>) -> Strategy {
+        let Some(node) = node.filter(|node| !is_null(node)) else { return Strategy::default() };
+        let name = node.as_str().unwrap_or_default();
+        let short = name.strip_prefix("ansible.builtin.").unwrap_or(name);
+        match short {
+            "linear" => return Strategy::Linear,
+            "free" => return Strategy::Free,
+            _ => {}
+        }
+        let complaint = match short {
+            "host_pinned" | "debug" => {
+                Complaint::new(format!("the strategy {short:?} is not available"), Some(&node.origin))
+                    .hint("there are \"linear\" and \"free\"")
+            }
+            _ => {
+                let complaint =
+                    Complaint::new(format!("unknown strategy, this is {}", node.what()), Some(&node.origin));
+                match nearest(short, ["linear", "free"]) {
+                    Some(word) => complaint.hint(format!("did you mean {word:?}?")),
+                    None => complaint.hint("there are \"linear\" and \"free\""),
+                }
+            }
+        };
+        self.complain(complaint);
+        Strategy::default()
+    }
+
+    /// The order of hosts; the table has checked the word.
+    pub(super) fn order(&mut self, node: Option<&Node>) -> Order {
+        match node.and_then(Node::as_str) {
+            Some("reverse_inventory") => Order::ReverseInventory,
+            Some("sorted") => Order::Sorted,
+            Some("reverse_sorted") => Order::ReverseSorted,
+            Some("shuffle") => Order::Shuffle,
+            _ => Order::Inventory,
+        }
+    }
+
+    /// How many hosts at a time: numbers, percentages, or a list of them.
+    pub(super) fn serial(&mut self, node: Option<&Node>) -> Vec<Written> {
+        let Some(node) = node else { return Vec::new() };
+        let items = match &node.kind {
+            NodeKind::Seq(items) => items.as_slice(),
+            _ => std::slice::from_ref(node),
+        };
+        for item in items.iter().filter(|item| !is_null(item) && !is_template(item)) {
+            let right = match &item.kind {
+                NodeKind::Int(count) => *count >= 0,
+                NodeKind::Str(text) => {
+                    let number = text.trim();
+                    let number = number.strip_suffix('%').unwrap_or(number);
+                    number.parse::<f64>().is_ok_and(|number| number >= 0.0)
+                }
+                _ => false,
+            };
+            if !right {
+                let message = format!("\"serial\" must be a number of hosts or a percentage, this is {}", item.what());
+                self.complain(Complaint::new(message, Some(&item.origin)));
+            }
+        }
+        self.written_list(node)
+    }
+
+    /// `vars_files`: names, and lists of names of which the first that is there counts.
+    pub(super) fn vars_files(&mut self, node: Option<&Node>) -> Vec<Written> {
+        let Some(node) = node else { return Vec::new() };
+        let items = match &node.kind {
+            NodeKind::Seq(items) => items.as_slice(),
+            _ => std::slice::from_ref(node),
+        };
+        for item in items {
+            let names = match &item.kind {
+                NodeKind::Seq(names) => names.as_slice(),
+                _ => std::slice::from_ref(item),
+            };
+            for name in names.iter().filter(|name| name.as_str().is_none() && !is_null(name)) {
+                let message = format!("\"vars_files\" takes names of files, this is {}", name.what());
+                self.complain(Complaint::new(message, Some(&name.origin)));
+            }
+            self.complain_of_missing_file(item);
+        }
+        self.written_list(node)
+    }
+
+    /// A file whose name is known already must be there.
+    fn complain_of_missing_file(&mut self, node: &Node) {
+        let Some(name) = node.as_str().filter(|_| !is_template(node)) else { return };
+        let places = [self.base.directory.join("vars").join(name), self.base.directory.join(name)];
+        if places.iter().any(|path| path.exists()) {
+            return;
+        }
+        let complaint = Complaint::new(format!("cannot find the file {name:?}"), Some(&node.origin));
+        self.complain(complaint.hint(format!("looked for {}", super::imports::listed(&places))));
+    }
+
+    /// `vars_prompt`: variables to ask for.
+    pub(super) fn prompts(&mut self, node: Option<&Node>) -> Vec<Prompt> {
+        let Some(node) = node.filter(|node| !is_null(node)) else { return Vec::new() };
+        let NodeKind::Seq(items) = &node.kind else {
+            let message = format!("\"vars_prompt\" must be a list, this is {}", node.what());
+            self.complain(Complaint::new(message, Some(&node.origin)));
+            return Vec::new();
+        };
+        items.iter().filter_map(|item| self.prompt(item)).collect()
+    }
+
+    fn prompt(&mut self, map: &Node) -> Option<Prompt> {
+        let Some(name) = map.get("name").and_then(Node::as_str) else {
+            let message = "an entry of \"vars_prompt\" needs the \"name\" of a variable";
+            self.complain(Complaint::new(message, Some(&map.origin)));
+            return None;
+        };
+        if let Some(complaint) = map.get("name").and_then(|node| names::wrong(name, &node.origin)) {
+            self.complain(complaint);
+        }
+        for (key, _) in pairs(map) {
+            self.complain_of_prompt_key(key);
+        }
+        let flag = |name: &str, default: bool| map.get(name).and_then(bool_of).unwrap_or(default);
+        let default = map.get("default").and_then(|node| self.written(node)).map(|written| written.value);
+        let prompt = map.get("prompt").and_then(Node::as_str).map(str::to_owned);
+        let (private, confirm) = (flag("private", true), flag("confirm", false));
+        Some(Prompt { name: name.to_owned(), prompt, default, private, confirm })
+    }
+
+    fn complain_of_prompt_key(&mut self, key: &Node) {
+        let name = key.as_str().unwrap_or_default();
+        match name {
+            "encrypt" | "salt" | "salt_size" => {
+                let message = format!("{name:?} of \"vars_prompt\" is not available");
+                let hint = "encrypt where it is used, with the filter password_hash";
+                self.complain(Complaint::new(message, Some(&key.origin)).hint(hint));
+            }
+            _ if PROMPT.contains(&name) => {}
+            _ => {
+                let complaint = Complaint::new(format!("\"vars_prompt\" has no {name:?}"), Some(&key.origin));
+                self.complain(match nearest(name, PROMPT.iter().copied()) {
+                    Some(word) => complaint.hint(format!("did you mean {word:?}?")),
+                    None => complaint,
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Reading what stands for a keyword: its shape, its value, the templates and expressions in it.
+
+use super::keywords::{Keyword, Shape};
+use super::load::Load;
+use super::{Written, names};
+use crate::value::origin::{Complaint, nearest};
+use crate::value::yaml::{Node, NodeKind};
+use crate::value::{Origin, Vars, has_marks};
+
+/// The pairs of a mapping; none of what is no mapping.
+pub(super) fn pairs(node: &Node) -> &[(Node, Node)] {
+    match &node.kind {
+        NodeKind::Map(pairs) => pairs,
+        _ => &[],
+    }
+}
+
+/// Whether nothing was written.
+pub(super) fn is_null(node: &Node) -> bool {
+    matches!(node.kind, NodeKind::Null)
+}
+
+/// Whether it is a string with template marks, which may become anything.
+pub(super) fn is_template(node: &Node) -> bool {
+    node.tag.is_none() && node.as_str().is_some_and(has_marks)
+}
+
+fn is_scalar(node: &Node) -> bool {
+    !matches!(node.kind, NodeKind::Seq(_) | NodeKind::Map(_) | NodeKind::Null)
+}
+
+/// A boolean in any of the words that Ansible takes for one.
+pub(super) fn bool_of(node: &Node) -> Option<bool> {
+    match &node.kind {
+        NodeKind::Bool(value) => Some(*value),
+        NodeKind::Int(0) => Some(false),
+        NodeKind::Int(1) => Some(true),
+        NodeKind::Float(value) if *value == 0.0 => Some(false),
+        NodeKind::Float(value) if *value == 1.0 => Some(true),
+        NodeKind::Str(text) => bool_word(text),
+        _ => None,
+    }
+}
+
+/// As [`bool_of`], of a string.
+pub(super) fn bool_word(text: &str) -> Option<bool> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "y" | "yes" | "on" | "1" | "true" | "t" | "1.0" => Some(true),
+        "n" | "no" | "off" | "0" | "false" | "f" | "0.0" => Some(false),
+        _ => None,
+    }
+}
+
+pub(super) fn is_int(node: &Node) -> bool {
+    match &node.kind {
+        NodeKind::Int(_) | NodeKind::BigInt(_) => true,
+        NodeKind::Float(value) => value.fract() == 0.0,
+        NodeKind::Str(text) => text.trim().parse::<i64>().is_ok(),
+        _ => false,
+    }
+}
+
+pub(super) fn is_float(node: &Node) -> bool {
+    match &node.kind {
+        NodeKind::Int(_) | NodeKind::BigInt(_) | NodeKind::Float(_) => true,
+        NodeKind::Str(text) => text.trim().trim_end_matches('%').parse::<f64>().is_ok(),
+        _ => false,
+    }
+}
+
+/// Says what is wrong with the shape of what was written for a keyword, if something is.
+fn misshapen(keyword: &Keyword, node: &Node) -> Option<Complaint> {
+    if is_null(node) || is_template(node) && keyword.shape != Shape::List {
+        return None;
+    }
+    let scalars = |items: &[Node]| items.iter().find(|item| !is_scalar(item)).cloned();
+    let (wanted, wrong) = match keyword.shape {
+        Shape::Bool => ("true or false", bool_of(node).is_none().then_some(node.clone())),
+        Shape::Int => ("a whole number", (!is_int(node)).then_some(node.clone())),
+        Shape::Float => ("a number", (!is_float(node)).then_some(node.clone())),
+        Shape::Text => ("a string", (!is_scalar(node)).then_some(node.clone())),
+        Shape::Texts => (
+            "a string or a list of strings",
+            match &node.kind {
+                NodeKind::Seq(items) => scalars(items),
+                NodeKind::Map(_) => Some(node.clone()),
+                _ => None,
+            },
+        ),
+        Shape::Choice(words) => return bad_choice(keyword, node, words),
+        Shape::Mapping => ("a mapping", (!matches!(node.kind, NodeKind::Map(_))).then_some(node.clone())),
+        Shape::Mappings => ("a mapping", not_mappings(node)),
+        Shape::List => ("a list", (!matches!(node.kind, NodeKind::Seq(_))).then_some(node.clone())),
+        Shape::Loop => return not_a_list(keyword, node),
+        Shape::Conditions | Shape::Any => return None,
+    };
+    let wrong = wrong?;
+    let message = format!("{:?} must be {wanted}, this is {}", keyword.name, wrong.what());
+    Some(Complaint::new(message, Some(&wrong.origin)))
+}
+
+fn not_mappings(node: &Node) -> Option<Node> {
+    let bad = |item: &&Node| !matches!(item.kind, NodeKind::Map(_) | NodeKind::Null) && !is_template(item);
+    match &node.kind {
+        NodeKind::Seq(items) => items.iter().find(bad).cloned(),
+        _ => Some(node).filter(bad).cloned(),
+    }
+}
+
+fn not_a_list(keyword: &Keyword, node: &Node) -> Option<Complaint> {
+    let hint = match &node.kind {
+        NodeKind::Seq(_) => return None,
+        NodeKind::Map(_) => "write \"{{ ... | dict2items }}\"",
+        NodeKind::Str(text) if names::is_valid(text) => {
+            let hint = format!("write \"{{{{ {text} }}}}\" if that is a variable");
+            let message = format!("{:?} must be a list, this is {}", keyword.name, node.what());
+            return Some(Complaint::new(message, Some(&node.origin)).hint(hint));
+        }
+        _ => "write a list",
+    };
+    let message = format!("{:?} must be a list, this is {}", keyword.name, node.what());
+    Some(Complaint::new(message, Some(&node.origin)).hint(hint))
+}
+
+fn bad_choice(keyword: &Keyword, node: &Node, words: &'static [&'static str]) -> Option<Complaint> {
+    let written = node.as_str();
+    if written.is_some_and(|word| words.contains(&word)) {
+        return None;
+    }
+    let message = format!("{:?} must be one of {}, this is {}", keyword.name, words.join(", "), node.what());
+    let complaint = Complaint::new(message, Some(&node.origin));
+    Some(match written.and_then(|word| nearest(word, words.iter().copied())) {
+        Some(word) => complaint.hint(format!("did you mean {word:?}?")),
+        None => complaint,
+    })
+}
+
+impl Load<'_> {
+    /// Checks the shape of what was written for a keyword; false if it is wrong, which has been complained of.
+    pub(super) fn shaped(&mut self, keyword: &Keyword, node: &Node) -> bool {
+        match misshapen(keyword, node) {
+            Some(complaint) => {
+                self.complain(complaint);
+                false
+            }
+            None => true,
+        }
+    }
+
+    /// The value of a node, its templates checked.
+    pub(super) fn written(&mut self, node: &Node) -> Option<Written> {
+        let value = node.to_value(&self.loader.keyring);
+        let value = self.keep(value)?;
+        let checked = self.loader.known.check(&value);
+        self.keep(checked)?;
+        Some(Written { value, origin: node.origin.clone() })
+    }
+
+    /// As [`Load::written`], item by item: a list's, or the lone value as one.
+    pub(super) fn written_list(&mut self, node: &Node) -> Vec<Written> {
+        match &node.kind {
+            NodeKind::Null => Vec::new(),
+            NodeKind::Seq(items) => items.iter().filter_map(|item| self.written(item)).collect(),
+            _ => self.written(node).into_iter().collect(),
+        }
+    }
+
+    /// Conditions: expressions without braces, booleans, or a list of them. Braces are tolerated with a warning.
+    pub(super) fn conditions(&mut self, keyword: &str, node: &Node) -> Vec<Written> {
+        match &node.kind {
+            NodeKind::Null => Vec::new(),
+            NodeKind::Seq(items) => items.iter().filter_map(|item| self.condition(keyword, item)).collect(),
+            _ => self.condition(keyword, node).into_iter().collect(),
+        }
+    }
+
+    fn condition(&mut self, keyword: &str, node: &Node) -> Option<Written> {
+        match &node.kind {
+            NodeKind::Bool(_) => self.written(node),
+            NodeKind::Str(text) if is_template(node) => {
+                let warning = format!("{keyword:?} is an expression already and needs no template marks");
+                let hint = match text.trim().strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}")) {
+                    Some(bare) if !has_marks(bare) => format!("write {}: {}", keyword, bare.trim()),
+                    _ => "name variables without braces, join texts with ~".to_owned(),
+                };
+                self.warn(Complaint::new(warning, Some(&node.origin)).hint(hint));
+                self.written(node)
+            }
+            NodeKind::Str(text) => {
+                let checked = self.expression(text, &node.origin);
+                checked.then(|| self.written(node)).flatten()
+            }
+            _ => {
+                let message = format!("{keyword:?} must be an expression, this is {}", node.what());
+                self.complain(Complaint::new(message, Some(&node.origin)));
+                None
+            }
+        }
+    }
+
+    /// Checks an expression without braces; false if it is wrong, which has been complained of.
+    pub(super) fn expression(&mut self, text: &str, origin: &Origin) -> bool {
+        let checked = self.loader.known.check_expression(text, origin);
+        self.keep(checked).is_some()
+    }
+
+    /// Variables: a mapping with names for keys, templates checked.
+    pub(super) fn vars(&mut self, node: &Node) -> Vars {
+        for (key, _) in pairs(node) {
+            self.variable_name(key);
+        }
+        let vars = node.to_vars(&self.loader.keyring);
+        let vars = self.keep(vars).unwrap_or_default();
+        for value in vars.values() {
+            let checked = self.loader.known.check(value);
+            self.keep(checked);
+        }
+        vars
+    }
+
+    /// Complains of a key that cannot be the name of a variable.
+    pub(super) fn variable_name(&mut self, key: &Node) {
+        if let Some(complaint) = key.as_str().and_then(|name| names::wrong(name, &key.origin)) {
+            self.complain(complaint);
+        }
+    }
+
+    /// True or false where it must be known before the run.
+    pub(super) fn flag(&mut self, written: Option<&Written>) -> Option<bool> {
+        let written = written?;
+        let known = self.render(written, &Vars::new())?;
+        if let Ok(value) = bool::try_from(known.clone()) {
+            return Some(value);
+        }
+        let value = bool_word(&known.to_string());
+        if value.is_none() {
+            let message = format!("this must be true or false, it is {known}");
+            self.complain(Complaint::new(message, Some(&written.origin)));
+        }
+        value
+    }
+}

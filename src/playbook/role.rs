@@ -1,0 +1,349 @@
+//! Roles as used: in `roles:`, as dependencies, by `import_role` and `include_role`. Each use becomes a block of the
+//! role's tasks, after those of its dependencies.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::inherit::Around;
+use super::keywords::{self, Place};
+use super::load::Load;
+use super::read::{bool_of, is_null, pairs};
+use super::{Block, Handler, Role, Step};
+use crate::value::origin::Complaint;
+use crate::value::yaml::{Node, NodeKind};
+use crate::value::{Origin, Vars};
+
+/// `tasks_from` and its like.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Parts {
+    pub tasks: Option<String>,
+    pub vars: Option<String>,
+    pub defaults: Option<String>,
+    pub handlers: Option<String>,
+}
+
+/// One use of a role.
+#[derive(Debug)]
+pub(super) struct Use {
+    name: String,
+    origin: Origin,
+    params: Vars,
+    vars: Vars,
+    parts: Parts,
+    /// What makes it another use than one with the same parameters.
+    distinction: String,
+    public: bool,
+    /// What `import_role` and `include_role` say; None: what the role says.
+    allow_duplicates: Option<bool>,
+    validate: bool,
+}
+
+impl Use {
+    pub(super) fn named(name: &str, origin: Origin) -> Use {
+        Use {
+            name: name.to_owned(),
+            origin,
+            params: Vars::new(),
+            vars: Vars::new(),
+            parts: Parts::default(),
+            distinction: String::new(),
+            public: true,
+            allow_duplicates: None,
+            validate: true,
+        }
+    }
+
+    pub(super) fn parts(mut self, parts: Parts) -> Use {
+        self.parts = parts;
+        self
+    }
+
+    /// By `import_role` or `include_role`.
+    pub(super) fn included(mut self, public: bool, allow_duplicates: bool) -> Use {
+        (self.public, self.allow_duplicates) = (public, Some(allow_duplicates));
+        self
+    }
+
+    pub(super) fn validated(mut self, validate: bool) -> Use {
+        self.validate = validate;
+        self
+    }
+
+    /// Equal for uses that are one and the same role; None for one that stands for itself.
+    fn key(&self, path: &Path) -> Option<String> {
+        let (params, vars) = (&self.params, &self.vars);
+        let key = || format!("{path:?} {params:?} {vars:?} {:?} {}", self.parts, self.distinction);
+        self.allow_duplicates.is_none().then(key)
+    }
+}
+
+/// What `meta/main.yml` says.
+#[derive(Default)]
+struct Meta {
+    dependencies: Option<Node>,
+    allow_duplicates: bool,
+    argument_specs: Option<Node>,
+}
+
+impl Load<'_> {
+    /// The steps of `roles:` or of a role's dependencies.
+    pub(super) fn roles(&mut self, node: &Node, what: &str, around: &Around) -> Vec<Step> {
+        let NodeKind::Seq(items) = &node.kind else {
+            if !is_null(node) {
+                let message = format!("{what} must be a list, this is {}", node.what());
+                self.complain(Complaint::new(message, Some(&node.origin)));
+            }
+            return Vec::new();
+        };
+        let mut steps = Vec::new();
+        for item in items {
+            if let Some((used, around)) = self.entry(item, around) {
+                steps.extend(self.use_role(used, &around));
+            }
+        }
+        steps
+    }
+
+    /// One entry: a name, or a mapping of a name, keywords and parameters.
+    fn entry(&mut self, node: &Node, around: &Around) -> Option<(Use, Around)> {
+        let named = match &node.kind {
+            NodeKind::Str(_) => Some(node),
+            NodeKind::Map(_) => node.get("role").or_else(|| node.get("name")),
+            _ => None,
+        };
+        let Some(name_node) = named.filter(|named| named.as_str().is_some_and(|name| !name.trim().is_empty())) else {
+            let at = named.unwrap_or(node);
+            let what = if named.is_some() { "a role's name must be a string" } else { "this entry names no role" };
+            let message = format!("{what}, this is {}", at.what());
+            self.complain(Complaint::new(message, Some(&at.origin)).hint("write \"- role: NAME\""));
+            return None;
+        };
+        let inside = around.with(self.inherit(node, Place::Role, around));
+        let written = self.written(name_node)?;
+        let name = self.known_text(Some(&written), &inside)?;
+        let mut used = Use::named(&name, name_node.origin.clone());
+        self.parameters(node, &mut used);
+        Some((used, inside))
+    }
+
+    /// Keys that are no keywords are parameters.
+    fn parameters(&mut self, map: &Node, used: &mut Use) {
+        for (key, value) in pairs(map) {
+            let Some(name) = key.as_str() else {
+                let message = format!("the name of a parameter must be a string, this is {}", key.what());
+                self.complain(Complaint::new(message, Some(&key.origin)));
+                continue;
+            };
+            match name {
+                "vars" if matches!(value.kind, NodeKind::Map(_)) => used.vars = self.vars(value),
+                "when" | "tags" => used.distinction += &format!("{name} {:?} ", value.to_value(&self.loader.keyring)),
+                _ if keywords::at(name, Place::Role).is_some() => {}
+                _ => {
+                    self.variable_name(key);
+                    self.warn_of_parameter(name, key);
+                    if let Some(written) = self.written(value) {
+                        used.params.insert(name.into(), written.value);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A parameter that looks like a misspelt keyword is probably one.
+    fn warn_of_parameter(&mut self, name: &str, key: &Node) {
+        let strange = keywords::unknown(name, &key.origin, Place::Role);
+        if keywords::find(name).is_some() || strange.hint.is_some() {
+            let warning = format!("{name:?} is no keyword of a role and becomes a parameter of it");
+            let warning = Complaint::new(warning, Some(&key.origin));
+            self.warn(strange.hint.into_iter().fold(warning, Complaint::hint));
+        }
+    }
+
+    /// The steps of one use: its dependencies', then a block of its own.
+    pub(super) fn use_role(&mut self, used: Use, around: &Around) -> Vec<Step> {
+        let Some(path) = self.role_directory(&used.name, &used.origin, around) else { return Vec::new() };
+        if self.open_roles.contains(&path) {
+            let way: Vec<String> = self.open_roles.iter().map(|path| name_of(path)).collect();
+            let message = format!("the role {:?} depends on itself", used.name);
+            let hint = format!("the way there: {} > {}", way.join(" > "), name_of(&path));
+            self.complain(Complaint::new(message, Some(&used.origin)).hint(hint));
+            return Vec::new();
+        }
+        self.open_roles.push(path.clone());
+        // Files that import each other are looked for within a role.
+        let open_files = std::mem::take(&mut self.open_files);
+        let steps = self.role_steps(&used, &path, around);
+        self.open_files = open_files;
+        self.open_roles.pop();
+        steps
+    }
+
+    fn role_steps(&mut self, used: &Use, path: &Path, around: &Around) -> Vec<Step> {
+        let meta = self.meta(path);
+        let own = self.bare_role(used, path, around, &meta);
+        let parent = Around { role: Some(Arc::new(own.clone())), ..around.clone() };
+        let before = self.all_roles.len();
+        let mut steps = match &meta.dependencies {
+            Some(node) => self.roles(node, "\"dependencies\"", &parent),
+            None => Vec::new(),
+        };
+        let dependencies = direct(&steps);
+        let role = self.complete_role(used, own, &dependencies, around, &meta, before);
+        let inside = Around { role: Some(role.clone()), directory: path.join("tasks"), ..around.clone() };
+        let mut tasks: Vec<Step> = Vec::new();
+        if used.validate {
+            tasks.extend(self.validation(&role, used.parts.tasks.as_deref(), &inside));
+        }
+        for (file, node) in self.role_trees(&path.join("tasks"), used.parts.tasks.as_deref(), &used.origin) {
+            let inside = Around { directory: super::imports::parent(&file), ..inside.clone() };
+            self.open_files.push(file);
+            tasks.extend(self.steps(&node, "a role's tasks", &inside, Place::Task));
+            self.open_files.pop();
+        }
+        steps.push(Step::Block(Arc::new(Block {
+            origin: used.origin.clone(),
+            name: None,
+            role_entry: Some(role),
+            steps: tasks,
+            rescue: Vec::new(),
+            always: Vec::new(),
+            keywords: around.keywords.clone(),
+        })));
+        steps
+    }
+
+    /// The role with what it has from itself and from those that use it.
+    fn bare_role(&mut self, used: &Use, path: &Path, around: &Around, meta: &Meta) -> Role {
+        let parent = around.role.as_deref();
+        let layer = |base: Option<&Arc<Vars>>, own: Vars| {
+            let mut all = base.map(|base| (**base).clone()).unwrap_or_default();
+            all.extend(own);
+            Arc::new(all)
+        };
+        let defaults = self.role_vars(&path.join("defaults"), used.parts.defaults.as_deref(), &used.origin);
+        let vars = self.role_vars(&path.join("vars"), used.parts.vars.as_deref(), &used.origin);
+        let inherited = layer(parent.map(|role| &role.vars), Vars::new());
+        let inherited = layer(Some(&inherited), parent.map(|role| (*role.use_vars).clone()).unwrap_or_default());
+        let mut parents = parent.map(|role| role.parents.clone()).unwrap_or_default();
+        parents.extend(parent.map(|role| role.name.clone()));
+        Role {
+            name: if used.name.starts_with(['/', '~', '.']) { name_of(path).into() } else { used.name.as_str().into() },
+            path: path.to_owned(),
+            defaults: layer(parent.map(|role| &role.defaults), defaults),
+            vars: layer(Some(&inherited), vars),
+            params: layer(parent.map(|role| &role.params), used.params.clone()),
+            use_vars: Arc::new(used.vars.clone()),
+            handlers: Vec::new(),
+            allow_duplicates: used.allow_duplicates.unwrap_or(meta.allow_duplicates),
+            public: used.public,
+            parents,
+            dependencies: Vec::new(),
+            argument_spec: None,
+        }
+    }
+
+    /// Adds what comes of dependencies, and the handlers; an equal use that is there already is taken instead.
+    fn complete_role(
+        &mut self,
+        used: &Use,
+        own: Role,
+        dependencies: &[Arc<Role>],
+        around: &Around,
+        meta: &Meta,
+        before: usize,
+    ) -> Arc<Role> {
+        let key = used.key(&own.path);
+        if let Some(role) = key.as_ref().and_then(|key| self.uses.get(key)) {
+            return role.clone();
+        }
+        let below = |pick: fn(&Role) -> &Arc<Vars>, own: &Arc<Vars>| {
+            let mut all = Vars::new();
+            for layer in dependencies.iter().map(|role| pick(role)).chain([own]) {
+                all.extend(layer.iter().map(|(name, value)| (name.clone(), value.clone())));
+            }
+            Arc::new(all)
+        };
+        let mut role = Role {
+            defaults: below(|role| &role.defaults, &own.defaults),
+            vars: below(|role| &role.vars, &own.vars),
+            dependencies: dependencies.iter().map(|role| role.name.clone()).collect(),
+            argument_spec: self.argument_spec(&own.path, meta.argument_specs.as_ref(), used.parts.tasks.as_deref()),
+            ..own
+        };
+        // A dependency's variables are seen no further than those of the role that needs it.
+        if !role.public {
+            self.hide_roles(before);
+        }
+        role.handlers = self.role_handlers(used, &role, around);
+        let role = Arc::new(role);
+        self.all_roles.push(role.clone());
+        if let Some(key) = key {
+            self.uses.insert(key, role.clone());
+        }
+        role
+    }
+
+    fn role_handlers(&mut self, used: &Use, role: &Role, around: &Around) -> Vec<Handler> {
+        let directory = role.path.join("handlers");
+        let trees = self.role_trees(&directory, used.parts.handlers.as_deref(), &used.origin);
+        if trees.is_empty() {
+            return Vec::new();
+        }
+        let inside = Around { role: Some(Arc::new(role.clone())), directory, ..around.clone() };
+        let mut handlers = Vec::new();
+        for (file, node) in trees {
+            self.open_files.push(file);
+            handlers.extend(self.handlers(&node, "a role's handlers", &inside));
+            self.open_files.pop();
+        }
+        self.warn_of_nameless(&handlers);
+        handlers
+    }
+
+    fn hide_roles(&mut self, from: usize) {
+        for role in &mut self.all_roles[from..] {
+            if role.public {
+                *role = Arc::new(Role { public: false, ..(**role).clone() });
+            }
+        }
+    }
+
+    /// Reads `meta/main.yml`.
+    fn meta(&mut self, path: &Path) -> Meta {
+        let directory = path.join("meta");
+        let endings = ["yml", "yaml", "json"];
+        let Some(file) = endings.iter().map(|end| directory.join(format!("main.{end}"))).find(|file| file.is_file())
+        else {
+            return Meta::default();
+        };
+        let Some(node) = self.file(&file) else { return Meta::default() };
+        if !matches!(node.kind, NodeKind::Map(_)) {
+            let message = format!("a role's meta/main.yml must be a mapping, this is {}", node.what());
+            self.complain(Complaint::new(message, Some(&node.origin)));
+        }
+        let flag = node.get("allow_duplicates");
+        let allow_duplicates = flag.and_then(bool_of);
+        if let Some(flag) = flag.filter(|flag| allow_duplicates.is_none() && !is_null(flag)) {
+            let message = format!("\"allow_duplicates\" must be true or false, this is {}", flag.what());
+            self.complain(Complaint::new(message, Some(&flag.origin)));
+        }
+        Meta {
+            dependencies: node.get("dependencies").cloned(),
+            allow_duplicates: allow_duplicates.unwrap_or(false),
+            argument_specs: node.get("argument_specs").cloned(),
+        }
+    }
+}
+
+/// The roles of a list of role blocks.
+fn direct(steps: &[Step]) -> Vec<Arc<Role>> {
+    let role = |step: &Step| match step {
+        Step::Block(block) => block.role_entry.clone(),
+        _ => None,
+    };
+    steps.iter().filter_map(role).collect()
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+}

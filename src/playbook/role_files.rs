@@ -1,0 +1,128 @@
+//! Where roles are, and the files in them: `tasks/main.yml`, `vars/main/*.yml` and their like.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::imports::{listed, normal, parent, similar_name};
+use super::inherit::Around;
+use super::load::Load;
+use crate::value::origin::Complaint;
+use crate::value::yaml::Node;
+use crate::value::{Origin, Vars};
+
+/// Whether a name is that of something in a collection: `namespace.collection.name`.
+pub(super) fn is_collection_name(name: &str) -> bool {
+    let part = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    name.split('.').count() >= 3 && name.split('.').all(part)
+}
+
+impl Load<'_> {
+    /// The directory of a role: beside the playbook, in the roles' path, beside the role that uses it.
+    pub(super) fn role_directory(&mut self, name: &str, origin: &Origin, around: &Around) -> Option<PathBuf> {
+        let mut places = vec![self.base.directory.join("roles")];
+        places.extend(self.loader.roles_path.iter().cloned());
+        places.extend(around.role.iter().map(|role| parent(&role.path)));
+        places.push(self.base.directory.clone());
+        let home = std::env::var_os("HOME").map(PathBuf::from);
+        let name_path = match (name.strip_prefix("~/"), home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => PathBuf::from(name),
+        };
+        let found = places.iter().map(|place| normal(&place.join(&name_path))).find(|path| path.is_dir());
+        if found.is_none() {
+            let complaint = Complaint::new(format!("the role {name:?} was not found"), Some(origin));
+            let mut told: Vec<PathBuf> = Vec::new();
+            for place in places {
+                if !told.contains(&place) {
+                    told.push(place);
+                }
+            }
+            let looked = format!("looked in {}", listed(&told));
+            let roles = told.iter().filter(|place| !name.contains('/') && **place != self.base.directory);
+            let similar = roles.filter_map(|place| similar_name(place, name)).next();
+            self.complain(match similar {
+                Some(other) => complaint.hint(format!("did you mean {other:?}? {looked}")),
+                None if is_collection_name(name) => {
+                    complaint.hint(format!("roles of collections are looked for by their plain name; {looked}"))
+                }
+                None => complaint.hint(looked),
+            });
+        }
+        found
+    }
+
+    /// The file of a part of a role: `main` or the one named, with or without its ending. Complains if the one named
+    /// is not there.
+    pub(super) fn part_file(&mut self, directory: &Path, name: Option<&str>, origin: &Origin) -> Option<PathBuf> {
+        let stem = name.unwrap_or("main");
+        let endings =
+            if name.is_some() { &["", ".yml", ".yaml", ".json"][..] } else { &[".yml", ".yaml", ".json", ""] };
+        let found = endings.iter().map(|ending| directory.join(format!("{stem}{ending}"))).find(|path| path.is_file());
+        if found.is_none()
+            && let Some(name) = name
+            && !directory.join(name).is_dir()
+        {
+            let message = format!("the role has no file {:?}", Path::new(&last_part(directory)).join(name));
+            let complaint = Complaint::new(message, Some(origin));
+            self.complain(match similar_name(directory, name) {
+                Some(other) => complaint.hint(format!("did you mean {other:?}?")),
+                None => complaint.hint(format!("looked in {}", directory.display())),
+            });
+        }
+        found
+    }
+
+    /// The files of a part, in order: one file, or all of the directory `main/` and those below it.
+    pub(super) fn part_files(&mut self, directory: &Path, name: Option<&str>, origin: &Origin) -> Vec<PathBuf> {
+        if let Some(file) = self.part_file(directory, name, origin) {
+            return vec![file];
+        }
+        let mut files = Vec::new();
+        collect_files(&directory.join(name.unwrap_or("main")), &mut files);
+        files
+    }
+
+    /// The variables of `defaults` or `vars`; of two files the later wins.
+    pub(super) fn role_vars(&mut self, directory: &Path, name: Option<&str>, origin: &Origin) -> Vars {
+        let mut all = Vars::new();
+        for path in self.part_files(directory, name, origin) {
+            if let Some(node) = self.file(&path) {
+                all.extend(self.vars(&node));
+            }
+        }
+        all
+    }
+
+    /// The trees of `tasks` or `handlers`, each with its path.
+    pub(super) fn role_trees(
+        &mut self,
+        directory: &Path,
+        name: Option<&str>,
+        origin: &Origin,
+    ) -> Vec<(PathBuf, Arc<Node>)> {
+        let files = self.part_files(directory, name, origin);
+        files.into_iter().filter_map(|path| self.file(&path).map(|node| (path, node))).collect()
+    }
+}
+
+fn last_part(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// All YAML and JSON files below a directory, sorted by name; hidden ones and editors' copies are left out.
+fn collect_files(directory: &Path, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(directory) else { return };
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    for path in paths {
+        let name = last_part(&path);
+        if name.starts_with('.') || name.ends_with('~') {
+            continue;
+        }
+        if path.is_dir() {
+            collect_files(&path, files);
+        } else if ["yml", "yaml", "json"].iter().any(|ending| path.extension().is_some_and(|found| found == *ending)) {
+            files.push(path);
+        }
+    }
+}
