@@ -42,7 +42,7 @@ fn decimal(text: &str) -> Option<u16> {
 
 /// Labels of word characters, dashes and ranges, between dots; this covers IPv4 addresses.
 fn is_host_name(text: &str) -> bool {
-    match without_ranges(text, |bounds| is_word_range(bounds)) {
+    match without_ranges(text, is_word_range) {
         Some(plain) => plain.split('.').all(is_label),
         None => false,
     }
