@@ -103,7 +103,7 @@ pub fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::Written(complaints));
     }
     if let Some(limit) = &args.source.limit {
-        inventory.select(limit)?;
+        inventory.select_limit(limit)?;
     }
     let mut job = Job {
         playbooks,

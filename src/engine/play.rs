@@ -58,12 +58,16 @@ fn vars_files_of(
     read: &mut IndexMap<PathBuf, Arc<VarsFiles>>,
     directory: &Path,
 ) -> Result<Arc<VarsFiles>, Error> {
-    if let Some(files) = read.get(directory) {
-        return Ok(files.clone());
+    let inventory = run.inventory.read().expect("nothing panics while it holds the inventory");
+    match read.get_mut(directory) {
+        // A play before this one may have added hosts and groups.
+        Some(files) => Arc::make_mut(files).complete(&inventory, &run.job.keyring)?,
+        None => {
+            let files = crate::inventory::vars_files(directory, &inventory, &run.job.keyring)?;
+            read.insert(directory.to_path_buf(), Arc::new(files));
+        }
     }
-    let files = Arc::new(crate::inventory::vars_files(directory, &run.job.keyring)?);
-    read.insert(directory.to_path_buf(), files.clone());
-    Ok(files)
+    Ok(read[directory].clone())
 }
 
 /// One play; false: nothing after it shall run.
@@ -116,19 +120,17 @@ async fn one(
 pub(super) fn select(job: &Job, inventory: &Inventory, play: &Play) -> Result<(Vec<Arc<str>>, String), Error> {
     let scope = scope::before_any_host(job, play);
     let written = job.templar.render(&play.hosts.value, &scope)?;
-    let pattern = match written.try_iter() {
-        Ok(items) if written.kind() == minijinja::value::ValueKind::Seq => {
-            items.map(|item| item.to_string()).collect::<Vec<_>>().join(",")
-        }
-        _ => written.to_string(),
+    let patterns = match written.try_iter() {
+        Ok(items) if written.kind() == minijinja::value::ValueKind::Seq => items.map(|item| item.to_string()).collect(),
+        _ => vec![written.to_string()],
     };
     let at = |complaint: Complaint| Complaint {
         origin: complaint.origin.or_else(|| Some(play.hosts.origin.clone())),
         ..complaint
     };
-    let (mut hosts, _) = inventory.select(&pattern).map_err(at)?;
+    let (mut hosts, _) = inventory.select_all(&patterns).map_err(at)?;
     if let Some(limit) = &job.limit {
-        let (within, _) = inventory.select(limit)?;
+        let (within, _) = inventory.select_limit(limit)?;
         hosts.retain(|host| within.contains(host));
     }
     match play.order {
@@ -144,7 +146,7 @@ pub(super) fn select(job: &Job, inventory: &Inventory, play: &Play) -> Result<(V
             hosts.shuffle(&mut rand::rng());
         }
     }
-    Ok((hosts, pattern))
+    Ok((hosts, patterns.join(",")))
 }
 
 fn name(run: &Run, play: &Play, pattern: &str) -> String {

@@ -7,7 +7,7 @@ use minijinja::value::{Enumerator, Object, ObjectRepr};
 use super::host::{HostRun, HostVars, State, extend};
 use super::play::Batch;
 use super::{Event, Job, Run};
-use crate::inventory::{Group, Inventory, VarsFiles};
+use crate::inventory::{Inventory, VarsFiles};
 use crate::playbook::{Keywords, Play, Role, Task};
 use crate::template::{Scope, Templar};
 use crate::value::origin::Complaint;
@@ -55,10 +55,8 @@ impl Shared {
 
 /// All groups with all their hosts, as the variable `groups`.
 fn groups(inventory: &Inventory) -> Value {
-    let names = |group: &str| {
-        let hosts = inventory.select(group).map(|(hosts, _)| hosts).unwrap_or_default();
-        hosts.iter().map(|host| Value::from(host.as_ref())).collect::<Value>()
-    };
+    let names =
+        |group: &str| inventory.hosts_of(group).iter().map(|host| Value::from(host.as_ref())).collect::<Value>();
     inventory.groups.keys().map(|group| (group.to_string(), names(group))).collect()
 }
 
@@ -110,31 +108,9 @@ fn empty(job: &Job, directory: &std::path::Path) -> Scope {
     scope
 }
 
-/// The layers of inventory variables of a host: groups from `all` downwards, then the host itself.
+/// The inventory variables of a host: groups from `all` downwards, then the host itself.
 pub(crate) fn inventory_layers(inventory: &Inventory, files: &VarsFiles, host: &str, into: &mut Scope) {
-    let groups = inventory.groups_of(host);
-    let mut add = |vars: Option<&Vars>| {
-        if let Some(vars) = vars.filter(|vars| !vars.is_empty()) {
-            into.push(Arc::new(vars.clone()));
-        }
-    };
-    for group in &groups {
-        add(Some(&group.vars));
-    }
-    let (all, others): (Vec<&Group>, Vec<&Group>) = groups.iter().partition(|group| group.name.as_ref() == "all");
-    for set in [all, others] {
-        for group in &set {
-            add(Some(&group.file_vars));
-        }
-        for group in &set {
-            add(files.groups.get(&group.name));
-        }
-    }
-    if let Some(entry) = inventory.hosts.get(host) {
-        add(Some(&entry.vars));
-        add(Some(&entry.file_vars));
-    }
-    add(files.hosts.get(host));
+    into.push(Arc::new(inventory.vars_of(host, Some(files))));
 }
 
 /// `inventory_hostname`, `group_names` and the like.

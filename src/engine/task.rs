@@ -443,16 +443,16 @@ async fn apply(batch: &Arc<Batch>, task: &Task, host: &mut HostRun, effect: Effe
         Effect::IncludeVars(vars) => extend(&mut host.vars.include_vars, vars),
         Effect::AddHost { name, groups, vars } => {
             let mut inventory = batch.run.inventory.write().expect("nothing panics while it holds the inventory");
-            inventory.add_host(&name, &groups, vars);
+            if let Err(complaint) = inventory.add_host(&name, &groups, vars) {
+                batch.run.tell(Event::Warning(format!("{name}: {complaint}")));
+            }
         }
         Effect::GroupBy { group, parents } => {
             let mut inventory = batch.run.inventory.write().expect("nothing panics while it holds the inventory");
-            inventory.add_to_group(&host.name, &group);
-            for parent in parents {
-                let child: Arc<str> = Arc::from(group.as_str());
-                if let Some(parent) = inventory.groups.get_mut(parent.as_str()) {
-                    parent.children.insert(child);
-                }
+            let mut added = vec![inventory.add_to_group(&host.name, &group)];
+            added.extend(parents.iter().map(|parent| inventory.add_child_group(parent, &group)));
+            for complaint in added.into_iter().filter_map(Result::err) {
+                batch.run.tell(Event::Warning(format!("{}: {complaint}", host.name)));
             }
         }
         Effect::Stats { vars, .. } => {

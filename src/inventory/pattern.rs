@@ -15,8 +15,8 @@ impl Inventory {
     }
 
     /// As [`Inventory::select`], for the patterns of a list (`hosts: [web, db]`).
-    pub fn select_all(&self, patterns: &[&str]) -> Result<(Vec<Arc<str>>, Vec<String>), Complaint> {
-        let mut parts: Vec<String> = patterns.iter().flat_map(|pattern| split(pattern)).collect();
+    pub fn select_all(&self, patterns: &[impl AsRef<str>]) -> Result<(Vec<Arc<str>>, Vec<String>), Complaint> {
+        let mut parts: Vec<String> = patterns.iter().flat_map(|pattern| split(pattern.as_ref())).collect();
         // What adds comes first, then what keeps, then what takes away, wherever they were written.
         parts.sort_by_key(|part| match part.chars().next() {
             Some('!') => 2,
@@ -62,7 +62,7 @@ impl Inventory {
         if patterns.iter().all(String::is_empty) {
             return Ok((Vec::new(), Vec::new()));
         }
-        self.select_all(&patterns.iter().map(String::as_str).collect::<Vec<_>>())
+        self.select_all(&patterns)
     }
 
     /// The hosts of one part, without `!` or `&`.
