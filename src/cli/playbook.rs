@@ -85,12 +85,7 @@ pub fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
     let inventory = Inventory::load(&args.source.inventory, &keyring)?;
     let templar = Templar::new();
     let known = Arc::new(Known { templar: templar.clone() });
-    let loader = Arc::new(Loader {
-        known,
-        keyring: keyring.clone(),
-        extra_vars: extra_vars.clone(),
-        roles_path: args.roles_path.clone(),
-    });
+    let loader = Arc::new(Loader::new(known, keyring.clone(), extra_vars.clone(), args.roles_path.clone()));
     let mut playbooks = Vec::new();
     let mut complaints = Vec::new();
     for path in &args.playbooks {
