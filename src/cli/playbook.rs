@@ -94,6 +94,7 @@ pub fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
             Err(more) => complaints.extend(more),
         }
     }
+    warn(&inventory, &loader);
     if !complaints.is_empty() {
         return Err(Failure::Written(complaints));
     }
@@ -124,6 +125,17 @@ pub fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
     job.prompted = prompted(&job)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start")?;
     runtime.block_on(go(args, job))
+}
+
+/// What is odd but not wrong, on standard error.
+#[allow(clippy::print_stderr)]
+fn warn(inventory: &Inventory, loader: &Loader) {
+    for warning in &inventory.warnings {
+        eprintln!("warning: {warning}");
+    }
+    for warning in loader.take_warnings() {
+        eprintln!("{}", report::complaint::render_as("warning", &warning));
+    }
 }
 
 /// From `-vvv` on, our own log goes to standard error; `WINDLASS_LOG` says which parts.

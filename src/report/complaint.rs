@@ -13,7 +13,12 @@ use crate::value::origin::Complaint;
 ///   = hint: did you mean "become"?
 /// ```
 pub fn render(complaint: &Complaint) -> String {
-    let mut lines = vec![format!("error: {}", complaint.message)];
+    render_as("error", complaint)
+}
+
+/// As [`render`], under another word than `error`.
+pub fn render_as(word: &str, complaint: &Complaint) -> String {
+    let mut lines = vec![format!("{word}: {}", complaint.message)];
     let mut margin = 1;
     if let Some(origin) = &complaint.origin {
         let number = origin.line.to_string();
