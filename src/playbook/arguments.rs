@@ -12,7 +12,7 @@ use super::{Action, Keywords, Written, names};
 use crate::value::doc::{ANY_NAME, Argument, Doc, Kind};
 use crate::value::origin::{Complaint, nearest};
 use crate::value::yaml::{Node, NodeKind};
-use crate::value::{Origin, Template, Value};
+use crate::value::{Origin, Template};
 
 /// Modules whose text is a command: only their known arguments are taken out of it.
 const COMMANDS: &[&str] = &["command", "shell", "raw", "script"];
@@ -364,9 +364,4 @@ fn bad_choice(argument: &Argument, node: &Node) -> Option<Complaint> {
         Some(word) => complaint.hint(format!("did you mean {word:?}?")),
         None => complaint,
     })
-}
-
-/// A value that is no template, for arguments that the loader itself makes.
-pub(super) fn literal(value: Value, origin: &Origin) -> Written {
-    Written { value, origin: origin.clone() }
 }
