@@ -7,10 +7,20 @@ mod add_host;
 pub mod arguments;
 mod assert;
 mod command;
+mod copy;
 mod debug;
 mod execution;
 mod fail;
+mod file;
+mod file_attributes;
+mod file_diff;
+mod file_digest;
+mod file_mode;
+mod file_write;
 mod group_by;
+mod host_copy;
+mod host_path;
+mod host_tree;
 mod include_vars;
 mod meta;
 mod pause;
@@ -20,6 +30,7 @@ mod script;
 mod set_fact;
 mod set_stats;
 mod setup;
+mod slurp;
 #[cfg(test)]
 mod testing;
 
@@ -40,8 +51,10 @@ pub static MODULES: &[Entry] = &[
     local::<add_host::AddHost>(),
     local::<assert::Assert>(),
     entry::<command::Command>(),
+    entry::<copy::Copy>(),
     local::<debug::Debug>(),
     local::<fail::Fail>(),
+    entry::<file::File>(),
     local::<group_by::GroupBy>(),
     local::<include_vars::IncludeVars>(),
     local::<meta::Meta>(),
@@ -53,6 +66,7 @@ pub static MODULES: &[Entry] = &[
     local::<set_stats::SetStats>(),
     entry::<setup::Setup>(),
     entry::<command::Shell>(),
+    entry::<slurp::Slurp>(),
 ];
 
 /// The type itself is the task's arguments, rendered and coerced to the kinds in `DOC`.

@@ -1,0 +1,432 @@
+//! `copy`: a file, a directory or given content to a host, or from one place of a host to another.
+
+mod entries;
+mod tree;
+
+use std::path::Path;
+
+use async_trait::async_trait;
+use serde::Deserialize;
+
+use super::file_attributes::{Wanted, is_empty};
+use super::file_digest::Digests;
+use super::file_mode::Mode;
+use super::file_write::{self, Content, Destination, Wish, Write};
+use super::host_copy::HostCopy;
+use super::{Controller, Error, Module, Outcome, Plan, file_attributes, host_path};
+use crate::remote::{Digest, FileKind, Links, Probe, Remote, Stat};
+use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::{Value, vault};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Copy {
+    src: Option<String>,
+    content: Option<Value>,
+    dest: String,
+    remote_src: bool,
+    force: bool,
+    backup: bool,
+    validate: Option<String>,
+    directory_mode: Option<String>,
+    checksum: Option<String>,
+    follow: bool,
+    local_follow: bool,
+    decrypt: bool,
+    owner: Option<String>,
+    group: Option<String>,
+    mode: Option<String>,
+}
+
+pub enum Change {
+    File {
+        write: Write,
+        digests: Digests,
+        src: Option<String>,
+    },
+    OnHost {
+        copy: HostCopy,
+        digest: String,
+    },
+    Tree {
+        steps: Vec<tree::Step>,
+        dest: String,
+        src: String,
+    },
+    /// A file on the host that only lacks attributes.
+    Attributes {
+        path: String,
+        attributes: crate::remote::Attributes,
+        src: String,
+        digest: String,
+    },
+}
+
+/// Content from the controller, with what must be known of it.
+struct Source {
+    content: Content,
+    base_name: Option<String>,
+    /// For the diff and `src`.
+    name: String,
+    mode: Option<u32>,
+    /// It was encrypted.
+    secret: bool,
+}
+
+#[async_trait]
+impl Module for Copy {
+    const DOC: Doc = Doc {
+        name: "copy",
+        collection: "ansible.builtin",
+        summary: "Copies files to a host",
+        arguments: &[
+            Argument::new(
+                "src",
+                Kind::Path,
+                "file or directory on the controller, or on the host with remote_src; a directory's contents alone if it ends with /",
+            ),
+            Argument::new("content", Kind::Any, "content instead of src; mappings and lists are written as JSON"),
+            Argument::new("dest", Kind::Path, "where to; a directory if src is one or if it ends with /").required(),
+            Argument::new("remote_src", Kind::Bool, "whether src is on the host").default("false"),
+            Argument::new("force", Kind::Bool, "whether to replace a file that differs").default("true"),
+            Argument::new("backup", Kind::Bool, "whether to keep the old file beside the new one").default("false"),
+            Argument::new(
+                "validate",
+                Kind::Str,
+                "command that must succeed before the file is put in place, %s is the new file",
+            ),
+            Argument::new("directory_mode", Kind::Mode, "permissions of directories that are made"),
+            Argument::new("checksum", Kind::Str, "SHA-1 that the source must have"),
+            Argument::new("follow", Kind::Bool, "whether to write through a symbolic link at dest").default("false"),
+            Argument::new("local_follow", Kind::Bool, "whether to follow symbolic links in the source").default("true"),
+            Argument::new("decrypt", Kind::Bool, "whether to decrypt a source that is a vault file").default("true"),
+            Argument::new("owner", Kind::Str, "user that is to own it"),
+            Argument::new("group", Kind::Str, "group that is to own it"),
+            Argument::new("mode", Kind::Mode, "permissions, or preserve for those of the source"),
+        ],
+        free_form: None,
+        example: r#"
+- name: A file of the role
+  copy:
+    src: etcd.conf
+    dest: /etc/etcd/etcd.conf
+    owner: root
+    group: root
+    mode: "0644"
+    backup: true
+
+- name: Content from the playbook
+  copy:
+    content: "{{ motd }}\n"
+    dest: /etc/motd
+
+- name: A rule for sudo, checked before it counts
+  copy:
+    src: sudoers
+    dest: /etc/sudoers.d/deploy
+    mode: "0440"
+    validate: /usr/sbin/visudo -csf %s
+
+- name: What is in a directory
+  copy:
+    src: certificates/
+    dest: /etc/etcd/pki
+    mode: preserve
+    directory_mode: "0700"
+"#,
+        returns: &[
+            Return::new("dest", "where the file is"),
+            Return::new("src", "where it came from"),
+            Return::new("checksum", "SHA-1 of the content"),
+            Return::new("md5sum", "MD5 of the content, when it was copied"),
+            Return::new("backup_file", "where the old file is kept"),
+            Return::new("mode", "permissions, octal"),
+            Return::new("owner", "user that owns it"),
+            Return::new("group", "group that owns it"),
+            Return::new("uid", "number of the user"),
+            Return::new("gid", "number of the group"),
+            Return::new("size", "bytes"),
+            Return::new("state", "file, directory or link"),
+        ],
+    };
+    type Change = Change;
+
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+        match (&self.src, &self.content) {
+            (Some(_), Some(_)) => Err(Error::failed("copy: src and content cannot both be given")),
+            (None, None) => Err(Error::failed("copy: src or content is required")),
+            (None, Some(content)) => {
+                let source = Source {
+                    content: Content::Bytes(text(content)?.into_bytes()),
+                    base_name: None,
+                    name: "dynamically generated".to_owned(),
+                    mode: None,
+                    secret: false,
+                };
+                self.plan_file(probe, here, source).await
+            }
+            (Some(src), None) if self.remote_src => self.plan_on_host(probe, here, src).await,
+            (Some(src), None) => {
+                let path = here.find("files", src)?;
+                if path.is_dir() {
+                    return self.plan_directory(probe, here, src, &path).await;
+                }
+                let source = self.open(here, &path).await?;
+                self.plan_file(probe, here, source).await
+            }
+        }
+    }
+
+    async fn apply(&self, change: Change, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        match change {
+            Change::File { write, digests, src } => {
+                let path = write.path.clone();
+                let backup = write.apply(remote).await?;
+                let outcome = file_write::outcome(&path, &digests, backup, Some(remote)).await?;
+                let outcome = outcome.with("md5sum", digests.md5.as_str());
+                Ok(with_source(outcome, src.as_deref()))
+            }
+            Change::OnHost { copy, digest } => {
+                let (from, to) = (copy.from.clone(), copy.to.clone());
+                let backup = copy.apply(remote).await?;
+                let mut outcome = on_host_outcome(&from, &to, &digest, remote).await?;
+                if let Some(backup) = backup {
+                    outcome = outcome.with("backup_file", backup);
+                }
+                Ok(outcome)
+            }
+            Change::Attributes { path, attributes, src, digest } => {
+                remote.set_attributes(&path, &attributes, Links::Follow).await?;
+                on_host_outcome(&src, &path, &digest, remote).await
+            }
+            Change::Tree { steps, dest, src } => {
+                for step in steps {
+                    step.apply(remote).await?;
+                }
+                Ok(Outcome::default().with("dest", dest).with("src", src))
+            }
+        }
+    }
+}
+
+impl Copy {
+    /// Reads what must be known of a file of the controller; a vault file is decrypted in memory.
+    async fn open(&self, here: &Controller<'_>, path: &Path) -> Result<Source, Error> {
+        use std::os::unix::fs::PermissionsExt;
+        let name = path.display().to_string();
+        let meta = tokio::fs::metadata(path).await;
+        let meta = meta.map_err(|error| Error::failed(format!("cannot read {name} on the controller: {error}")))?;
+        let secret = self.decrypt && entries::is_vault(path)?;
+        let content = match secret {
+            true => Content::Bytes(decrypt(here, path).await?),
+            false => Content::Local(path.to_owned()),
+        };
+        let base_name = path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+        Ok(Source { content, base_name, name, mode: Some(meta.permissions().mode() & 0o7777), secret })
+    }
+
+    async fn plan_file(&self, probe: &Probe, here: &Controller<'_>, source: Source) -> Result<Plan<Change>, Error> {
+        let destination = Destination::find(probe, &self.dest, source.base_name.as_deref(), self.follow).await?;
+        let src = (!source.name.starts_with("dynamically")).then(|| source.name.clone());
+        if let (false, Some((stat, _))) = (self.force, &destination.there) {
+            let outcome = Outcome::default().message("file already exists").with("dest", destination.path.as_str());
+            return Ok(Plan::Unchanged(with_source(file_attributes::describe(outcome, stat), src.as_deref())));
+        }
+        let wanted = self.wanted(probe, source.mode).await?;
+        let directories = self.wanted_directories(probe).await?;
+        let wish = Wish {
+            content: source.content,
+            wanted: &wanted,
+            directories: &directories,
+            backup: self.backup,
+            validate: self.validate.as_deref(),
+            secret: source.secret,
+            source: &source.name,
+        };
+        let found = file_write::compare(probe, here, &destination, wish).await?;
+        self.check_sum(&found.digests.sha1)?;
+        let outcome = file_write::outcome(&destination.path, &found.digests, None, None).await?;
+        let outcome = with_source(outcome, src.as_deref());
+        let stat = destination.there.as_ref().map(|(stat, _)| stat);
+        Ok(match (found.write, stat) {
+            (Some(write), _) => {
+                let change = Change::File { write, digests: found.digests, src };
+                Plan::Change { diff: found.diff, outcome, change }
+            }
+            (None, Some(stat)) => Plan::Unchanged(file_attributes::describe(outcome, stat)),
+            (None, None) => Plan::Unchanged(outcome),
+        })
+    }
+
+    /// `mode` with `preserve` resolved, as the source has it.
+    async fn wanted(&self, probe: &Probe, source: Option<u32>) -> Result<Wanted, Error> {
+        let wanted = Wanted::load(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref()).await?;
+        Ok(match (&wanted.mode, source) {
+            (Some(Mode::Preserve), source) => wanted.with_mode(source.map(Mode::Exact)),
+            _ => wanted,
+        })
+    }
+
+    async fn wanted_directories(&self, probe: &Probe) -> Result<Wanted, Error> {
+        Wanted::load(probe, self.owner.as_deref(), self.group.as_deref(), self.directory_mode.as_deref()).await
+    }
+
+    fn check_sum(&self, found: &str) -> Result<(), Error> {
+        match &self.checksum {
+            Some(wanted) if !wanted.eq_ignore_ascii_case(found) => {
+                Err(Error::failed(format!("the source has the checksum {found}, not {wanted}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    async fn plan_directory(
+        &self,
+        probe: &Probe,
+        here: &Controller<'_>,
+        src: &str,
+        path: &Path,
+    ) -> Result<Plan<Change>, Error> {
+        let prefix = if src.ends_with('/') { "" } else { host_path::base_name(src) };
+        let entries = entries::on_controller(path, prefix, self.local_follow)?;
+        self.plan_tree(probe, here, &path.display().to_string(), entries).await
+    }
+
+    async fn plan_on_host(&self, probe: &Probe, here: &Controller<'_>, src: &str) -> Result<Plan<Change>, Error> {
+        let src = probe.expand(src).await?;
+        let Some((stat, digest)) = probe.stat_and_digest(&src, Links::Follow, Digest::Sha1).await? else {
+            return Err(Error::failed(format!("cannot copy {src}: there is no such file on the host")));
+        };
+        if stat.kind == FileKind::Directory {
+            let prefix = if src.ends_with('/') { "" } else { host_path::base_name(&src) };
+            let entries = entries::on_host(probe, &src, prefix, self.local_follow).await?;
+            return self.plan_tree(probe, here, &src, entries).await;
+        }
+        let Some(digest) = digest else {
+            return Err(Error::failed(format!("cannot copy {src}: it is neither a file nor a directory")));
+        };
+        self.check_sum(&digest)?;
+        self.plan_host_file(probe, here, src, &stat, digest).await
+    }
+
+    async fn plan_host_file(
+        &self,
+        probe: &Probe,
+        here: &Controller<'_>,
+        src: String,
+        source: &Stat,
+        digest: String,
+    ) -> Result<Plan<Change>, Error> {
+        let destination = Destination::find(probe, &self.dest, Some(host_path::base_name(&src)), self.follow).await?;
+        if !here.check {
+            destination.check_parent()?;
+        }
+        let path = destination.path.clone();
+        let outcome =
+            Outcome::default().with("dest", path.as_str()).with("src", src.as_str()).with("checksum", digest.as_str());
+        if let (false, Some((stat, _))) = (self.force, &destination.there) {
+            return Ok(Plan::Unchanged(file_attributes::describe(outcome.message("file already exists"), stat)));
+        }
+        let wanted = self.wanted(probe, Some(source.mode)).await?;
+        let there = destination.there.as_ref().filter(|(stat, _)| stat.kind != FileKind::Link);
+        let attributes = match there {
+            Some((stat, _)) => wanted.lacking(stat),
+            None => wanted.for_new(FileKind::File),
+        };
+        let mut diff = Vec::new();
+        if let Some((stat, Some(old))) = there
+            && *old == digest
+        {
+            if is_empty(&attributes) {
+                return Ok(Plan::Unchanged(file_attributes::describe(outcome, stat)));
+            }
+            diff.extend(file_attributes::diff(&path, stat, &attributes).filter(|_| here.diff));
+            return Ok(Plan::Change { diff, outcome, change: Change::Attributes { path, attributes, src, digest } });
+        }
+        if here.diff && !here.no_log {
+            diff.push(tree::host_diff(probe, &path, there.map(|(stat, _)| stat), &src, source).await?);
+        }
+        let copy = HostCopy {
+            from: src,
+            directory: host_path::parent(&path).to_owned(),
+            to: path,
+            attributes,
+            keep: there.map(|(stat, _)| (stat.uid, stat.gid, stat.mode)),
+            back_up: self.backup && there.is_some(),
+            validate: self.validate.clone(),
+        };
+        if destination.new_directories.is_empty() {
+            return Ok(Plan::Change { diff, outcome, change: Change::OnHost { copy, digest } });
+        }
+        let new = self.wanted_directories(probe).await?.for_new(FileKind::Directory);
+        let make = destination.new_directories.iter().map(|path| tree::Step::MakeDirectory(path.clone(), new.clone()));
+        let (dest, src) = (copy.to.clone(), copy.from.clone());
+        let steps = make.chain([tree::Step::CopyOnHost(copy)]).collect();
+        Ok(Plan::Change { diff, outcome, change: Change::Tree { steps, dest, src } })
+    }
+}
+
+/// Content as it is to be written: text as it is, structures as JSON.
+fn text(content: &Value) -> Result<String, Error> {
+    use minijinja::value::ValueKind;
+    match content.kind() {
+        ValueKind::Map | ValueKind::Seq | ValueKind::Iterable => {
+            let json = serde_json::Value::deserialize(content.clone());
+            json.map(|json| python_json(&json)).map_err(|_| Error::failed("copy: content cannot be written as JSON"))
+        }
+        ValueKind::None | ValueKind::Undefined => Ok(String::new()),
+        _ => Ok(content.to_string()),
+    }
+}
+
+/// JSON on one line with a space after `,` and `:`, as Ansible writes structures.
+fn python_json(json: &serde_json::Value) -> std::string::String {
+    use serde_json::Value::{Array, Object, String};
+    match json {
+        Array(items) => format!("[{}]", items.iter().map(python_json).collect::<Vec<_>>().join(", ")),
+        Object(map) => {
+            let pairs = map.iter().map(|(key, value)| format!("{}: {}", ascii_json(key), python_json(value)));
+            format!("{{{}}}", pairs.collect::<Vec<_>>().join(", "))
+        }
+        String(text) => ascii_json(text),
+        plain => plain.to_string(),
+    }
+}
+
+/// A JSON string without characters beyond ASCII.
+fn ascii_json(text: &str) -> String {
+    let mut ascii = String::new();
+    for c in serde_json::Value::from(text).to_string().chars() {
+        match c {
+            '\0'..='\x7f' => ascii.push(c),
+            _ => ascii.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}"))),
+        }
+    }
+    ascii
+}
+
+/// The plain content of a vault file.
+async fn decrypt(here: &Controller<'_>, path: &Path) -> Result<Vec<u8>, Error> {
+    let bytes = file_write::read(path).await?;
+    let text = String::from_utf8(bytes).map_err(|_| vault::Error::Damaged);
+    let plain = text.and_then(|text| here.scope.keyring.decrypt(&text));
+    plain.map_err(|error| Error::Failed {
+        message: format!("cannot decrypt {}: {error}", path.display()),
+        hint: Some("give its password with --vault-password-file, or copy it as it is with decrypt: false".to_owned()),
+    })
+}
+
+fn with_source(outcome: Outcome, src: Option<&str>) -> Outcome {
+    match src {
+        Some(src) => outcome.with("src", src),
+        None => outcome,
+    }
+}
+
+async fn on_host_outcome(src: &str, dest: &str, digest: &str, probe: &Probe) -> Result<Outcome, Error> {
+    let outcome = Outcome::default().with("dest", dest).with("src", src).with("checksum", digest);
+    Ok(match probe.stat(dest, Links::Keep).await? {
+        Some(stat) => file_attributes::describe(outcome, &stat),
+        None => outcome,
+    })
+}

@@ -1,0 +1,180 @@
+//! What is in a directory that is to be copied, on the controller or on the host.
+
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use super::super::host_tree::Tree;
+use super::super::{Error, host_path};
+use crate::remote::{FileKind, Links, Probe};
+
+/// One thing to be copied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Below the destination.
+    pub path: String,
+    pub what: What,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum What {
+    Directory,
+    /// A file of the controller.
+    Local {
+        path: PathBuf,
+        size: u64,
+        mode: u32,
+        is_vault: bool,
+    },
+    /// A file of the host.
+    OnHost {
+        path: String,
+        size: u64,
+        mode: u32,
+    },
+    Link {
+        target: String,
+    },
+}
+
+/// Walks a directory of the controller, sorted. `prefix`: a directory of the destination to put it all into.
+pub fn on_controller(root: &Path, prefix: &str, follow: bool) -> Result<Vec<Entry>, Error> {
+    let mut entries = Vec::new();
+    if !prefix.is_empty() {
+        entries.push(Entry { path: prefix.to_owned(), what: What::Directory });
+    }
+    walk(root, prefix, follow, &mut Vec::new(), &mut entries)?;
+    Ok(entries)
+}
+
+/// As [`on_controller`], of a directory of the host.
+pub async fn on_host(probe: &Probe, root: &str, prefix: &str, follow: bool) -> Result<Vec<Entry>, Error> {
+    let links = if follow { Links::Follow } else { Links::Keep };
+    let tree = Tree::read(probe, root, links).await?;
+    let mut entries = Vec::new();
+    if !prefix.is_empty() {
+        entries.push(Entry { path: prefix.to_owned(), what: What::Directory });
+    }
+    for (relative, stat) in tree.sorted() {
+        let path = host_path::join(root, &relative);
+        let what = match stat.kind {
+            FileKind::Directory => What::Directory,
+            FileKind::File => What::OnHost { path, size: stat.size, mode: stat.mode },
+            FileKind::Link => {
+                let target = probe.stat(&path, Links::Keep).await?.and_then(|stat| stat.link_target);
+                What::Link { target: target.unwrap_or_default() }
+            }
+            _ => return Err(Error::failed(format!("cannot copy {path}: it is neither a file nor a directory"))),
+        };
+        entries.push(Entry { path: host_path::join(prefix, &relative), what });
+    }
+    Ok(entries)
+}
+
+/// Whether a file begins as vault files do.
+pub fn is_vault(path: &Path) -> Result<bool, Error> {
+    let mut start = [0; 15];
+    let mut file = fs::File::open(path).map_err(|error| unreadable(path, &error))?;
+    match file.read_exact(&mut start) {
+        Ok(()) => Ok(&start == b"$ANSIBLE_VAULT;"),
+        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(unreadable(path, &error)),
+    }
+}
+
+/// `above`: the directories that are being walked, to see when a link leads back into one.
+fn walk(
+    directory: &Path,
+    prefix: &str,
+    follow: bool,
+    above: &mut Vec<PathBuf>,
+    entries: &mut Vec<Entry>,
+) -> Result<(), Error> {
+    let real = fs::canonicalize(directory).map_err(|error| unreadable(directory, &error))?;
+    if above.contains(&real) {
+        return Err(Error::failed(format!("{} is a symbolic link to a directory it is in", directory.display())));
+    }
+    above.push(real);
+    let listed = fs::read_dir(directory).and_then(|list| list.collect::<Result<Vec<_>, _>>());
+    let mut listed = listed.map_err(|error| unreadable(directory, &error))?;
+    listed.sort_by_key(fs::DirEntry::file_name);
+    for item in listed {
+        let path = item.path();
+        let name = item.file_name().into_string();
+        let name = name.map_err(|_| Error::failed(format!("the name of {} is not UTF-8", path.display())))?;
+        let relative = host_path::join(prefix, &name);
+        let what = look(&path, follow)?;
+        let is_directory = what == What::Directory;
+        entries.push(Entry { path: relative.clone(), what });
+        if is_directory {
+            walk(&path, &relative, follow, above, entries)?;
+        }
+    }
+    above.pop();
+    Ok(())
+}
+
+fn look(path: &Path, follow: bool) -> Result<What, Error> {
+    let complain = |error: std::io::Error| unreadable(path, &error);
+    let mut meta = fs::symlink_metadata(path).map_err(complain)?;
+    if meta.is_symlink() {
+        if !follow {
+            let target = fs::read_link(path).map_err(complain)?;
+            return Ok(What::Link { target: target.to_string_lossy().into_owned() });
+        }
+        meta = fs::metadata(path).map_err(complain)?;
+    }
+    if meta.is_dir() {
+        return Ok(What::Directory);
+    }
+    if !meta.is_file() {
+        return Err(Error::failed(format!("cannot copy {}: it is neither a file nor a directory", path.display())));
+    }
+    let mode = meta.permissions().mode() & 0o7777;
+    Ok(What::Local { path: path.to_owned(), size: meta.len(), mode, is_vault: is_vault(path)? })
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Error {
+    Error::failed(format!("cannot read {} on the controller: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(entries: &[Entry]) -> Vec<&str> {
+        entries.iter().map(|entry| entry.path.as_str()).collect()
+    }
+
+    #[test]
+    fn a_directory_is_walked_in_order_below_its_prefix() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("b/empty")).unwrap();
+        fs::write(root.path().join("b/x"), "").unwrap();
+        fs::write(root.path().join("a"), "").unwrap();
+        let entries = on_controller(root.path(), "", true).unwrap();
+        assert_eq!(names(&entries), ["a", "b", "b/empty", "b/x"]);
+        let entries = on_controller(root.path(), "top", true).unwrap();
+        assert_eq!(names(&entries), ["top", "top/a", "top/b", "top/b/empty", "top/b/x"]);
+    }
+
+    #[test]
+    fn links_are_followed_or_kept_as_asked() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("file"), "abc").unwrap();
+        std::os::unix::fs::symlink("file", root.path().join("link")).unwrap();
+        let followed = on_controller(root.path(), "", true).unwrap();
+        assert!(matches!(followed[1].what, What::Local { size: 3, .. }));
+        let kept = on_controller(root.path(), "", false).unwrap();
+        assert_eq!(kept[1].what, What::Link { target: "file".into() });
+    }
+
+    #[test]
+    fn a_link_into_its_own_directory_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(".", root.path().join("loop")).unwrap();
+        let error = on_controller(root.path(), "", true).unwrap_err();
+        assert!(error.to_string().ends_with("is a symbolic link to a directory it is in"), "{error}");
+    }
+}

@@ -1,0 +1,369 @@
+//! `file`: what a path is (file, directory, link or nothing), who owns it and when it changed.
+
+mod links;
+mod steps;
+mod times;
+
+use async_trait::async_trait;
+use serde::Deserialize;
+
+use super::file_attributes::{self, Properties, Wanted, is_empty};
+use super::host_tree::Tree;
+use super::{Controller, Error, Module, Outcome, Plan, file_write, host_path};
+use crate::remote::{FileKind, Links, Probe, Remote, Stat};
+use crate::value::doc::{Argument, Doc, Kind, Return};
+use steps::{Step, set_on_many};
+use times::Times;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct File {
+    path: String,
+    state: Option<State>,
+    src: Option<String>,
+    recurse: bool,
+    force: bool,
+    follow: bool,
+    owner: Option<String>,
+    group: Option<String>,
+    mode: Option<String>,
+    access_time: Option<String>,
+    access_time_format: String,
+    modification_time: Option<String>,
+    modification_time_format: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    Absent,
+    Directory,
+    File,
+    Hard,
+    Link,
+    Touch,
+}
+
+/// The steps, and what is returned when they are done.
+pub struct Change {
+    steps: Vec<Step>,
+    /// What is described afterwards.
+    path: String,
+    outcome: Outcome,
+}
+
+/// What a path is to become, as far as it is planned.
+struct Work<'a> {
+    file: &'a File,
+    probe: &'a Probe,
+    path: String,
+    there: Option<Stat>,
+    wanted: Wanted,
+    times: Times,
+    steps: Vec<Step>,
+    properties: Properties,
+    outcome: Outcome,
+}
+
+#[async_trait]
+impl Module for File {
+    const DOC: Doc = Doc {
+        name: "file",
+        collection: "ansible.builtin",
+        summary: "Sets what a path is, its attributes and its times",
+        arguments: &[
+            Argument::new("path", Kind::Path, "the path on the host").required().alias(&["dest", "name"]),
+            Argument::new("state", Kind::Str, "what it is to be; unless given, what it is, or file").choices(&[
+                "absent",
+                "directory",
+                "file",
+                "hard",
+                "link",
+                "touch",
+            ]),
+            Argument::new("src", Kind::Path, "what a link leads to"),
+            Argument::new("recurse", Kind::Bool, "whether to set the attributes of all that is in a directory")
+                .default("false"),
+            Argument::new("force", Kind::Bool, "whether a link may replace a file or lead nowhere").default("false"),
+            Argument::new("follow", Kind::Bool, "whether to act on what a symbolic link leads to").default("true"),
+            Argument::new("owner", Kind::Str, "user that is to own it"),
+            Argument::new("group", Kind::Str, "group that is to own it"),
+            Argument::new("mode", Kind::Mode, "permissions, octal or symbolic"),
+            Argument::new("access_time", Kind::Str, "preserve, now, or a time in access_time_format"),
+            Argument::new("access_time_format", Kind::Str, "form of access_time").default(times::FORMAT),
+            Argument::new("modification_time", Kind::Str, "preserve, now, or a time in modification_time_format"),
+            Argument::new("modification_time_format", Kind::Str, "form of modification_time").default(times::FORMAT),
+        ],
+        free_form: None,
+        example: r#"
+- name: A directory, and those above it
+  file:
+    path: /var/lib/etcd/data
+    state: directory
+    owner: etcd
+    group: etcd
+    mode: "0700"
+
+- name: A symbolic link
+  file:
+    src: /opt/etcd-v3.6.0/etcd
+    path: /usr/local/bin/etcd
+    state: link
+
+- name: Nobody else may read what is in here
+  file:
+    path: /etc/etcd/pki
+    mode: u=rwX,go=
+    recurse: true
+    state: directory
+
+- name: Nothing is left
+  file: {path: /tmp/etcd-download, state: absent}
+"#,
+        returns: &[
+            Return::new("path", "the path (file, directory, absent)"),
+            Return::new("dest", "the path (link, hard, touch)"),
+            Return::new("src", "what a link leads to"),
+            Return::new("state", "what it is now"),
+            Return::new("mode", "permissions, octal"),
+            Return::new("owner", "user that owns it"),
+            Return::new("group", "group that owns it"),
+            Return::new("uid", "number of the user"),
+            Return::new("gid", "number of the group"),
+            Return::new("size", "bytes"),
+        ],
+    };
+    type Change = Change;
+
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+        let mut path = clean(&probe.expand(&self.path).await?);
+        let mut there = probe.stat(&path, Links::Keep).await?;
+        if let (Some(src), true) = (&self.src, self.state == Some(State::Hard))
+            && is_directory(probe, &path, there.as_ref()).await?
+        {
+            path = host_path::join(&path, host_path::base_name(src));
+            there = probe.stat(&path, Links::Keep).await?;
+        }
+        let state = self.state(there.as_ref());
+        self.check_arguments(state)?;
+        let touch = state == State::Touch;
+        let mut work = Work {
+            file: self,
+            probe,
+            wanted: Wanted::load(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref()).await?,
+            times: self.times(probe, touch).await?,
+            steps: Vec::new(),
+            properties: Properties::new(&path),
+            outcome: Outcome::default(),
+            path,
+            there,
+        };
+        match state {
+            State::Absent => work.absent(),
+            State::Directory => work.directory().await?,
+            State::File => work.file().await?,
+            State::Touch => work.touch(here).await?,
+            State::Link => work.link(here).await?,
+            State::Hard => work.hard().await?,
+        }
+        work.finish(here).await
+    }
+
+    async fn apply(&self, change: Change, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        for step in change.steps {
+            step.apply(remote).await?;
+        }
+        Ok(match remote.stat(&change.path, Links::Keep).await? {
+            Some(stat) => file_attributes::describe(change.outcome, &stat),
+            None => change.outcome.with("state", "absent"),
+        })
+    }
+}
+
+impl File {
+    /// The state that was asked for, or what fits what is there.
+    fn state(&self, there: Option<&Stat>) -> State {
+        self.state.unwrap_or(match file_attributes::state(there) {
+            "link" => State::Link,
+            "directory" => State::Directory,
+            "hard" => State::Hard,
+            "absent" if self.recurse => State::Directory,
+            _ => State::File,
+        })
+    }
+
+    fn check_arguments(&self, state: State) -> Result<(), Error> {
+        if self.recurse && state != State::Directory {
+            return Err(Error::failed("file: recurse needs state: directory"));
+        }
+        if self.src.is_some() && !matches!(state, State::Link | State::Hard) {
+            return Err(Error::failed("file: src needs state: link or state: hard"));
+        }
+        Ok(())
+    }
+
+    async fn times(&self, probe: &Probe, touch: bool) -> Result<Times, Error> {
+        let access = (self.access_time.as_deref(), self.access_time_format.as_str());
+        let modification = (self.modification_time.as_deref(), self.modification_time_format.as_str());
+        Times::load(probe, access, modification, touch).await
+    }
+}
+
+impl Work<'_> {
+    async fn finish(self, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+        let Work { steps, path, there, outcome, properties, .. } = self;
+        if steps.is_empty() {
+            let outcome = match &there {
+                Some(stat) => file_attributes::describe(outcome, stat),
+                None => outcome.with("state", "absent"),
+            };
+            return Ok(Plan::Unchanged(outcome));
+        }
+        let diff = if here.diff { vec![properties.diff(&path)] } else { Vec::new() };
+        Ok(Plan::Change { diff, outcome: outcome.clone(), change: Change { steps, path, outcome } })
+    }
+
+    fn returns(&mut self, name: &str, value: &str) {
+        self.outcome = std::mem::take(&mut self.outcome).with(name, value);
+    }
+
+    fn becomes(&mut self, state: &str) {
+        self.properties.change("state", file_attributes::state(self.there.as_ref()), state);
+    }
+
+    fn absent(&mut self) {
+        self.returns("path", &self.path.clone());
+        if self.there.is_some() {
+            self.becomes("absent");
+            self.returns("state", "absent");
+            self.steps.push(Step::Remove(self.path.clone()));
+        }
+    }
+
+    /// Goes on with what a symbolic link leads to, if links are followed.
+    async fn follow(&mut self) -> Result<(), Error> {
+        if self.file.follow && self.there.as_ref().is_some_and(|stat| stat.kind == FileKind::Link) {
+            self.path = file_write::real_path(self.probe, &self.path).await?;
+            self.there = self.probe.stat(&self.path, Links::Keep).await?;
+            self.properties = Properties::new(&self.path);
+        }
+        Ok(())
+    }
+
+    async fn file(&mut self) -> Result<(), Error> {
+        self.follow().await?;
+        let path = self.path.clone();
+        self.returns("path", &path);
+        match file_attributes::state(self.there.as_ref()) {
+            "file" | "hard" => self.attributes_and_times(),
+            "absent" => {
+                return Err(Error::Failed {
+                    message: format!("{path} does not exist"),
+                    hint: Some("state: touch makes an empty file, the copy module one with content".to_owned()),
+                });
+            }
+            state => return Err(Error::failed(format!("{path} is a {state}, not a file"))),
+        }
+        Ok(())
+    }
+
+    async fn touch(&mut self, here: &Controller<'_>) -> Result<(), Error> {
+        self.follow().await?;
+        let path = self.path.clone();
+        self.returns("dest", &path);
+        if self.there.is_some() {
+            self.attributes_and_times();
+            return Ok(());
+        }
+        let missing = file_write::missing_directories(self.probe, host_path::parent(&path)).await?;
+        if let (false, Some(directory)) = (here.check, missing.last()) {
+            return Err(Error::failed(format!("cannot make {path}: the directory {directory} does not exist")));
+        }
+        self.becomes("touch");
+        self.steps.push(Step::MakeFile(path.clone(), self.wanted.for_new(FileKind::File)));
+        self.steps.extend(self.times.steps(&path, None));
+        Ok(())
+    }
+
+    async fn directory(&mut self) -> Result<(), Error> {
+        self.follow().await?;
+        let path = self.path.clone();
+        self.returns("path", &path);
+        match file_attributes::state(self.there.as_ref()) {
+            "absent" => {
+                self.becomes("directory");
+                let attributes = self.wanted.for_new(FileKind::Directory);
+                for missing in file_write::missing_directories(self.probe, &path).await? {
+                    self.steps.push(Step::MakeDirectory(missing, attributes.clone()));
+                }
+                self.steps.extend(self.times.steps(&path, None));
+            }
+            "directory" => {
+                self.attributes_and_times();
+                if self.file.recurse {
+                    self.recurse().await?;
+                }
+            }
+            state => return Err(Error::failed(format!("{path} already exists as a {state}"))),
+        }
+        Ok(())
+    }
+
+    /// The attributes and times of what is there.
+    fn attributes_and_times(&mut self) {
+        let Some(stat) = &self.there else { return };
+        let lacking = self.wanted.lacking(stat);
+        if !is_empty(&lacking) {
+            self.properties.attributes(stat, &lacking);
+            let links = if stat.kind == FileKind::Link { Links::Keep } else { Links::Follow };
+            self.steps.push(Step::SetAttributes(vec![self.path.clone()], lacking, links));
+        }
+        let steps = self.times.steps(&self.path, Some(stat));
+        if !steps.is_empty() {
+            self.times.describe(&mut self.properties, stat);
+            self.steps.extend(steps);
+        }
+    }
+
+    /// The attributes and times of all that is in the directory.
+    async fn recurse(&mut self) -> Result<(), Error> {
+        let tree = Tree::read(self.probe, &self.path, Links::Keep).await?;
+        let mut attributes = Vec::new();
+        let mut times = Vec::new();
+        for (relative, stat) in tree.sorted() {
+            let path = host_path::join(&self.path, &relative);
+            let (stat, links) = match stat.kind {
+                FileKind::Link if self.file.follow => match self.probe.stat(&path, Links::Follow).await? {
+                    Some(target) => (target, Links::Follow),
+                    None => continue,
+                },
+                FileKind::Link => (stat, Links::Keep),
+                _ => (stat, Links::Follow),
+            };
+            times.extend(self.times.steps(&path, Some(&stat)));
+            attributes.push((path, self.wanted.lacking(&stat), links));
+        }
+        let steps = set_on_many(attributes);
+        if !steps.is_empty() || !times.is_empty() {
+            let count = steps.iter().map(Step::count).sum::<usize>().max(times.len());
+            self.properties.change("below", "as they are", format!("{count} paths get their attributes"));
+        }
+        self.steps.extend(steps);
+        self.steps.extend(times);
+        Ok(())
+    }
+}
+
+/// A path without slashes at its end.
+fn clean(path: &str) -> String {
+    let trimmed = path.trim_end_matches('/');
+    if trimmed.is_empty() { path.chars().take(1).collect() } else { trimmed.to_owned() }
+}
+
+async fn is_directory(probe: &Probe, path: &str, there: Option<&Stat>) -> Result<bool, Error> {
+    let stat = match there.map(|stat| stat.kind) {
+        Some(FileKind::Link) => probe.stat(path, Links::Follow).await?,
+        kind => return Ok(kind == Some(FileKind::Directory)),
+    };
+    Ok(stat.is_some_and(|stat| stat.kind == FileKind::Directory))
+}

@@ -1,0 +1,132 @@
+//! Symbolic and hard links.
+
+use super::super::file_attributes::{self, is_empty};
+use super::super::{Controller, Error, host_path};
+use super::Work;
+use super::steps::Step;
+use crate::remote::{FileKind, Links, Stat};
+
+impl Work<'_> {
+    pub(super) async fn link(&mut self, here: &Controller<'_>) -> Result<(), Error> {
+        let path = self.path.clone();
+        self.returns("dest", &path);
+        let old = self.there.as_ref().filter(|stat| stat.kind == FileKind::Link).and_then(|s| s.link_target.clone());
+        let src = match &self.file.src {
+            Some(src) => self.probe.expand(src).await?,
+            None if self.file.follow && old.is_some() => old.clone().unwrap_or_default(),
+            None if old.is_some() => return self.link_attributes(None).await,
+            None => return Err(Error::failed(format!("file: src is required to make the symbolic link {path}"))),
+        };
+        self.returns("src", &src);
+        let target = self.target_of(&src).await?;
+        if self.file.src.is_some() && target.is_none() && !self.file.force && !here.check {
+            return Err(Error::Failed {
+                message: format!("cannot link {path} to {src}: there is no such file on the host"),
+                hint: Some("force: true makes a link that leads nowhere".to_owned()),
+            });
+        }
+        if old.as_deref() == Some(src.as_str()) {
+            return self.link_attributes(target).await;
+        }
+        self.make_way("symbolic link").await?;
+        self.becomes("link");
+        self.properties.change("src", old.as_deref(), src.as_str());
+        self.steps.push(Step::Symlink { target: src, path });
+        self.link_attributes(target).await
+    }
+
+    pub(super) async fn hard(&mut self) -> Result<(), Error> {
+        let path = self.path.clone();
+        self.returns("dest", &path);
+        let Some(src) = &self.file.src else {
+            return match file_attributes::state(self.there.as_ref()) {
+                "hard" => {
+                    self.attributes_and_times();
+                    Ok(())
+                }
+                _ => Err(Error::failed(format!("file: src is required to make the hard link {path}"))),
+            };
+        };
+        let src = self.probe.expand(src).await?;
+        self.returns("src", &src);
+        let Some(target) = self.probe.stat(&src, Links::Follow).await? else {
+            return Err(Error::failed(format!("cannot link {path} to {src}: there is no such file on the host")));
+        };
+        let same = |stat: &Stat| stat.inode == target.inode && stat.device == target.device;
+        if self.there.as_ref().is_some_and(same) {
+            self.attributes_and_times();
+            return Ok(());
+        }
+        self.make_way("hard link").await?;
+        self.becomes("hard");
+        self.steps.push(Step::HardLink { target: src, path: path.clone() });
+        let lacking = self.wanted.lacking(&target);
+        if !is_empty(&lacking) {
+            self.properties.attributes(&target, &lacking);
+            self.steps.push(Step::SetAttributes(vec![path], lacking, Links::Follow));
+        }
+        Ok(())
+    }
+
+    /// What a link at the path would lead to.
+    async fn target_of(&self, src: &str) -> Result<Option<Stat>, Error> {
+        let base = match &self.there {
+            Some(stat) if stat.kind == FileKind::Directory => self.path.as_str(),
+            _ => host_path::parent(&self.path),
+        };
+        Ok(self.probe.stat(&host_path::join(base, src), Links::Follow).await?)
+    }
+
+    /// Sees whether what is at the path may give way to a link.
+    async fn make_way(&mut self, link: &str) -> Result<(), Error> {
+        let path = self.path.clone();
+        let Some(stat) = &self.there else { return Ok(()) };
+        let state = file_attributes::state(Some(stat));
+        match stat.kind {
+            FileKind::Link => Ok(()),
+            _ if !self.file.force => Err(Error::Failed {
+                message: format!("refusing to replace the {state} {path} by a {link}"),
+                hint: Some("force: true allows it".to_owned()),
+            }),
+            FileKind::Directory => {
+                if self.probe.list(&path).await?.is_some_and(|names| !names.is_empty()) {
+                    return Err(Error::failed(format!("refusing to replace the directory {path}: it is not empty")));
+                }
+                self.steps.push(Step::RemoveDirectory(path));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The attributes of what a symbolic link leads to, or of the link itself if links are not followed.
+    async fn link_attributes(&mut self, target: Option<Stat>) -> Result<(), Error> {
+        let is_link = self.there.as_ref().is_some_and(|stat| stat.kind == FileKind::Link);
+        let (stat, links) = match (self.file.follow, target) {
+            (true, Some(target)) => (Some(target), Links::Follow),
+            (true, None) => (None, Links::Follow),
+            (false, _) => (self.there.clone().filter(|_| is_link), Links::Keep),
+        };
+        let attributes = match &stat {
+            Some(stat) => self.wanted.lacking(stat),
+            None if links == Links::Keep => {
+                crate::remote::Attributes { mode: None, ..self.wanted.for_new(FileKind::Link) }
+            }
+            None => return Ok(()),
+        };
+        if !is_empty(&attributes) {
+            if let Some(stat) = &stat {
+                self.properties.attributes(stat, &attributes);
+            }
+            self.steps.push(Step::SetAttributes(vec![self.path.clone()], attributes, links));
+        }
+        if let Some(stat) = &stat.filter(|_| links == Links::Follow) {
+            let steps = self.times.steps(&self.path, Some(stat));
+            if !steps.is_empty() {
+                self.times.describe(&mut self.properties, stat);
+                self.steps.extend(steps);
+            }
+        }
+        Ok(())
+    }
+}

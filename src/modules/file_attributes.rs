@@ -1,0 +1,221 @@
+//! Owner, group and permissions: what a task wants, what a file lacks of it, and how both are reported.
+
+use serde_json::json;
+
+use super::file_mode::{Mode, octal};
+use super::{Diff, Error, Outcome};
+use crate::remote::{Attributes, Command, FileKind, Probe, Stat};
+
+/// The attributes that a task asks for.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    pub owner: Option<String>,
+    pub group: Option<String>,
+    pub mode: Option<Mode>,
+    umask: u32,
+}
+
+impl Wanted {
+    /// Reads the arguments `owner`, `group` and `mode`. Asks the host for its umask if the mode depends on it.
+    pub async fn load(
+        probe: &Probe,
+        owner: Option<&str>,
+        group: Option<&str>,
+        mode: Option<&str>,
+    ) -> Result<Wanted, Error> {
+        let mode = mode.map(Mode::parse);
+        let umask = match mode {
+            Some(Mode::Symbolic(_)) => umask(probe).await?,
+            _ => 0,
+        };
+        Ok(Wanted { owner: owner.map(str::to_owned), group: group.map(str::to_owned), mode, umask })
+    }
+
+    /// These attributes with another mode.
+    pub fn with_mode(&self, mode: Option<Mode>) -> Wanted {
+        Wanted { mode, ..self.clone() }
+    }
+
+    /// What differs from a file that is there.
+    pub fn lacking(&self, stat: &Stat) -> Attributes {
+        let differs = |wanted: &&String, name: &str, id: u32| wanted.as_str() != name && wanted.parse() != Ok(id);
+        let directory = stat.kind == FileKind::Directory;
+        let mode = self.mode.as_ref().map(|mode| mode.apply(stat.mode, directory, self.umask));
+        Attributes {
+            owner: self.owner.as_ref().filter(|owner| differs(owner, &stat.user, stat.uid)).cloned(),
+            group: self.group.as_ref().filter(|group| differs(group, &stat.group, stat.gid)).cloned(),
+            // A symbolic link has no mode of its own.
+            mode: mode.filter(|mode| *mode != stat.mode && stat.kind != FileKind::Link),
+        }
+    }
+
+    /// What something new is to get.
+    pub fn for_new(&self, kind: FileKind) -> Attributes {
+        let directory = kind == FileKind::Directory;
+        let usual = if directory { 0o777 } else { 0o666 } & !self.umask;
+        let mode = match &self.mode {
+            Some(mode @ (Mode::Exact(_) | Mode::Symbolic(_))) => Some(mode.apply(usual, directory, self.umask)),
+            Some(Mode::Preserve) | None => None,
+        };
+        Attributes { owner: self.owner.clone(), group: self.group.clone(), mode }
+    }
+}
+
+/// Whether nothing is to be set.
+pub fn is_empty(attributes: &Attributes) -> bool {
+    *attributes == Attributes::default()
+}
+
+/// Adds what Ansible returns of a path: `owner`, `mode`, `size`, `state` and so on.
+pub fn describe(outcome: Outcome, stat: &Stat) -> Outcome {
+    outcome
+        .with("uid", stat.uid)
+        .with("gid", stat.gid)
+        .with("owner", stat.user.as_str())
+        .with("group", stat.group.as_str())
+        .with("mode", octal(stat.mode))
+        .with("size", stat.size)
+        .with("state", state(Some(stat)))
+}
+
+/// Ansible's word for what a path is.
+pub fn state(stat: Option<&Stat>) -> &'static str {
+    match stat {
+        None => "absent",
+        Some(stat) => match stat.kind {
+            FileKind::Link => "link",
+            FileKind::Directory => "directory",
+            _ if stat.links > 1 => "hard",
+            _ => "file",
+        },
+    }
+}
+
+/// The attributes before and after; None if they stay.
+pub fn diff(path: &str, stat: &Stat, lacking: &Attributes) -> Option<Diff> {
+    if is_empty(lacking) {
+        return None;
+    }
+    let mut properties = Properties::new(path);
+    properties.attributes(stat, lacking);
+    let header = format!("{path} (file attributes)");
+    Some(properties.diff(&header))
+}
+
+/// What is said of a path before and after, shown as JSON with sorted names, as Ansible does.
+pub struct Properties {
+    before: serde_json::Map<String, serde_json::Value>,
+    after: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Properties {
+    pub fn new(path: &str) -> Self {
+        let both = serde_json::Map::from_iter([("path".to_owned(), json!(path))]);
+        Properties { before: both.clone(), after: both }
+    }
+
+    /// Adds a property if it changes.
+    pub fn change(&mut self, name: &str, before: impl Into<serde_json::Value>, after: impl Into<serde_json::Value>) {
+        let (before, after) = (before.into(), after.into());
+        if before != after {
+            self.before.insert(name.to_owned(), before);
+            self.after.insert(name.to_owned(), after);
+        }
+    }
+
+    /// Adds the attributes that are lacking.
+    pub fn attributes(&mut self, stat: &Stat, lacking: &Attributes) {
+        if let Some(owner) = &lacking.owner {
+            self.change("owner", stat.user.as_str(), owner.as_str());
+        }
+        if let Some(group) = &lacking.group {
+            self.change("group", stat.group.as_str(), group.as_str());
+        }
+        if let Some(mode) = lacking.mode {
+            self.change("mode", octal(stat.mode), octal(mode));
+        }
+    }
+
+    pub fn diff(self, header: &str) -> Diff {
+        Diff {
+            before_header: header.to_owned(),
+            after_header: header.to_owned(),
+            before: sorted_json(self.before),
+            after: sorted_json(self.after),
+        }
+    }
+}
+
+fn sorted_json(mut map: serde_json::Map<String, serde_json::Value>) -> String {
+    map.sort_keys();
+    let mut text = format!("{:#}", serde_json::Value::Object(map));
+    text.push('\n');
+    text
+}
+
+async fn umask(probe: &Probe) -> Result<u32, Error> {
+    let output = probe.query(&Command::shell("umask")).await?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    u32::from_str_radix(text.trim(), 8)
+        .map_err(|_| Error::failed(format!("the host gave no umask but {:?}", text.trim())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stat(kind: FileKind, mode: u32) -> Stat {
+        Stat {
+            kind,
+            mode,
+            uid: 0,
+            gid: 5,
+            user: "root".into(),
+            group: "tty".into(),
+            size: 1,
+            inode: 1,
+            device: 1,
+            links: 1,
+            atime: 0.0,
+            mtime: 0.0,
+            ctime: 0.0,
+            link_target: None,
+        }
+    }
+
+    fn wanted(owner: &str, group: &str, mode: &str) -> Wanted {
+        Wanted { owner: Some(owner.into()), group: Some(group.into()), mode: Some(Mode::parse(mode)), umask: 0o022 }
+    }
+
+    #[test]
+    fn names_and_numbers_mean_the_same_owner() {
+        let stat = stat(FileKind::File, 0o644);
+        assert!(is_empty(&wanted("root", "tty", "0644").lacking(&stat)));
+        assert!(is_empty(&wanted("0", "5", "u=rw,go=r").lacking(&stat)));
+        let lacking = wanted("daemon", "6", "0600").lacking(&stat);
+        assert_eq!(lacking.owner.as_deref(), Some("daemon"));
+        assert_eq!(lacking.group.as_deref(), Some("6"));
+        assert_eq!(lacking.mode, Some(0o600));
+    }
+
+    #[test]
+    fn a_link_never_lacks_a_mode() {
+        assert!(is_empty(&wanted("root", "tty", "0600").lacking(&stat(FileKind::Link, 0o777))));
+    }
+
+    #[test]
+    fn a_symbolic_mode_of_something_new_starts_from_the_umask() {
+        assert_eq!(wanted("root", "tty", "g+w").for_new(FileKind::File).mode, Some(0o664));
+        assert_eq!(wanted("root", "tty", "o=").for_new(FileKind::Directory).mode, Some(0o750));
+        assert_eq!(wanted("root", "tty", "preserve").for_new(FileKind::File).mode, None);
+    }
+
+    #[test]
+    fn the_diff_shows_only_what_changes() {
+        let stat = stat(FileKind::File, 0o644);
+        let diff = diff("/x", &stat, &wanted("root", "tty", "0600").lacking(&stat)).unwrap();
+        assert_eq!(diff.before_header, "/x (file attributes)");
+        assert_eq!(diff.before, "{\n  \"mode\": \"0644\",\n  \"path\": \"/x\"\n}\n");
+        assert_eq!(diff.after, "{\n  \"mode\": \"0600\",\n  \"path\": \"/x\"\n}\n");
+    }
+}

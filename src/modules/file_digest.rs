@@ -1,0 +1,132 @@
+//! Digests of the controller's files, each file hashed once however many hosts ask for it.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock, Mutex};
+
+use sha1::{Digest, Sha1};
+use tokio::sync::OnceCell;
+
+use super::Error;
+
+/// SHA-1 (Ansible's `checksum`) and MD5 (its `md5sum`), lower-case hex.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Digests {
+    pub sha1: String,
+    pub md5: String,
+}
+
+/// A file as it was when it was hashed: a changed one has another key.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+    size: u64,
+    mtime: (i64, i64),
+    ctime: (i64, i64),
+}
+
+type Known = HashMap<Key, Arc<OnceCell<Digests>>>;
+
+/// One for the process, because hosts run at the same time and share nothing else.
+static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
+
+/// Digests of a file of the controller. Whoever asks first hashes; others wait for it.
+pub async fn of_file(path: &Path) -> Result<Digests, Error> {
+    let key = key(path).map_err(|error| unreadable(path, &error))?;
+    let cell = {
+        let mut known = KNOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        Arc::clone(known.entry(key).or_default())
+    };
+    let digests = cell.get_or_try_init(|| async {
+        let owned = path.to_owned();
+        let hashed = tokio::task::spawn_blocking(move || hash(&owned)).await;
+        hashed.map_err(std::io::Error::other).flatten().map_err(|error| unreadable(path, &error))
+    });
+    digests.await.cloned()
+}
+
+/// Digests of bytes at hand.
+pub fn of_bytes(bytes: &[u8]) -> Digests {
+    Digests { sha1: hex(&Sha1::digest(bytes)), md5: hex(&md5::Md5::digest(bytes)) }
+}
+
+fn key(path: &Path) -> std::io::Result<Key> {
+    let meta = std::fs::metadata(path)?;
+    Ok(Key {
+        path: path.to_owned(),
+        device: meta.dev(),
+        inode: meta.ino(),
+        size: meta.size(),
+        mtime: (meta.mtime(), meta.mtime_nsec()),
+        ctime: (meta.ctime(), meta.ctime_nsec()),
+    })
+}
+
+fn hash(path: &Path) -> std::io::Result<Digests> {
+    let (mut sha1, mut md5) = (Sha1::new(), md5::Md5::new());
+    let mut file = File::open(path)?;
+    let mut buffer = vec![0; 1 << 18];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(Digests { sha1: hex(&sha1.finalize()), md5: hex(&md5.finalize()) }),
+            count => {
+                sha1.update(&buffer[..count]);
+                md5.update(&buffer[..count]);
+            }
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Error {
+    Error::failed(format!("cannot read {} on the controller: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_file_has_the_digests_of_its_content() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "abc").unwrap();
+        let digests = of_file(file.path()).await.unwrap();
+        assert_eq!(digests.sha1, "a9993e364706816aba3e25717850c26c9cd0d89d");
+        assert_eq!(digests.md5, "900150983cd24fb0d6963f7d28e17f72");
+        assert_eq!(digests, of_bytes(b"abc"));
+    }
+
+    #[tokio::test]
+    async fn a_changed_file_is_hashed_again() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "abc").unwrap();
+        let first = of_file(file.path()).await.unwrap();
+        std::fs::write(file.path(), "abcd").unwrap();
+        assert_ne!(first, of_file(file.path()).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_file_is_hashed_once_for_many_hosts() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), vec![7; 1 << 20]).unwrap();
+        let all = futures::future::join_all((0..20).map(|_| of_file(file.path()))).await;
+        assert!(all.iter().all(Result::is_ok));
+        let known = KNOWN.lock().unwrap();
+        let cells: Vec<_> = known.iter().filter(|(key, _)| key.path == file.path()).collect();
+        assert_eq!(cells.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_missing_file_is_named() {
+        let error = of_file(Path::new("/no/such/file")).await.unwrap_err();
+        assert!(error.to_string().starts_with("cannot read /no/such/file on the controller: "), "{error}");
+    }
+}

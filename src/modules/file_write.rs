@@ -1,0 +1,318 @@
+//! A file of the host that is to have a certain content: where exactly, what differs, and writing it.
+//! What `copy`, `template` and `assemble` have in common.
+
+use std::path::{Path, PathBuf};
+
+use super::file_attributes::{self, Wanted, is_empty};
+use super::file_diff::{self, Side};
+use super::file_digest::{self, Digests};
+use super::{Controller, Diff, Error, Outcome, host_path};
+use crate::remote::{Attributes, Command, Digest, FileKind, Links, Probe, Remote, Stat};
+
+/// Content from the controller.
+#[derive(Clone)]
+pub enum Content {
+    Bytes(Vec<u8>),
+    Local(PathBuf),
+}
+
+impl Content {
+    pub async fn digests(&self) -> Result<Digests, Error> {
+        match self {
+            Content::Bytes(bytes) => Ok(file_digest::of_bytes(bytes)),
+            Content::Local(path) => file_digest::of_file(path).await,
+        }
+    }
+
+    async fn bytes(self) -> Result<Vec<u8>, Error> {
+        match self {
+            Content::Bytes(bytes) => Ok(bytes),
+            Content::Local(path) => read(&path).await,
+        }
+    }
+
+    async fn size(&self) -> Result<u64, Error> {
+        match self {
+            Content::Bytes(bytes) => Ok(bytes.len() as u64),
+            Content::Local(path) => match tokio::fs::metadata(path).await {
+                Ok(meta) => Ok(meta.len()),
+                Err(error) => Err(unreadable(path, &error)),
+            },
+        }
+    }
+}
+
+/// Reads a file of the controller.
+pub async fn read(path: &Path) -> Result<Vec<u8>, Error> {
+    tokio::fs::read(path).await.map_err(|error| unreadable(path, &error))
+}
+
+/// Where content goes, and what is there.
+#[derive(Debug)]
+pub struct Destination {
+    /// Never a directory.
+    pub path: String,
+    /// What is there, and its SHA-1 if it is a file.
+    pub there: Option<(Stat, Option<String>)>,
+    /// Directories that must be made first, outermost first.
+    pub new_directories: Vec<String>,
+    /// The parent that is missing and that nobody asked to make.
+    missing_parent: Option<String>,
+}
+
+impl Destination {
+    /// Finds where `dest` leads: into a directory, under `base_name`, if it is one or ends with a slash (which also
+    /// asks for it to be made). `follow`: through a symbolic link to its target; otherwise the link is replaced.
+    pub async fn find(probe: &Probe, dest: &str, base_name: Option<&str>, follow: bool) -> Result<Destination, Error> {
+        let dest = probe.expand(dest).await?;
+        let is_directory = dest.ends_with('/');
+        let mut path = if is_directory { into(&dest, base_name)? } else { dest };
+        let mut there = look(probe, &mut path, follow).await?;
+        if !is_directory && leads_to_directory(&there) {
+            path = into(&path, base_name)?;
+            there = look(probe, &mut path, follow).await?;
+        }
+        if leads_to_directory(&there) {
+            return Err(Error::failed(format!("cannot write {path}: it is a directory")));
+        }
+        let (mut new_directories, mut missing_parent) = (Vec::new(), None);
+        if there.is_none() {
+            new_directories = missing_directories(probe, host_path::parent(&path)).await?;
+            if !is_directory && !new_directories.is_empty() {
+                missing_parent = Some(host_path::parent(&path).to_owned());
+                new_directories.clear();
+            }
+        }
+        let there = there.map(|seen| (seen.stat, seen.digest));
+        Ok(Destination { path, there, new_directories, missing_parent })
+    }
+
+    /// A destination that was looked at already, in a directory that exists or will.
+    pub fn known(path: String, there: Option<(Stat, Option<String>)>) -> Destination {
+        Destination { path, there, new_directories: Vec::new(), missing_parent: None }
+    }
+
+    /// An error if the directory that must hold the file is missing. In check mode an earlier task would have made
+    /// it, so nobody should ask then.
+    pub fn check_parent(&self) -> Result<(), Error> {
+        let Some(parent) = &self.missing_parent else { return Ok(()) };
+        Err(Error::Failed {
+            message: format!("cannot write {}: the directory {parent} does not exist", self.path),
+            hint: Some(format!("make it with a task before: file: {{path: {parent}, state: directory}}")),
+        })
+    }
+
+    fn stat(&self) -> Option<&Stat> {
+        self.there.as_ref().map(|(stat, _)| stat)
+    }
+
+    fn digest(&self) -> Option<&str> {
+        self.there.as_ref().and_then(|(_, digest)| digest.as_deref())
+    }
+
+    fn is_link(&self) -> bool {
+        self.stat().is_some_and(|stat| stat.kind == FileKind::Link)
+    }
+}
+
+/// How a file is to be.
+pub struct Wish<'a> {
+    pub content: Content,
+    pub wanted: &'a Wanted,
+    /// For directories that are made on the way.
+    pub directories: &'a Wanted,
+    pub backup: bool,
+    pub validate: Option<&'a str>,
+    /// The content must not be shown.
+    pub secret: bool,
+    /// Whose content it is, for the diff.
+    pub source: &'a str,
+}
+
+/// What is to be done to a file.
+pub struct Write {
+    pub path: String,
+    directories: Vec<(String, Attributes)>,
+    content: Option<Content>,
+    attributes: Attributes,
+    back_up: bool,
+    validate: Option<String>,
+}
+
+/// What differs between a wish and what is there.
+pub struct Difference {
+    pub digests: Digests,
+    /// None: nothing.
+    pub write: Option<Write>,
+    pub diff: Vec<Diff>,
+}
+
+/// Compares a wish with what is at its destination.
+pub async fn compare(
+    probe: &Probe,
+    here: &Controller<'_>,
+    destination: &Destination,
+    wish: Wish<'_>,
+) -> Result<Difference, Error> {
+    if !here.check {
+        destination.check_parent()?;
+    }
+    let digests = wish.content.digests().await?;
+    let same = destination.digest() == Some(digests.sha1.as_str());
+    let attributes = match destination.stat() {
+        Some(stat) if !destination.is_link() => wish.wanted.lacking(stat),
+        _ => wish.wanted.for_new(FileKind::File),
+    };
+    let mut diff = Vec::new();
+    if !same && here.diff && !here.no_log {
+        diff.push(content_diff(probe, destination, &wish).await?);
+    }
+    if let Some(stat) = destination.stat().filter(|_| !destination.is_link()) {
+        diff.extend(file_attributes::diff(&destination.path, stat, &attributes).filter(|_| here.diff));
+    }
+    let directory = wish.directories.for_new(FileKind::Directory);
+    let write = Write {
+        path: destination.path.clone(),
+        directories: destination.new_directories.iter().map(|path| (path.clone(), directory.clone())).collect(),
+        content: (!same).then_some(wish.content),
+        attributes,
+        back_up: wish.backup && destination.digest().is_some(),
+        validate: wish.validate.map(str::to_owned),
+    };
+    let needed = !same || !is_empty(&write.attributes);
+    Ok(Difference { digests, write: needed.then_some(write), diff })
+}
+
+impl Write {
+    /// Does it. Gives the path of the backup, if one was made.
+    pub async fn apply(self, remote: &Remote) -> Result<Option<String>, Error> {
+        for (path, attributes) in &self.directories {
+            remote.make_directory(path, attributes).await?;
+        }
+        let Some(content) = self.content else {
+            remote.set_attributes(&self.path, &self.attributes, Links::Follow).await?;
+            return Ok(None);
+        };
+        let backup = match self.back_up {
+            true => Some(remote.back_up(&self.path).await?),
+            false => None,
+        };
+        match (content, self.validate) {
+            (content, Some(validate)) => {
+                let bytes = content.bytes().await?;
+                remote.write_validated(&self.path, &bytes, &self.attributes, &validate).await?;
+            }
+            (Content::Bytes(bytes), None) => remote.write(&self.path, &bytes, &self.attributes).await?,
+            (Content::Local(file), None) => remote.upload(&file, &self.path, &self.attributes).await?,
+        }
+        Ok(backup)
+    }
+}
+
+/// What Ansible returns of a file that was or would be written. `probe`: None if it is not written yet.
+pub async fn outcome(
+    path: &str,
+    digests: &Digests,
+    backup: Option<String>,
+    probe: Option<&Probe>,
+) -> Result<Outcome, Error> {
+    let mut outcome = Outcome::default().with("dest", path).with("checksum", digests.sha1.as_str());
+    if let Some(backup) = backup {
+        outcome = outcome.with("backup_file", backup);
+    }
+    let stat = match probe {
+        Some(probe) => probe.stat(path, Links::Keep).await?,
+        None => None,
+    };
+    Ok(match stat {
+        Some(stat) => file_attributes::describe(outcome, &stat),
+        None => outcome,
+    })
+}
+
+/// A directory that does not exist and those above it that do not, outermost first.
+pub async fn missing_directories(probe: &Probe, path: &str) -> Result<Vec<String>, Error> {
+    let mut missing = Vec::new();
+    let mut path = path;
+    loop {
+        match probe.stat(path, Links::Follow).await? {
+            Some(stat) if stat.kind == FileKind::Directory => break,
+            Some(_) => return Err(Error::failed(format!("{path} is not a directory"))),
+            None => missing.push(path.to_owned()),
+        }
+        if matches!(path, "/" | ".") {
+            break;
+        }
+        path = host_path::parent(path);
+    }
+    missing.reverse();
+    Ok(missing)
+}
+
+/// The path without symbolic links.
+pub async fn real_path(probe: &Probe, path: &str) -> Result<String, Error> {
+    let output = probe.query(&Command::program(["readlink", "-f", "--", path])).await?;
+    let text = String::from_utf8(output.stdout).ok().filter(|text| output.code == 0 && !text.is_empty());
+    match text {
+        Some(text) => Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned()),
+        None => Err(Error::failed(format!("cannot follow the symbolic link {path}"))),
+    }
+}
+
+struct Seen {
+    stat: Stat,
+    digest: Option<String>,
+    to_directory: bool,
+}
+
+/// Looks at a path; `follow` makes it the path that a link leads to.
+async fn look(probe: &Probe, path: &mut String, follow: bool) -> Result<Option<Seen>, Error> {
+    let Some((stat, digest)) = probe.stat_and_digest(path, Links::Keep, Digest::Sha1).await? else { return Ok(None) };
+    if stat.kind != FileKind::Link {
+        return Ok(Some(Seen { to_directory: stat.kind == FileKind::Directory, stat, digest }));
+    }
+    let target = probe.stat_and_digest(path, Links::Follow, Digest::Sha1).await?;
+    let to_directory = target.as_ref().is_some_and(|(stat, _)| stat.kind == FileKind::Directory);
+    if !follow || to_directory {
+        return Ok(Some(Seen { stat, digest: None, to_directory }));
+    }
+    *path = real_path(probe, path).await?;
+    Ok(target.map(|(stat, digest)| Seen { stat, digest, to_directory: false }))
+}
+
+fn leads_to_directory(seen: &Option<Seen>) -> bool {
+    seen.as_ref().is_some_and(|seen| seen.to_directory)
+}
+
+fn into(directory: &str, base_name: Option<&str>) -> Result<String, Error> {
+    match base_name {
+        Some(name) => Ok(host_path::join(directory, name)),
+        None => Err(Error::failed(format!("cannot write content to {directory}: it is a directory"))),
+    }
+}
+
+async fn content_diff(probe: &Probe, destination: &Destination, wish: &Wish<'_>) -> Result<Diff, Error> {
+    if wish.secret {
+        return Ok(file_diff::hidden(&destination.path));
+    }
+    let old = match destination.there.as_ref() {
+        Some((stat, Some(_))) if stat.size <= file_diff::LONGEST => probe.read(&destination.path).await?,
+        _ => None,
+    };
+    let before = match (destination.there.as_ref(), &old) {
+        (_, Some(old)) => Side::Text(old),
+        (Some((stat, Some(_))), None) => Side::Long(stat.size),
+        _ => Side::Nothing,
+    };
+    let size = wish.content.size().await?;
+    let new = match size <= file_diff::LONGEST {
+        true => Some(wish.content.clone().bytes().await?),
+        false => None,
+    };
+    let after = new.as_deref().map_or(Side::Long(size), Side::Text);
+    Ok(file_diff::content(&destination.path, &before, wish.source, &after))
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Error {
+    Error::failed(format!("cannot read {} on the controller: {error}", path.display()))
+}

@@ -1,0 +1,104 @@
+//! All that is in a directory of a host, seen with one request: what `find` and `stat` of coreutils or busybox say.
+
+use std::collections::HashMap;
+
+use super::Error;
+use crate::remote::{Command, FileKind, Links, Probe, Stat};
+
+/// A record's parts, then the name. `//` and a newline end it: no name that `find .` gives has two slashes in a row,
+/// so names may hold anything else, newlines too.
+const FORMAT: &str = "%f %u %g %U %G %s %i %d %h %X %Y %Z %n//";
+
+/// What is below a directory, by path relative to it.
+pub struct Tree(HashMap<String, Stat>);
+
+impl Tree {
+    /// Reads a directory, which must exist. `Links::Follow` sees what links lead to (those that lead nowhere stay
+    /// links); `Links::Keep` sees the links.
+    pub async fn read(probe: &Probe, directory: &str, links: Links) -> Result<Tree, Error> {
+        Tree::search(probe, directory, links, &[]).await
+    }
+
+    /// As [`Tree::read`], with tests for `find` before the names are told.
+    pub async fn search(probe: &Probe, directory: &str, links: Links, tests: &[String]) -> Result<Tree, Error> {
+        let mut argv: Vec<String> = vec!["find".into()];
+        argv.extend((links == Links::Follow).then(|| "-L".to_owned()));
+        argv.push(".".into());
+        argv.extend_from_slice(tests);
+        argv.extend(["-exec", "stat"].map(String::from));
+        argv.extend((links == Links::Follow).then(|| "-L".to_owned()));
+        argv.extend(["-c", FORMAT, "--", "{}", "+"].map(String::from));
+        let command = Command { directory: Some(directory.to_owned()), ..Command::program(argv) };
+        let output = probe.query(&command).await?;
+        // find also fails when something vanished meanwhile or may not be read; what it did see counts.
+        if output.code != 0 && output.stdout.is_empty() {
+            let reason = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            return Err(Error::failed(format!("cannot list {directory}: {reason}")));
+        }
+        let text = String::from_utf8_lossy(&output.stdout);
+        Ok(Tree(text.split_terminator("//\n").filter_map(record).filter(|(name, _)| !name.is_empty()).collect()))
+    }
+
+    /// What is at a path relative to the directory.
+    pub fn get(&self, path: &str) -> Option<&Stat> {
+        self.0.get(path)
+    }
+
+    /// All paths, sorted, so that a directory comes before what is in it.
+    pub fn sorted(self) -> Vec<(String, Stat)> {
+        let mut entries: Vec<_> = self.0.into_iter().collect();
+        entries.sort_by(|(a, _), (b, _)| a.split('/').cmp(b.split('/')));
+        entries
+    }
+
+    /// Whether a link stands in the way to a path, so that the tree cannot know what is there.
+    pub fn is_behind_link(&self, path: &str) -> bool {
+        path.match_indices('/').any(|(at, _)| self.get(&path[..at]).is_some_and(|stat| stat.kind == FileKind::Link))
+    }
+}
+
+/// The path without its leading `./`, and its stat.
+fn record(text: &str) -> Option<(String, Stat)> {
+    let mut parts = text.splitn(13, ' ');
+    let mut next = || parts.next();
+    let raw = u32::from_str_radix(next()?, 16).ok()?;
+    let (uid, gid) = (next()?.parse().ok()?, next()?.parse().ok()?);
+    let (user, group) = (next()?.to_owned(), next()?.to_owned());
+    let (size, inode, device, links) =
+        (next()?.parse().ok()?, next()?.parse().ok()?, next()?.parse().ok()?, next()?.parse().ok()?);
+    let (atime, mtime, ctime) = (next()?.parse().ok()?, next()?.parse().ok()?, next()?.parse().ok()?);
+    let name = next()?;
+    let name = name.strip_prefix("./").unwrap_or(if name == "." { "" } else { name });
+    let (kind, mode) = (kind(raw), raw & 0o7777);
+    let stat =
+        Stat { kind, mode, uid, gid, user, group, size, inode, device, links, atime, mtime, ctime, link_target: None };
+    Some((name.to_owned(), stat))
+}
+
+fn kind(raw: u32) -> FileKind {
+    match raw & 0o170_000 {
+        0o040_000 => FileKind::Directory,
+        0o120_000 => FileKind::Link,
+        0o010_000 => FileKind::Fifo,
+        0o140_000 => FileKind::Socket,
+        0o020_000 => FileKind::Character,
+        0o060_000 => FileKind::Block,
+        _ => FileKind::File,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_with_odd_names_are_read() {
+        let text = "81a4 0 5 root tty 12 99 2049 1 1 2 3 ./a b\nc//";
+        let (name, stat) = record(text.strip_suffix("//").unwrap()).unwrap();
+        assert_eq!(name, "a b\nc");
+        assert_eq!((stat.kind, stat.mode, stat.size), (FileKind::File, 0o644, 12));
+        assert_eq!((stat.group.as_str(), stat.links, stat.mtime), ("tty", 1, 2.0));
+        assert_eq!(record("41ed 0 0 root root 1 1 1 2 1 1 1 .").unwrap().0, "");
+        assert!(record("stat: cannot stat").is_none());
+    }
+}

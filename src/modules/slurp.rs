@@ -1,0 +1,64 @@
+//! `slurp`: the content of a host's file, base64.
+
+use async_trait::async_trait;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+
+use super::{Controller, Error, Module, Outcome, Plan};
+use crate::remote::{FileKind, Links, Probe, Remote};
+use crate::value::doc::{Argument, Doc, Kind, Return};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Slurp {
+    src: String,
+}
+
+#[async_trait]
+impl Module for Slurp {
+    const DOC: Doc = Doc {
+        name: "slurp",
+        collection: "ansible.builtin",
+        summary: "Reads a file of the host",
+        arguments: &[Argument::new("src", Kind::Path, "the file on the host").required().alias(&["path"])],
+        free_form: None,
+        example: r#"
+- name: What is mounted
+  slurp:
+    src: /proc/mounts
+  register: mounts
+
+- name: Shown
+  debug:
+    msg: "{{ mounts.content | b64decode }}"
+"#,
+        returns: &[
+            Return::new("content", "what is in the file, base64"),
+            Return::new("encoding", "base64"),
+            Return::new("source", "the file"),
+        ],
+    };
+    type Change = ();
+
+    async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<()>, Error> {
+        let path = probe.expand(&self.src).await?;
+        // Files of /proc have no size, so reading is the only way to know; what reading refuses is looked at after.
+        let content = match probe.read(&path).await {
+            Ok(Some(content)) => content,
+            Ok(None) => return Err(Error::failed(format!("there is no file {path} on the host"))),
+            Err(error) => match probe.stat(&path, Links::Follow).await? {
+                Some(stat) if stat.kind == FileKind::Directory => {
+                    return Err(Error::failed(format!("{path} is a directory, not a file")));
+                }
+                _ => return Err(error.into()),
+            },
+        };
+        let outcome = Outcome::default().with("content", STANDARD.encode(content));
+        Ok(Plan::Unchanged(outcome.with("encoding", "base64").with("source", path)))
+    }
+
+    async fn apply(&self, (): (), _: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        Ok(Outcome::default())
+    }
+}
