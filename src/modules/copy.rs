@@ -13,10 +13,10 @@ use super::file_digest::Digests;
 use super::file_mode::Mode;
 use super::file_write::{self, Content, Destination, Wish, Write};
 use super::host_copy::HostCopy;
-use super::{Controller, Error, Module, Outcome, Plan, file_attributes, host_path};
+use super::{Controller, Error, Module, Outcome, Plan, file_attributes, host_path, vault_file};
 use crate::remote::{Digest, FileKind, Links, Probe, Remote, Stat};
+use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
-use crate::value::{Value, vault};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -216,9 +216,9 @@ impl Copy {
         let name = path.display().to_string();
         let meta = tokio::fs::metadata(path).await;
         let meta = meta.map_err(|error| Error::failed(format!("cannot read {name} on the controller: {error}")))?;
-        let secret = self.decrypt && entries::is_vault(path)?;
+        let secret = self.decrypt && vault_file::is_vault(path)?;
         let content = match secret {
-            true => Content::Bytes(decrypt(here, path).await?),
+            true => Content::Bytes(vault_file::decrypt(here, path).await?),
             false => Content::Local(path.to_owned()),
         };
         let base_name = path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
@@ -403,17 +403,6 @@ fn ascii_json(text: &str) -> String {
         }
     }
     ascii
-}
-
-/// The plain content of a vault file.
-async fn decrypt(here: &Controller<'_>, path: &Path) -> Result<Vec<u8>, Error> {
-    let bytes = file_write::read(path).await?;
-    let text = String::from_utf8(bytes).map_err(|_| vault::Error::Damaged);
-    let plain = text.and_then(|text| here.scope.keyring.decrypt(&text));
-    plain.map_err(|error| Error::Failed {
-        message: format!("cannot decrypt {}: {error}", path.display()),
-        hint: Some("give its password with --vault-password-file, or copy it as it is with decrypt: false".to_owned()),
-    })
 }
 
 fn with_source(outcome: Outcome, src: Option<&str>) -> Outcome {

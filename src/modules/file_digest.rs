@@ -11,6 +11,7 @@ use sha1::{Digest, Sha1};
 use tokio::sync::OnceCell;
 
 use super::Error;
+use super::file_write::unreadable;
 
 /// SHA-1 (Ansible's `checksum`) and MD5 (its `md5sum`), lower-case hex.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,10 +85,6 @@ fn hash(path: &Path) -> std::io::Result<Digests> {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn unreadable(path: &Path, error: &std::io::Error) -> Error {
-    Error::failed(format!("cannot read {} on the controller: {error}", path.display()))
 }
 
 #[cfg(test)]

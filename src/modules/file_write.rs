@@ -132,11 +132,13 @@ pub struct Wish<'a> {
 /// What is to be done to a file.
 pub struct Write {
     pub path: String,
-    directories: Vec<(String, Attributes)>,
-    content: Option<Content>,
-    attributes: Attributes,
-    back_up: bool,
-    validate: Option<String>,
+    /// Made first.
+    pub directories: Vec<(String, Attributes)>,
+    /// None: only the attributes change.
+    pub content: Option<Content>,
+    pub attributes: Attributes,
+    pub back_up: bool,
+    pub validate: Option<String>,
 }
 
 /// What differs between a wish and what is there.
@@ -313,6 +315,7 @@ async fn content_diff(probe: &Probe, destination: &Destination, wish: &Wish<'_>)
     Ok(file_diff::content(&destination.path, &before, wish.source, &after))
 }
 
-fn unreadable(path: &Path, error: &std::io::Error) -> Error {
+/// A file of the controller that cannot be read.
+pub fn unreadable(path: &Path, error: &std::io::Error) -> Error {
     Error::failed(format!("cannot read {} on the controller: {error}", path.display()))
 }

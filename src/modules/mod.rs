@@ -11,10 +11,12 @@ mod copy;
 mod debug;
 mod execution;
 mod fail;
+mod fetch;
 mod file;
 mod file_attributes;
 mod file_diff;
 mod file_digest;
+mod file_edit;
 mod file_mode;
 mod file_write;
 mod group_by;
@@ -22,17 +24,22 @@ mod host_copy;
 mod host_path;
 mod host_tree;
 mod include_vars;
+mod lineinfile;
 mod meta;
 mod pause;
 mod ping;
+mod python_regex;
 mod raw;
 mod script;
 mod set_fact;
 mod set_stats;
 mod setup;
 mod slurp;
+mod stat;
+mod template;
 #[cfg(test)]
 mod testing;
+mod vault_file;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -54,9 +61,11 @@ pub static MODULES: &[Entry] = &[
     entry::<copy::Copy>(),
     local::<debug::Debug>(),
     local::<fail::Fail>(),
+    entry::<fetch::Fetch>(),
     entry::<file::File>(),
     local::<group_by::GroupBy>(),
     local::<include_vars::IncludeVars>(),
+    entry::<lineinfile::Lineinfile>(),
     local::<meta::Meta>(),
     local::<pause::Pause>(),
     entry::<ping::Ping>(),
@@ -67,6 +76,8 @@ pub static MODULES: &[Entry] = &[
     entry::<setup::Setup>(),
     entry::<command::Shell>(),
     entry::<slurp::Slurp>(),
+    entry::<stat::Stat>(),
+    entry::<template::Template>(),
 ];
 
 /// The type itself is the task's arguments, rendered and coerced to the kinds in `DOC`.

@@ -1,12 +1,12 @@
 //! What is in a directory that is to be copied, on the controller or on the host.
 
 use std::fs;
-use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use super::super::file_write::unreadable;
 use super::super::host_tree::Tree;
-use super::super::{Error, host_path};
+use super::super::{Error, host_path, vault_file};
 use crate::remote::{FileKind, Links, Probe};
 
 /// One thing to be copied.
@@ -72,17 +72,6 @@ pub async fn on_host(probe: &Probe, root: &str, prefix: &str, follow: bool) -> R
     Ok(entries)
 }
 
-/// Whether a file begins as vault files do.
-pub fn is_vault(path: &Path) -> Result<bool, Error> {
-    let mut start = [0; 15];
-    let mut file = fs::File::open(path).map_err(|error| unreadable(path, &error))?;
-    match file.read_exact(&mut start) {
-        Ok(()) => Ok(&start == b"$ANSIBLE_VAULT;"),
-        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(false),
-        Err(error) => Err(unreadable(path, &error)),
-    }
-}
-
 /// `above`: the directories that are being walked, to see when a link leads back into one.
 fn walk(
     directory: &Path,
@@ -132,11 +121,7 @@ fn look(path: &Path, follow: bool) -> Result<What, Error> {
         return Err(Error::failed(format!("cannot copy {}: it is neither a file nor a directory", path.display())));
     }
     let mode = meta.permissions().mode() & 0o7777;
-    Ok(What::Local { path: path.to_owned(), size: meta.len(), mode, is_vault: is_vault(path)? })
-}
-
-fn unreadable(path: &Path, error: &std::io::Error) -> Error {
-    Error::failed(format!("cannot read {} on the controller: {error}", path.display()))
+    Ok(What::Local { path: path.to_owned(), size: meta.len(), mode, is_vault: vault_file::is_vault(path)? })
 }
 
 #[cfg(test)]

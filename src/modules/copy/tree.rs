@@ -6,9 +6,9 @@ use super::super::file_mode::Mode;
 use super::super::file_write::{self, Content, Destination, Wish, Write};
 use super::super::host_copy::HostCopy;
 use super::super::host_tree::Tree;
-use super::super::{Controller, Diff, Error, Outcome, Plan, host_path};
+use super::super::{Controller, Diff, Error, Outcome, Plan, host_path, vault_file};
 use super::entries::{Entry, What};
-use super::{Change, Copy, decrypt};
+use super::{Change, Copy};
 use crate::remote::{Attributes, Digest, FileKind, Links, Probe, Remote, Stat};
 
 /// One thing to do on the host.
@@ -113,7 +113,7 @@ impl Target<'_> {
                     What::Local { path: from, size, mode, is_vault } => {
                         let wanted = self.wanted_of(mode);
                         let content = match is_vault && copy.decrypt {
-                            true => Content::Bytes(decrypt(self.here, &from).await?),
+                            true => Content::Bytes(vault_file::decrypt(self.here, &from).await?),
                             false => Content::Local(from.clone()),
                         };
                         let secret = matches!(content, Content::Bytes(_));

@@ -1,0 +1,175 @@
+//! `fetch`: a file of the host to the controller.
+
+use std::path::{Component, Path, PathBuf};
+
+use async_trait::async_trait;
+use serde::Deserialize;
+
+use super::file_digest::{self, Digests};
+use super::{Controller, Error, Module, Outcome, Plan, host_path};
+use crate::remote::{Digest, FileKind, Links, Probe, Remote};
+use crate::value::doc::{Argument, Doc, Kind, Return};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fetch {
+    src: String,
+    dest: String,
+    flat: bool,
+    fail_on_missing: bool,
+    validate_checksum: bool,
+}
+
+pub struct Change {
+    src: String,
+    dest: PathBuf,
+    checksum: String,
+}
+
+#[async_trait]
+impl Module for Fetch {
+    const DOC: Doc = Doc {
+        name: "fetch",
+        collection: "ansible.builtin",
+        summary: "Copies a file of the host to the controller",
+        arguments: &[
+            Argument::new("src", Kind::Path, "the file on the host").required(),
+            Argument::new("dest", Kind::Path, "directory on the controller; the file goes to dest/HOST/src").required(),
+            Argument::new("flat", Kind::Bool, "whether dest is the file itself, or its directory if it ends with /")
+                .default("false"),
+            Argument::new("fail_on_missing", Kind::Bool, "whether a missing file is a failure").default("true"),
+            Argument::new("validate_checksum", Kind::Bool, "whether to compare checksums after copying")
+                .default("true"),
+        ],
+        free_form: None,
+        example: r#"
+- name: To collected/HOST/etc/os-release
+  fetch:
+    src: /etc/os-release
+    dest: collected
+
+- name: To one place
+  fetch:
+    src: /etc/kubernetes/admin.conf
+    dest: "{{ playbook_dir }}/"
+    flat: true
+"#,
+        returns: &[
+            Return::new("dest", "where the file is on the controller"),
+            Return::new("file", "the file on the host, when nothing changed"),
+            Return::new("checksum", "SHA-1 of the file"),
+            Return::new("remote_checksum", "SHA-1 of the file on the host"),
+            Return::new("md5sum", "MD5 of the file"),
+        ],
+    };
+    type Change = Change;
+
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+        let src = probe.expand(&self.src).await?;
+        let (stat, checksum) = match probe.stat_and_digest(&src, Links::Follow, Digest::Sha1).await? {
+            Some(found) => found,
+            None => return self.missing(&src, "the remote file does not exist"),
+        };
+        if stat.kind == FileKind::Directory {
+            return self.missing(&src, "the remote file is a directory, fetch works on files");
+        }
+        let Some(checksum) = checksum else {
+            return self.missing(&src, "the remote file is not a file that can be read");
+        };
+        let dest = self.destination(&src, here)?;
+        let old = match dest.is_file() {
+            true => Some(file_digest::of_file(&dest).await?),
+            false => None,
+        };
+        if let Some(old) = old.filter(|old| old.sha1 == checksum) {
+            return Ok(Plan::Unchanged(outcome(&dest, &old).with("file", src)));
+        }
+        let planned = Outcome::default()
+            .with("dest", dest.display().to_string())
+            .with("checksum", checksum.as_str())
+            .with("remote_checksum", checksum.as_str());
+        Ok(Plan::Change { diff: Vec::new(), outcome: planned, change: Change { src, dest, checksum } })
+    }
+
+    async fn apply(&self, change: Change, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        let Change { src, dest, checksum } = change;
+        if let Some(parent) = dest.parent() {
+            let made = tokio::fs::create_dir_all(parent).await;
+            made.map_err(|error| {
+                Error::failed(format!("cannot make {} on the controller: {error}", parent.display()))
+            })?;
+        }
+        remote.download(&src, &dest).await?;
+        let new = file_digest::of_file(&dest).await?;
+        if self.validate_checksum && new.sha1 != checksum {
+            return Err(Error::Failed {
+                message: format!("{src} has the checksum {checksum}, its copy {}", new.sha1),
+                hint: Some("it may have changed while it was copied".to_owned()),
+            });
+        }
+        Ok(outcome(&dest, &new).with("remote_checksum", checksum).with("remote_md5sum", ()))
+    }
+}
+
+impl Fetch {
+    fn missing(&self, src: &str, what: &str) -> Result<Plan<Change>, Error> {
+        if self.fail_on_missing {
+            return Err(Error::failed(format!("cannot fetch {src}: {what}")));
+        }
+        let message = format!("{what}, not transferring, ignored");
+        Ok(Plan::Unchanged(Outcome::default().message(message).with("file", src)))
+    }
+
+    /// Where the file goes on the controller.
+    fn destination(&self, src: &str, here: &Controller<'_>) -> Result<PathBuf, Error> {
+        let dest = here.scope.base.join(expand_home(&self.dest));
+        if self.flat {
+            let dest = match self.dest.ends_with('/') {
+                true => dest.join(host_path::base_name(src)),
+                false => dest,
+            };
+            if dest.is_dir() {
+                return Err(Error::Failed {
+                    message: format!("cannot write {}: it is a directory", dest.display()),
+                    hint: Some("end dest with a slash to fetch into it".to_owned()),
+                });
+            }
+            return Ok(normal(&dest));
+        }
+        let name = here.scope.get("inventory_hostname").map_or_else(|| "localhost".to_owned(), ToString::to_string);
+        let directory = normal(&dest.join(name));
+        let path = normal(&directory.join(src.trim_start_matches('/')));
+        if !path.starts_with(&directory) {
+            return Err(Error::failed(format!("fetching {src} would write outside of {}", directory.display())));
+        }
+        Ok(path)
+    }
+}
+
+fn outcome(dest: &Path, digests: &Digests) -> Outcome {
+    Outcome::default()
+        .with("dest", dest.display().to_string())
+        .with("checksum", digests.sha1.as_str())
+        .with("md5sum", digests.md5.as_str())
+}
+
+/// `~/` of the controller.
+fn expand_home(path: &str) -> PathBuf {
+    match (path.strip_prefix("~/"), std::env::var_os("HOME")) {
+        (Some(rest), Some(home)) => PathBuf::from(home).join(rest),
+        _ => PathBuf::from(path),
+    }
+}
+
+/// The path without `.` and `..`, as text: links are not looked at.
+fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => drop(normal.pop()),
+            component => normal.push(component),
+        }
+    }
+    normal
+}

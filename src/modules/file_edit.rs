@@ -1,0 +1,193 @@
+//! Editing a text file of the host: what is in it, and the write that makes it so.
+//! What `lineinfile`, `blockinfile` and `replace` have in common.
+
+use super::file_attributes::{self, Wanted, is_empty};
+use super::file_diff;
+use super::file_write::{self, Content, Write};
+use super::{Controller, Diff, Error, host_path};
+use crate::remote::{Attributes, FileKind, Links, Probe, Stat};
+
+/// A file that is to be edited; through a symbolic link, what it leads to.
+pub struct Target {
+    pub path: String,
+    pub there: Option<Stat>,
+    pub text: Text,
+    original: Vec<u8>,
+}
+
+impl Target {
+    /// Reads the file, if there is one.
+    pub async fn open(probe: &Probe, path: &str) -> Result<Target, Error> {
+        let mut path = probe.expand(path).await?;
+        let mut there = probe.stat(&path, Links::Keep).await?;
+        if there.as_ref().is_some_and(|stat| stat.kind == FileKind::Link) {
+            path = file_write::real_path(probe, &path).await?;
+            there = probe.stat(&path, Links::Keep).await?;
+        }
+        if there.as_ref().is_some_and(|stat| stat.kind == FileKind::Directory) {
+            return Err(Error::failed(format!("cannot edit {path}: it is a directory")));
+        }
+        let original = match there {
+            Some(_) => probe.read(&path).await?.unwrap_or_default(),
+            None => Vec::new(),
+        };
+        Ok(Target { path, there, text: Text::decode(&original), original })
+    }
+
+    /// An error unless the file is there.
+    pub fn must_exist(&self) -> Result<(), Error> {
+        match self.there {
+            Some(_) => Ok(()),
+            None => Err(Error::failed(format!("cannot edit {}: there is no such file on the host", self.path))),
+        }
+    }
+
+    /// As [`Target::must_exist`], for modules that make it when asked.
+    pub fn must_exist_or_be_made(&self, create: bool) -> Result<(), Error> {
+        if self.there.is_some() || create {
+            return Ok(());
+        }
+        Err(Error::Failed {
+            message: format!("cannot edit {}: there is no such file on the host", self.path),
+            hint: Some("create: true makes it".to_owned()),
+        })
+    }
+}
+
+/// Text of a file that need not be UTF-8: bytes of another encoding become one character each, and bytes again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Text {
+    pub characters: String,
+    is_utf8: bool,
+}
+
+impl Text {
+    pub fn decode(bytes: &[u8]) -> Text {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Text { characters: text.to_owned(), is_utf8: true },
+            Err(_) => Text { characters: bytes.iter().copied().map(char::from).collect(), is_utf8: false },
+        }
+    }
+
+    /// A text of ours in the file's characters, to be compared with it or put into it.
+    pub fn adapt(&self, text: &str) -> String {
+        if self.is_utf8 { text.to_owned() } else { text.bytes().map(char::from).collect() }
+    }
+
+    /// The bytes of an edited text.
+    pub fn encode(&self, edited: &str) -> Vec<u8> {
+        if self.is_utf8 {
+            return edited.as_bytes().to_vec();
+        }
+        // All characters of such a text came from bytes.
+        edited.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?')).collect()
+    }
+}
+
+/// How an edited file is to be written.
+pub struct Manner<'a> {
+    pub wanted: &'a Wanted,
+    pub backup: bool,
+    pub validate: Option<&'a str>,
+    /// Whether missing directories above a new file are made.
+    pub make_directories: bool,
+}
+
+/// What an edit makes of a file.
+pub struct Edit {
+    /// None: nothing is to be done.
+    pub write: Option<Write>,
+    pub diff: Vec<Diff>,
+    /// Whether owner, group or mode of a file that is there change.
+    pub attributes_change: bool,
+}
+
+/// Compares the edited text with what is there.
+pub async fn compare(
+    probe: &Probe,
+    here: &Controller<'_>,
+    target: &Target,
+    edited: &str,
+    manner: &Manner<'_>,
+) -> Result<Edit, Error> {
+    let new = target.text.encode(edited);
+    let same = new == target.original && target.there.is_some();
+    let attributes = match &target.there {
+        Some(stat) => manner.wanted.lacking(stat),
+        None => manner.wanted.for_new(FileKind::File),
+    };
+    let mut diff = Vec::new();
+    if !same && here.diff && !here.no_log {
+        diff.push(file_diff::edit(&target.path, &target.original, &new));
+    }
+    if let (Some(stat), true) = (&target.there, here.diff) {
+        diff.extend(file_attributes::diff(&target.path, stat, &attributes));
+    }
+    if same && is_empty(&attributes) {
+        return Ok(Edit { write: None, diff, attributes_change: false });
+    }
+    let mut directories = Vec::new();
+    if target.there.is_none() && !here.check {
+        directories = file_write::missing_directories(probe, host_path::parent(&target.path)).await?;
+        if let (false, Some(missing)) = (manner.make_directories, directories.last()) {
+            return Err(Error::failed(format!("cannot make {}: the directory {missing} does not exist", target.path)));
+        }
+    }
+    let attributes_change = target.there.is_some() && !is_empty(&attributes);
+    let write = Write {
+        path: target.path.clone(),
+        directories: directories.into_iter().map(|path| (path, Attributes::default())).collect(),
+        content: (!same).then_some(Content::Bytes(new)),
+        attributes,
+        back_up: manner.backup && target.there.is_some() && !same,
+        validate: manner.validate.map(str::to_owned),
+    };
+    Ok(Edit { write: Some(write), diff, attributes_change })
+}
+
+/// Ansible's message for a change of the content and of the attributes.
+pub fn message(content: &str, attributes_change: bool) -> String {
+    match (content, attributes_change) {
+        (content, false) => content.to_owned(),
+        ("", true) => "ownership, perms or SE linux context changed".to_owned(),
+        (content, true) => format!("{content} and ownership, perms or SE linux context changed"),
+    }
+}
+
+/// The lines of a text, each with its newline.
+pub fn lines(text: &str) -> Vec<String> {
+    text.split_inclusive('\n').map(str::to_owned).collect()
+}
+
+/// A line without what ends it.
+pub fn bare(line: &str) -> &str {
+    line.trim_end_matches(['\r', '\n'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_that_are_not_utf8_survive_an_edit() {
+        let bytes = b"caf\xe9 = 1\n";
+        let text = Text::decode(bytes);
+        assert_eq!(text.encode(&text.characters), bytes);
+        let added = text.characters.clone() + &text.adapt("café\n");
+        assert_eq!(text.encode(&added), b"caf\xe9 = 1\ncaf\xc3\xa9\n");
+    }
+
+    #[test]
+    fn lines_keep_their_ends() {
+        assert_eq!(lines("a\r\nb\nc"), ["a\r\n", "b\n", "c"]);
+        assert_eq!(bare("a\r\n"), "a");
+        assert!(lines("").is_empty());
+    }
+
+    #[test]
+    fn messages_join_content_and_attributes() {
+        assert_eq!(message("line added", false), "line added");
+        assert_eq!(message("line added", true), "line added and ownership, perms or SE linux context changed");
+        assert_eq!(message("", true), "ownership, perms or SE linux context changed");
+    }
+}

@@ -1,0 +1,206 @@
+//! `lineinfile`: one line of a text file is there, is as it should be, or is gone.
+
+mod edit;
+
+use async_trait::async_trait;
+use serde::Deserialize;
+
+use super::file_attributes::Wanted;
+use super::file_edit::{self, Manner, Target};
+use super::file_write::Write;
+use super::{Controller, Error, Module, Outcome, Plan, python_regex};
+use crate::remote::{Probe, Remote};
+use crate::value::doc::{Argument, Doc, Kind, Return};
+use edit::{Edited, Place, Search};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lineinfile {
+    path: String,
+    state: State,
+    regexp: Option<String>,
+    search_string: Option<String>,
+    line: Option<String>,
+    backrefs: bool,
+    insertafter: Option<String>,
+    insertbefore: Option<String>,
+    firstmatch: bool,
+    create: bool,
+    backup: bool,
+    validate: Option<String>,
+    owner: Option<String>,
+    group: Option<String>,
+    mode: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    Present,
+    Absent,
+}
+
+pub struct Change {
+    write: Write,
+    outcome: Outcome,
+}
+
+#[async_trait]
+impl Module for Lineinfile {
+    const DOC: Doc = Doc {
+        name: "lineinfile",
+        collection: "ansible.builtin",
+        summary: "Sees to one line of a text file",
+        arguments: &[
+            Argument::new("path", Kind::Path, "the file on the host").required().alias(&["dest", "destfile", "name"]),
+            Argument::new("state", Kind::Str, "whether the line is to be there")
+                .default("present")
+                .choices(&["absent", "present"]),
+            Argument::new("regexp", Kind::Str, "which line: the last that matches is replaced, all are removed")
+                .alias(&["regex"]),
+            Argument::new("search_string", Kind::Str, "which line: one that has this text, instead of regexp"),
+            Argument::new("line", Kind::Str, "the line").alias(&["value"]),
+            Argument::new("backrefs", Kind::Bool, "whether line has \\1 and the like of regexp; nothing is added then")
+                .default("false"),
+            Argument::new("insertafter", Kind::Str, "expression for the line after which a new one goes, or EOF"),
+            Argument::new("insertbefore", Kind::Str, "expression for the line before which a new one goes, or BOF"),
+            Argument::new("firstmatch", Kind::Bool, "whether the first line that matches counts, not the last")
+                .default("false"),
+            Argument::new("create", Kind::Bool, "whether to make the file if it is missing").default("false"),
+            Argument::new("backup", Kind::Bool, "whether to keep the old file beside the new one").default("false"),
+            Argument::new(
+                "validate",
+                Kind::Str,
+                "command that must succeed before the file is put in place, %s is the new file",
+            ),
+            Argument::new("owner", Kind::Str, "user that is to own it"),
+            Argument::new("group", Kind::Str, "group that is to own it"),
+            Argument::new("mode", Kind::Mode, "permissions, octal or symbolic"),
+        ],
+        free_form: None,
+        example: r#"
+- name: No root over SSH
+  lineinfile:
+    path: /etc/ssh/sshd_config
+    regexp: '^#?PermitRootLogin\b'
+    line: PermitRootLogin no
+    validate: /usr/sbin/sshd -t -f %s
+
+- name: An address after localhost
+  lineinfile:
+    path: /etc/hosts
+    line: 10.0.0.1 etcd-1
+    insertafter: '^127\.0\.0\.1'
+
+- name: Only the number
+  lineinfile:
+    path: /etc/security/limits.conf
+    regexp: '^(\S+\s+soft\s+nofile\s+)\d+$'
+    line: '\g<1>65536'
+    backrefs: true
+
+- name: Gone
+  lineinfile: {path: /etc/fstab, regexp: '\sswap\s', state: absent}
+"#,
+        returns: &[
+            Return::new("msg", "what was done"),
+            Return::new("backup", "where the old file is kept, or empty"),
+            Return::new("found", "how many lines were removed"),
+        ],
+    };
+    type Change = Change;
+
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+        self.check_arguments()?;
+        let target = Target::open(probe, &self.path).await?;
+        if self.state == State::Absent && target.there.is_none() {
+            return Ok(Plan::Unchanged(Outcome::default().message("file not present")));
+        }
+        target.must_exist_or_be_made(self.create)?;
+        let search = self.search(&target)?;
+        let text = &target.text.characters;
+        let line = target.text.adapt(self.line.as_deref().unwrap_or_default());
+        let edited = match self.state {
+            State::Absent => edit::remove(text, &search, &line)?,
+            State::Present => {
+                let place = self.place(&target)?;
+                edit::put(text, &search, &line, &place, self.firstmatch, self.backrefs)?
+            }
+        };
+        self.finish(probe, here, &target, edited).await
+    }
+
+    async fn apply(&self, change: Change, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        let backup = change.write.apply(remote).await?;
+        Ok(change.outcome.with("backup", backup.unwrap_or_default()))
+    }
+}
+
+impl Lineinfile {
+    fn check_arguments(&self) -> Result<(), Error> {
+        let present = self.state == State::Present;
+        let searches = self.regexp.is_some() || self.search_string.is_some();
+        let problem = if self.insertbefore.is_some() && self.insertafter.is_some() {
+            "insertbefore and insertafter cannot both be given"
+        } else if self.regexp.is_some() && self.search_string.is_some() {
+            "regexp and search_string cannot both be given"
+        } else if self.backrefs && self.search_string.is_some() {
+            "backrefs and search_string cannot both be given"
+        } else if present && self.backrefs && self.regexp.is_none() {
+            "backrefs needs regexp"
+        } else if present && self.line.is_none() {
+            "line is required with state: present"
+        } else if !searches && self.line.is_none() {
+            "one of line, search_string or regexp is required with state: absent"
+        } else {
+            return Ok(());
+        };
+        Err(Error::failed(format!("lineinfile: {problem}")))
+    }
+
+    fn search(&self, target: &Target) -> Result<Search, Error> {
+        Ok(match (&self.regexp, &self.search_string) {
+            (Some(regexp), _) => Search::Regex(python_regex::compile(&target.text.adapt(regexp), "regexp")?),
+            (None, Some(text)) => Search::Text(target.text.adapt(text)),
+            (None, None) => Search::Line,
+        })
+    }
+
+    fn place(&self, target: &Target) -> Result<Place, Error> {
+        let compile = |text: &str, argument| python_regex::compile(&target.text.adapt(text), argument);
+        Ok(match (self.insertafter.as_deref(), self.insertbefore.as_deref()) {
+            (Some("BOF"), _) | (_, Some("BOF")) => Place::Beginning,
+            (Some("EOF") | None, None) => Place::End,
+            (Some(after), _) => Place::After(compile(after, "insertafter")?),
+            (None, Some(before)) => Place::Before(compile(before, "insertbefore")?),
+        })
+    }
+
+    async fn finish(
+        &self,
+        probe: &Probe,
+        here: &Controller<'_>,
+        target: &Target,
+        edited: Edited,
+    ) -> Result<Plan<Change>, Error> {
+        let wanted = Wanted::load(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref()).await?;
+        let manner =
+            Manner { wanted: &wanted, backup: self.backup, validate: self.validate.as_deref(), make_directories: true };
+        let mut outcome = Outcome::default().with("backup", "");
+        if self.state == State::Absent {
+            outcome = outcome.with("found", edited.removed);
+        }
+        if target.there.is_none() && edited.message.is_empty() {
+            // `backrefs` in a file that does not exist: there is nothing to match.
+            return Ok(Plan::Unchanged(outcome.message("")));
+        }
+        let edit = file_edit::compare(probe, here, target, &edited.text, &manner).await?;
+        let outcome = outcome.message(file_edit::message(&edited.message, edit.attributes_change));
+        Ok(match edit.write {
+            None => Plan::Unchanged(outcome),
+            Some(write) => {
+                Plan::Change { diff: edit.diff, outcome: outcome.clone(), change: Change { write, outcome } }
+            }
+        })
+    }
+}

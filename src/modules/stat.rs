@@ -1,0 +1,288 @@
+//! `stat`: everything about a path of the host.
+
+use async_trait::async_trait;
+use serde::Deserialize;
+
+use super::file_mode::octal;
+use super::{Controller, Error, Module, Outcome, Plan};
+use crate::remote::{self, Command, Digest, FileKind, Links, Probe, Remote};
+use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::{Value, Vars};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stat {
+    path: String,
+    follow: bool,
+    get_checksum: bool,
+    get_mime: bool,
+    get_attributes: bool,
+    checksum_algorithm: Algorithm,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Algorithm {
+    Md5,
+    Sha1,
+    Sha224,
+    Sha256,
+    Sha384,
+    Sha512,
+}
+
+impl From<Algorithm> for Digest {
+    fn from(algorithm: Algorithm) -> Digest {
+        match algorithm {
+            Algorithm::Md5 => Digest::Md5,
+            Algorithm::Sha1 => Digest::Sha1,
+            Algorithm::Sha224 => Digest::Sha224,
+            Algorithm::Sha256 => Digest::Sha256,
+            Algorithm::Sha384 => Digest::Sha384,
+            Algorithm::Sha512 => Digest::Sha512,
+        }
+    }
+}
+
+#[async_trait]
+impl Module for Stat {
+    const DOC: Doc = Doc {
+        name: "stat",
+        collection: "ansible.builtin",
+        summary: "Tells what a path of the host is",
+        arguments: &[
+            Argument::new("path", Kind::Path, "the path on the host").required().alias(&["dest", "name"]),
+            Argument::new("follow", Kind::Bool, "whether to look at what a symbolic link leads to").default("false"),
+            Argument::new("get_checksum", Kind::Bool, "whether to return the checksum of a file").default("true"),
+            Argument::new("get_mime", Kind::Bool, "whether to return what the file command says")
+                .default("true")
+                .alias(&["mime", "mime_type", "mime-type"]),
+            Argument::new("get_attributes", Kind::Bool, "whether to return what the lsattr command says")
+                .default("true")
+                .alias(&["attr", "attributes"]),
+            Argument::new("checksum_algorithm", Kind::Str, "which checksum")
+                .default("sha1")
+                .choices(&["md5", "sha1", "sha224", "sha256", "sha384", "sha512"])
+                .alias(&["checksum", "checksum_algo"]),
+        ],
+        free_form: None,
+        example: r#"
+- name: Is etcd there
+  stat:
+    path: /usr/local/bin/etcd
+    checksum_algorithm: sha256
+  register: etcd
+
+- name: Only if it is not
+  debug:
+    msg: etcd is missing
+  when: not etcd.stat.exists
+"#,
+        returns: &[Return::new(
+            "stat",
+            "exists, and if it does: path, mode, isdir, isreg, islnk, size, checksum, owner and more",
+        )],
+    };
+    type Change = ();
+
+    async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<()>, Error> {
+        let path = probe.expand(&self.path).await?;
+        let links = if self.follow { Links::Follow } else { Links::Keep };
+        let found = match self.get_checksum {
+            true => probe.stat_and_digest(&path, links, self.checksum_algorithm.into()).await?,
+            false => probe.stat(&path, links).await?.map(|stat| (stat, None)),
+        };
+        let Some((stat, checksum)) = found else {
+            let missing = Value::from_pairs([("exists", false)]);
+            return Ok(Plan::Unchanged(Outcome::default().with("stat", missing)));
+        };
+        let mut fields = fields(&path, &stat);
+        if let Some(checksum) = checksum {
+            set(&mut fields, "checksum", checksum);
+        }
+        self.look_further(probe, &path, &stat, &mut fields).await?;
+        Ok(Plan::Unchanged(Outcome::default().with("stat", Value::from_pairs(fields))))
+    }
+
+    async fn apply(&self, (): (), _: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        Ok(Outcome::default())
+    }
+}
+
+/// What one `stat` does not tell, a line each: what this user may do; blocks and device; `file`; `lsattr`; the path
+/// without links. 1 path, 2 option for stat, 3 whether to ask file, 4 whether to ask lsattr.
+const FURTHER: &str = r#"
+for may in r w x; do if [ -$may "$1" ]; then printf '1 '; else printf '0 '; fi; done; echo
+stat $2 -c '%b %o %t %T' -- "$1" 2>/dev/null || echo
+if [ "$3" = 1 ]; then file -b --mime-type --mime-encoding -- "$1" 2>/dev/null | head -n 1 | grep . || echo; else echo; fi
+if [ "$4" = 1 ]; then lsattr -vd -- "$1" 2>/dev/null | head -n 1 | grep . || echo; else echo; fi
+readlink -f -- "$1"
+"#;
+
+impl Stat {
+    async fn look_further(
+        &self,
+        probe: &Probe,
+        path: &str,
+        stat: &remote::Stat,
+        fields: &mut Vars,
+    ) -> Result<(), Error> {
+        let follow = if self.follow { "-L" } else { "" };
+        let ask = |whether: bool| if whether { "1" } else { "0" };
+        let argv = ["sh", "-c", FURTHER, "sh", path, follow, ask(self.get_mime), ask(self.get_attributes)];
+        let output = probe.query(&Command::program(argv)).await?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let mut lines = text.splitn(5, '\n');
+        let mut next = || lines.next().unwrap_or_default();
+        let mut may = next().split(' ').map(|flag| flag == "1");
+        for name in ["readable", "writeable", "executable"] {
+            set(fields, name, may.next().unwrap_or(false));
+        }
+        blocks(next(), fields);
+        let mime = next();
+        if self.get_mime {
+            let (kind, charset) = mime.split_once("; charset=").unwrap_or(("unknown", "unknown"));
+            set(fields, "mimetype", kind);
+            set(fields, "charset", charset);
+        }
+        let attributes = next();
+        if self.get_attributes {
+            extended(attributes, fields);
+        }
+        if stat.kind == FileKind::Link {
+            let source = next();
+            set(fields, "lnk_source", source.strip_suffix('\n').unwrap_or(source));
+            set(fields, "lnk_target", stat.link_target.as_deref().unwrap_or_default());
+        }
+        Ok(())
+    }
+}
+
+fn set(fields: &mut Vars, name: &str, value: impl Into<Value>) {
+    fields.insert(name.into(), value.into());
+}
+
+/// What one `stat` tells, under Ansible's names.
+fn fields(path: &str, stat: &remote::Stat) -> Vars {
+    let mut fields = Vars::new();
+    let kinds = [
+        ("isdir", FileKind::Directory),
+        ("ischr", FileKind::Character),
+        ("isblk", FileKind::Block),
+        ("isreg", FileKind::File),
+        ("isfifo", FileKind::Fifo),
+        ("islnk", FileKind::Link),
+        ("issock", FileKind::Socket),
+    ];
+    let bits = [
+        ("wusr", 0o200),
+        ("rusr", 0o400),
+        ("xusr", 0o100),
+        ("wgrp", 0o020),
+        ("rgrp", 0o040),
+        ("xgrp", 0o010),
+        ("woth", 0o002),
+        ("roth", 0o004),
+        ("xoth", 0o001),
+        ("isuid", 0o4000),
+        ("isgid", 0o2000),
+    ];
+    set(&mut fields, "exists", true);
+    set(&mut fields, "path", path);
+    set(&mut fields, "mode", octal(stat.mode));
+    for (name, kind) in kinds {
+        set(&mut fields, name, stat.kind == kind);
+    }
+    for (name, id) in [("uid", stat.uid), ("gid", stat.gid)] {
+        set(&mut fields, name, id);
+    }
+    for (name, number) in [("size", stat.size), ("inode", stat.inode), ("dev", stat.device), ("nlink", stat.links)] {
+        set(&mut fields, name, number);
+    }
+    for (name, time) in [("atime", stat.atime), ("mtime", stat.mtime), ("ctime", stat.ctime)] {
+        set(&mut fields, name, time);
+    }
+    for (name, bit) in bits {
+        set(&mut fields, name, stat.mode & bit != 0);
+    }
+    // A number that has no name is not a name.
+    for (name, value, id) in [("pw_name", &stat.user, stat.uid), ("gr_name", &stat.group, stat.gid)] {
+        if *value != id.to_string() && value != "UNKNOWN" {
+            set(&mut fields, name, value.as_str());
+        }
+    }
+    fields
+}
+
+/// `8 4096 0 0`: blocks, size of one, device (major and minor in hexadecimal).
+fn blocks(line: &str, fields: &mut Vars) {
+    let numbers: Vec<u64> = line
+        .split(' ')
+        .enumerate()
+        .filter_map(|(at, text)| if at < 2 { text.parse().ok() } else { u64::from_str_radix(text, 16).ok() })
+        .collect();
+    if let [blocks, size, major, minor] = numbers[..] {
+        set(fields, "blocks", blocks);
+        set(fields, "block_size", size);
+        // As glibc's makedev puts them together.
+        let device = (minor & 0xff) | (major & 0xfff) << 8 | (minor & !0xff) << 12 | (major & !0xfff) << 32;
+        set(fields, "device_type", device);
+    }
+}
+
+/// `3048 --------------e------- /path`: version, flags, path.
+fn extended(line: &str, fields: &mut Vars) {
+    let mut words = line.split_ascii_whitespace();
+    let version = words.next();
+    let flags: String = words.next().unwrap_or_default().chars().filter(|flag| *flag != '-').collect();
+    let names: Vec<Value> = flags.chars().filter_map(attribute).map(Value::from).collect();
+    set(fields, "version", version);
+    set(fields, "attributes", Value::from_iter(names));
+    set(fields, "attr_flags", flags);
+}
+
+/// The name of a flag of `lsattr`.
+fn attribute(flag: char) -> Option<&'static str> {
+    Some(match flag {
+        'A' => "noatime",
+        'a' => "append",
+        'c' => "compressed",
+        'C' => "nocow",
+        'd' => "nodump",
+        'D' => "dirsync",
+        'e' => "extents",
+        'E' => "encrypted",
+        'h' => "blocksize",
+        'i' => "immutable",
+        'I' => "indexed",
+        'j' => "journalled",
+        'N' => "inline",
+        's' => "zero",
+        'S' => "synchronous",
+        't' => "notail",
+        'T' => "blockroot",
+        'u' => "undelete",
+        'X' => "compressedraw",
+        'Z' => "compresseddirty",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_tools_say_is_read() {
+        let mut fields = Vars::new();
+        blocks("8 4096 8 1", &mut fields);
+        assert_eq!(fields["device_type"].as_i64(), Some(0x801));
+        extended("3048 --------------e---i-- /x", &mut fields);
+        assert_eq!(fields["attr_flags"].as_str(), Some("ei"));
+        assert_eq!(fields["attributes"].to_string(), "['extents', 'immutable']");
+        assert_eq!(fields["version"].as_str(), Some("3048"));
+        extended("", &mut fields);
+        assert!(fields["version"].is_none());
+        assert_eq!(fields["attributes"].len(), Some(0));
+    }
+}

@@ -1,0 +1,269 @@
+//! `template`: a file of the controller, rendered with the host's variables, to a host.
+
+use std::fmt::Write as _;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Local};
+use serde::Deserialize;
+
+use super::file_attributes::{self, Wanted};
+use super::file_digest::Digests;
+use super::file_mode::Mode;
+use super::file_write::{self, Content, Destination, Wish, Write};
+use super::{Controller, Error, Module, Outcome, Plan, vault_file};
+use crate::remote::{Probe, Remote};
+use crate::template::Options;
+use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::{Value, Vars};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Template {
+    src: String,
+    dest: String,
+    backup: bool,
+    force: bool,
+    follow: bool,
+    validate: Option<String>,
+    owner: Option<String>,
+    group: Option<String>,
+    mode: Option<String>,
+    block_start_string: String,
+    block_end_string: String,
+    variable_start_string: String,
+    variable_end_string: String,
+    comment_start_string: String,
+    comment_end_string: String,
+    newline_sequence: String,
+    trim_blocks: bool,
+    lstrip_blocks: bool,
+    output_encoding: String,
+}
+
+pub struct Change {
+    write: Write,
+    digests: Digests,
+    src: String,
+}
+
+#[async_trait]
+impl Module for Template {
+    const DOC: Doc = Doc {
+        name: "template",
+        collection: "ansible.builtin",
+        summary: "Renders a template to a file of the host",
+        arguments: &[
+            Argument::new("src", Kind::Path, "template on the controller, looked for in templates/").required(),
+            Argument::new("dest", Kind::Path, "where to; into it if it is a directory").required(),
+            Argument::new("backup", Kind::Bool, "whether to keep the old file beside the new one").default("false"),
+            Argument::new("force", Kind::Bool, "whether to replace a file that differs").default("true"),
+            Argument::new("follow", Kind::Bool, "whether to write through a symbolic link at dest").default("false"),
+            Argument::new(
+                "validate",
+                Kind::Str,
+                "command that must succeed before the file is put in place, %s is the new file",
+            ),
+            Argument::new("owner", Kind::Str, "user that is to own it"),
+            Argument::new("group", Kind::Str, "group that is to own it"),
+            Argument::new("mode", Kind::Mode, "permissions, or preserve for those of the template"),
+            Argument::new("block_start_string", Kind::Str, "what begins a block").default("{%"),
+            Argument::new("block_end_string", Kind::Str, "what ends a block").default("%}"),
+            Argument::new("variable_start_string", Kind::Str, "what begins an expression").default("{{"),
+            Argument::new("variable_end_string", Kind::Str, "what ends an expression").default("}}"),
+            Argument::new("comment_start_string", Kind::Str, "what begins a comment").default("{#"),
+            Argument::new("comment_end_string", Kind::Str, "what ends a comment").default("#}"),
+            Argument::new("newline_sequence", Kind::Str, "what ends a line")
+                .default("\n")
+                .choices(&["\n", "\r", "\r\n", "\\n", "\\r", "\\r\\n"]),
+            Argument::new("trim_blocks", Kind::Bool, "whether the newline after a block is removed").default("true"),
+            Argument::new("lstrip_blocks", Kind::Bool, "whether the blanks before a block are removed")
+                .default("false"),
+            Argument::new("output_encoding", Kind::Str, "encoding of the file: utf-8, ascii or latin-1")
+                .default("utf-8"),
+        ],
+        free_form: None,
+        example: r#"
+- name: The configuration of etcd
+  template:
+    src: etcd.conf.yml.j2
+    dest: /etc/etcd/etcd.conf.yml
+    owner: etcd
+    group: etcd
+    mode: "0640"
+    backup: true
+
+- name: A unit, checked before it counts
+  template:
+    src: etcd.service.j2
+    dest: /etc/systemd/system/etcd.service
+    validate: systemd-analyze verify %s
+"#,
+        returns: &[
+            Return::new("dest", "where the file is"),
+            Return::new("src", "the template"),
+            Return::new("checksum", "SHA-1 of the rendered text"),
+            Return::new("md5sum", "MD5 of the rendered text, when it was written"),
+            Return::new("backup_file", "where the old file is kept"),
+            Return::new("mode", "permissions, octal"),
+            Return::new("owner", "user that owns it"),
+            Return::new("group", "group that owns it"),
+            Return::new("uid", "number of the user"),
+            Return::new("gid", "number of the group"),
+            Return::new("size", "bytes"),
+            Return::new("state", "file"),
+        ],
+    };
+    type Change = Change;
+
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+        let path = here.find("templates", &self.src)?;
+        let src = path.display().to_string();
+        let base_name = path.file_name().and_then(|name| name.to_str());
+        let destination = Destination::find(probe, &self.dest, base_name, self.follow).await?;
+        if let (false, Some((stat, _))) = (self.force, &destination.there) {
+            let outcome = Outcome::default().message("file already exists").with("dest", destination.path.as_str());
+            return Ok(Plan::Unchanged(file_attributes::describe(outcome, stat)));
+        }
+        let (text, secret) = self.render(here, &path).await?;
+        let wish = Wish {
+            content: Content::Bytes(self.encode(text)?),
+            wanted: &self.wanted(probe, &path).await?,
+            directories: &Wanted::default(),
+            backup: self.backup,
+            validate: self.validate.as_deref(),
+            secret,
+            source: &src,
+        };
+        let found = file_write::compare(probe, here, &destination, wish).await?;
+        let outcome =
+            file_write::outcome(&destination.path, &found.digests, None, None).await?.with("src", src.as_str());
+        let stat = destination.there.as_ref().map(|(stat, _)| stat);
+        Ok(match (found.write, stat) {
+            (Some(write), _) => {
+                let change = Change { write, digests: found.digests, src };
+                Plan::Change { diff: found.diff, outcome, change }
+            }
+            (None, Some(stat)) => Plan::Unchanged(file_attributes::describe(outcome, stat)),
+            (None, None) => Plan::Unchanged(outcome),
+        })
+    }
+
+    async fn apply(&self, change: Change, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        let path = change.write.path.clone();
+        let backup = change.write.apply(remote).await?;
+        let outcome = file_write::outcome(&path, &change.digests, backup, Some(remote)).await?;
+        Ok(outcome.with("src", change.src).with("md5sum", change.digests.md5))
+    }
+}
+
+impl Template {
+    /// The rendered text, and whether the template was encrypted.
+    async fn render(&self, here: &Controller<'_>, path: &Path) -> Result<(String, bool), Error> {
+        let meta = std::fs::metadata(path).map_err(|error| file_write::unreadable(path, &error))?;
+        if meta.is_dir() {
+            return Err(Error::failed(format!("the template {} is a directory", path.display())));
+        }
+        let secret = vault_file::is_vault(path)?;
+        let bytes = match secret {
+            true => vault_file::decrypt(here, path).await?,
+            false => file_write::read(path).await?,
+        };
+        let text = String::from_utf8(bytes)
+            .map_err(|_| Error::failed(format!("the template {} is not UTF-8", path.display())))?;
+        let scope = here.scope.with(self.vars(here, path, &meta));
+        let options = self.options(here, path);
+        Ok((here.templar.render_file(&text, path, &options, &scope)?, secret))
+    }
+
+    fn options(&self, here: &Controller<'_>, path: &Path) -> Options {
+        let pair = |start: &str, end: &str, usual: (&str, &str)| {
+            ((start, end) != usual).then(|| (start.to_owned(), end.to_owned()))
+        };
+        let newline = match self.newline_sequence.as_str() {
+            "\n" | "\\n" => None,
+            "\r" | "\\r" => Some("\r".to_owned()),
+            _ => Some("\r\n".to_owned()),
+        };
+        let mut search: Vec<PathBuf> =
+            here.search.iter().flat_map(|directory| [directory.join("templates"), directory.clone()]).collect();
+        search.extend(path.parent().map(Path::to_owned));
+        Options {
+            trim_blocks: self.trim_blocks,
+            lstrip_blocks: self.lstrip_blocks,
+            keep_trailing_newline: true,
+            newline,
+            variable: pair(&self.variable_start_string, &self.variable_end_string, ("{{", "}}")),
+            block: pair(&self.block_start_string, &self.block_end_string, ("{%", "%}")),
+            comment: pair(&self.comment_start_string, &self.comment_end_string, ("{#", "#}")),
+            search,
+        }
+    }
+
+    /// What a template knows of itself: `template_path`, `ansible_managed` and so on.
+    fn vars(&self, here: &Controller<'_>, path: &Path, meta: &std::fs::Metadata) -> Vars {
+        let time = |time: DateTime<Local>| Value::from(time.format("%Y-%m-%d %H:%M:%S%.6f").to_string());
+        let mut vars = Vars::new();
+        let mut set = |name: &str, value: Value| vars.insert(Arc::from(name), value);
+        set("template_host", Value::from(host_name()));
+        set("template_path", Value::from(self.src.as_str()));
+        set("template_fullpath", Value::from(path.display().to_string()));
+        set("template_destpath", Value::from(self.dest.as_str()));
+        set("template_uid", owner_name(meta.uid()));
+        set("template_run_date", time(Local::now()));
+        if let Ok(modified) = meta.modified() {
+            set("template_mtime", time(modified.into()));
+        }
+        if here.scope.get("ansible_managed").is_none() {
+            set("ansible_managed", Value::from("Ansible managed"));
+        }
+        vars
+    }
+
+    async fn wanted(&self, probe: &Probe, path: &Path) -> Result<Wanted, Error> {
+        let wanted = Wanted::load(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref()).await?;
+        if wanted.mode != Some(Mode::Preserve) {
+            return Ok(wanted);
+        }
+        let meta = std::fs::metadata(path).map_err(|error| file_write::unreadable(path, &error))?;
+        Ok(wanted.with_mode(Some(Mode::Exact(meta.permissions().mode() & 0o7777))))
+    }
+
+    fn encode(&self, text: String) -> Result<Vec<u8>, Error> {
+        let encoding = self.output_encoding.to_ascii_lowercase().replace('_', "-");
+        let limit = match encoding.as_str() {
+            "" | "utf-8" | "utf8" => return Ok(text.into_bytes()),
+            "ascii" | "us-ascii" => 0x7f,
+            "latin-1" | "latin1" | "iso-8859-1" => 0xff,
+            _ => {
+                return Err(Error::Failed {
+                    message: format!("template: output_encoding {:?} is not known", self.output_encoding),
+                    hint: Some("use utf-8, ascii or latin-1".to_owned()),
+                });
+            }
+        };
+        let byte = |c: char| u8::try_from(u32::from(c)).ok().filter(|byte| *byte <= limit);
+        let bytes: Option<Vec<u8>> = text.chars().map(byte).collect();
+        bytes.ok_or_else(|| Error::failed(format!("the rendered text cannot be written as {encoding}")))
+    }
+}
+
+/// The controller's name.
+fn host_name() -> String {
+    let name =
+        std::fs::read_to_string("/proc/sys/kernel/hostname").or_else(|_| std::fs::read_to_string("/etc/hostname"));
+    name.map_or_else(|_| "localhost".to_owned(), |name| name.trim().to_owned())
+}
+
+/// The name of a user of the controller, or the number if it has none.
+fn owner_name(uid: u32) -> Value {
+    let mut number = String::new();
+    write!(number, "{uid}").expect("a string takes all that is written");
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let fields = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let name =
+        fields.into_iter().find(|fields| fields.get(2) == Some(&number.as_str())).map(|fields| fields[0].to_owned());
+    name.map_or(Value::from(uid), Value::from)
+}
