@@ -53,7 +53,9 @@ template_quiet() {
   done
   mkdir -p "$r/etc/systemd/journald.conf.d"
   printf '[Journal]\nStorage=volatile\nRuntimeMaxUse=8M\n' >"$r/etc/systemd/journald.conf.d/small.conf"
-  : >"$r/etc/machine-id" # each host makes its own at its first start
+  # Each host makes its own machine id at its first start; it would take dbus's if there were one.
+  : >"$r/etc/machine-id"
+  rm -f "$r/var/lib/dbus/machine-id"
 }
 
 template_sshd() {
