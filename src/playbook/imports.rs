@@ -29,16 +29,29 @@ pub(super) fn normal(path: &Path) -> PathBuf {
     normal
 }
 
-/// The file name in `directory` that is nearest to the one that was not found.
+/// What there is, in `directory` or below, that is called nearly as what was not found.
 pub(super) fn similar_name(directory: &Path, name: &str) -> Option<String> {
-    let entries = std::fs::read_dir(directory).ok()?;
-    let names: Vec<String> = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
-    nearest(name, names.iter().map(String::as_str)).map(str::to_owned)
+    let (folder, name) = name.rsplit_once('/').map_or(("", name), |(folder, name)| (folder, name));
+    let entries = std::fs::read_dir(directory.join(folder)).ok()?;
+    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    // Of a name without an ending, none was meant to matter.
+    let bare =
+        |found: String| if name.contains('.') { found } else { found.split('.').next().unwrap_or("").to_owned() };
+    let names: Vec<String> = names.map(bare).collect();
+    let similar = nearest(name, names.iter().map(String::as_str))?;
+    Some(if folder.is_empty() { similar.to_owned() } else { format!("{folder}/{similar}") })
+}
+
+/// A path as a person reads it best: below the working directory, from there.
+pub(super) fn shown(path: &Path) -> &Path {
+    let here = std::env::current_dir().unwrap_or_default();
+    let below = path.strip_prefix(here).unwrap_or(path);
+    if below.as_os_str().is_empty() { Path::new(".") } else { below }
 }
 
 /// A list of paths for a hint.
-pub(super) fn listed(paths: &[PathBuf]) -> String {
-    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+pub(super) fn listed(paths: &[PathBuf], between: &str) -> String {
+    paths.iter().map(|path| shown(path).display().to_string()).collect::<Vec<_>>().join(between)
 }
 
 impl Load<'_> {
@@ -90,8 +103,11 @@ impl Load<'_> {
     fn import_role(&mut self, action: &Action, chosen: &Chosen, around: &Around) -> Vec<Step> {
         let origin = action.args.get("name").map_or(&chosen.origin, |name| &name.origin).clone();
         let Some(name) = self.known_text(action.args.get("name"), around) else { return Vec::new() };
+        let from = ["tasks_from", "vars_from", "defaults_from", "handlers_from"];
+        let from = from.iter().find_map(|name| action.args.get(*name)).map(|from| from.origin.clone());
         let mut part = |name: &str| self.known_text(action.args.get(name), around);
         let parts = Parts {
+            origin: from,
             tasks: part("tasks_from"),
             vars: part("vars_from"),
             defaults: part("defaults_from"),
@@ -129,14 +145,14 @@ impl Load<'_> {
             let similar = similar_name(&around.directory, file);
             self.complain(match similar {
                 Some(name) => complaint.hint(format!("did you mean {name:?}?")),
-                None => complaint.hint(format!("looked for {}", listed(&candidates))),
+                None => complaint.hint(format!("looked for {}", listed(&candidates, ", "))),
             });
             return None;
         };
         if self.open_files.contains(&path) {
-            let way: Vec<String> = self.open_files.iter().map(|path| path.display().to_string()).collect();
+            let way = listed(&self.open_files, " > ");
             let message = format!("the file {file:?} imports itself");
-            self.complain(Complaint::new(message, Some(origin)).hint(format!("the way there: {}", way.join(" > "))));
+            self.complain(Complaint::new(message, Some(origin)).hint(format!("the way there: {way}")));
             return None;
         }
         let wrong = self.wrong_so_far();

@@ -63,14 +63,6 @@ impl Loader {
         load.finish(steps)
     }
 
-    /// The handlers of an `include_tasks` that stands among handlers.
-    pub fn included_handlers(&self, include: &Include, file: &str) -> Result<Vec<super::Handler>, Vec<Complaint>> {
-        let mut load = Load::new(self, include.base.clone());
-        let around = Around::of_include(include);
-        let handlers = load.handlers_of_file(file, &include.task.origin, &around);
-        load.finish(handlers)
-    }
-
     /// The role of an `include_role` whose names are known by now, dependencies first; a block as in `roles:`.
     pub fn included_role(
         &self,
@@ -80,6 +72,7 @@ impl Loader {
     ) -> Result<(Vec<Arc<Role>>, Vec<Step>), Vec<Complaint>> {
         let mut load = Load::new(self, include.base.clone());
         let parts = Parts {
+            origin: None,
             tasks: from.tasks.map(str::to_owned),
             vars: from.vars.map(str::to_owned),
             defaults: from.defaults.map(str::to_owned),
@@ -236,14 +229,15 @@ impl<'l> Load<'l> {
 
     /// Reads a YAML file; None if it is empty or wrong, which has been complained of.
     pub(super) fn file(&mut self, path: &Path) -> Option<Arc<Node>> {
-        self.order.entry(path.to_owned()).or_default();
+        let shown = super::imports::shown(path);
+        self.order.entry(shown.to_owned()).or_default();
         let files = self.loader.files.lock().unwrap_or_else(PoisonError::into_inner);
         let known = files.get(path).cloned();
         drop(files);
         if let Some(node) = known {
             return node;
         }
-        let read = yaml::load_with(path, &self.loader.keyring, &mut self.warnings);
+        let read = yaml::load_with(shown, &self.loader.keyring, &mut self.warnings);
         let node = self.keep(read)?.map(Arc::new);
         let mut files = self.loader.files.lock().unwrap_or_else(PoisonError::into_inner);
         files.insert(path.to_owned(), node.clone());

@@ -233,7 +233,7 @@ pub struct Role {
     pub allow_duplicates: bool,
     /// Whether its vars and defaults are seen by the whole play (`roles:` and `import_role`: yes).
     pub public: bool,
-    /// The roles that use it, nearest last: `ansible_parent_role_names`.
+    /// The roles that import or include it, nearest first: `ansible_parent_role_names`.
     pub parents: Vec<Arc<str>>,
     pub dependencies: Vec<Arc<str>>,
     /// The entry of `meta/argument_specs.yml` that describes what this use takes.

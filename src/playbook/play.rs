@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::imports::{normal, parent, similar_name};
+use super::imports::{normal, parent, shown, similar_name};
 use super::inherit::Around;
 use super::keywords::{self, Place};
 use super::load::Load;
@@ -18,14 +18,14 @@ impl Load<'_> {
     pub(super) fn playbook(&mut self, path: &Path, outer: &Keywords, vars: &Vars, by: Option<&Origin>) -> Vec<Play> {
         let path = normal(path);
         if self.open_files.contains(&path) {
-            let message = format!("the playbook {} imports itself", path.display());
+            let message = format!("the playbook {} imports itself", shown(&path).display());
             self.complain(Complaint::new(message, by));
             return Vec::new();
         }
         let wrong = self.wrong_so_far();
         let Some(node) = self.file(&path) else {
             if self.wrong_so_far() == wrong {
-                let complaint = Complaint::new(format!("the playbook {} is empty", path.display()), by);
+                let complaint = Complaint::new(format!("the playbook {} is empty", shown(&path).display()), by);
                 self.complain(complaint.hint("a playbook is a list of plays, each with \"hosts\" and \"tasks\""));
             }
             return Vec::new();
@@ -83,7 +83,7 @@ impl Load<'_> {
             let complaint = Complaint::new(format!("cannot find the playbook {name:?}"), Some(&file.origin));
             self.complain(match similar_name(&parent(path), &name) {
                 Some(other) => complaint.hint(format!("did you mean {other:?}?")),
-                None => complaint.hint(format!("looked for {}", target.display())),
+                None => complaint.hint(format!("looked for {}", shown(&target).display())),
             });
             return Vec::new();
         }
@@ -141,21 +141,16 @@ impl Load<'_> {
         })
     }
 
-    /// Complains of keys that plays do not have, and of wrong shapes.
+    /// Complains of keys that plays do not have.
     fn complain_of_play_keywords(&mut self, map: &Node) {
-        for (key, value) in pairs(map) {
+        for (key, _) in pairs(map) {
             let Some(name) = key.as_str() else {
                 let message = format!("a keyword must be a string, this is {}", key.what());
                 self.complain(Complaint::new(message, Some(&key.origin)));
                 continue;
             };
             match keywords::at(name, Place::Play) {
-                // `hosts` is checked with what may be in it, inherited ones where they are read.
-                Some(keyword) if keyword.name == "hosts" || keyword.field.is_some() => {}
-                Some(keyword) if is_list_of_steps(keyword.name) => {}
-                Some(keyword) => {
-                    self.shaped(keyword, value);
-                }
+                Some(_) => {}
                 None if self.is_module(name) => {
                     let complaint = Complaint::new(format!("module {name:?} in a play"), Some(&key.origin));
                     self.complain(complaint.hint("tasks stand below \"tasks:\" of a play"));
@@ -180,11 +175,6 @@ impl Load<'_> {
     pub(super) fn warn_of_nameless(&mut self, handlers: &[Handler]) {
         super::handlers::nameless(handlers).for_each(|warning| self.warn(warning));
     }
-}
-
-/// Keywords whose lists are checked where they are read.
-fn is_list_of_steps(name: &str) -> bool {
-    matches!(name, "tasks" | "pre_tasks" | "post_tasks" | "handlers" | "roles" | "serial" | "strategy")
 }
 
 /// A directory as seen from anywhere: it outlives the way the playbook was named.

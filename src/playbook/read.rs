@@ -70,7 +70,7 @@ pub(super) fn is_float(node: &Node) -> bool {
 
 /// Says what is wrong with the shape of what was written for a keyword, if something is.
 fn misshapen(keyword: &Keyword, node: &Node) -> Option<Complaint> {
-    if is_null(node) || is_template(node) && keyword.shape != Shape::List {
+    if is_null(node) || is_template(node) {
         return None;
     }
     let scalars = |items: &[Node]| items.iter().find(|item| !is_scalar(item)).cloned();
@@ -90,7 +90,6 @@ fn misshapen(keyword: &Keyword, node: &Node) -> Option<Complaint> {
         Shape::Choice(words) => return bad_choice(keyword, node, words),
         Shape::Mapping => ("a mapping", (!matches!(node.kind, NodeKind::Map(_))).then_some(node.clone())),
         Shape::Mappings => ("a mapping", not_mappings(node)),
-        Shape::List => ("a list", (!matches!(node.kind, NodeKind::Seq(_))).then_some(node.clone())),
         Shape::Loop => return not_a_list(keyword, node),
         Shape::Conditions | Shape::Any => return None,
     };

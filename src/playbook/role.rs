@@ -16,6 +16,8 @@ use crate::value::{Origin, Vars};
 /// `tasks_from` and its like.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Parts {
+    /// Where the first of them is named.
+    pub origin: Option<Origin>,
     pub tasks: Option<String>,
     pub vars: Option<String>,
     pub defaults: Option<String>,
@@ -67,6 +69,11 @@ impl Use {
     pub(super) fn validated(mut self, validate: bool) -> Use {
         self.validate = validate;
         self
+    }
+
+    /// Where a file of it that is not there was asked for.
+    fn parts_origin(&self) -> &Origin {
+        self.parts.origin.as_ref().unwrap_or(&self.origin)
     }
 
     /// Equal for uses that are one and the same role; None for one that stands for itself.
@@ -194,7 +201,7 @@ impl Load<'_> {
         if used.validate {
             tasks.extend(self.validation(&role, used.parts.tasks.as_deref(), &inside));
         }
-        for (file, node) in self.role_trees(&path.join("tasks"), used.parts.tasks.as_deref(), &used.origin) {
+        for (file, node) in self.role_trees(&path.join("tasks"), used.parts.tasks.as_deref(), used.parts_origin()) {
             let inside = Around { directory: super::imports::parent(&file), ..inside.clone() };
             self.open_files.push(file);
             tasks.extend(self.steps(&node, "a role's tasks", &inside, Place::Task));
@@ -220,12 +227,15 @@ impl Load<'_> {
             all.extend(own);
             Arc::new(all)
         };
-        let defaults = self.role_vars(&path.join("defaults"), used.parts.defaults.as_deref(), &used.origin);
-        let vars = self.role_vars(&path.join("vars"), used.parts.vars.as_deref(), &used.origin);
+        let defaults = self.role_vars(&path.join("defaults"), used.parts.defaults.as_deref(), used.parts_origin());
+        let vars = self.role_vars(&path.join("vars"), used.parts.vars.as_deref(), used.parts_origin());
         let inherited = layer(parent.map(|role| &role.vars), Vars::new());
         let inherited = layer(Some(&inherited), parent.map(|role| (*role.use_vars).clone()).unwrap_or_default());
         let mut parents = parent.map(|role| role.parents.clone()).unwrap_or_default();
-        parents.extend(parent.map(|role| role.name.clone()));
+        // Ansible does not count a role for the parent of its dependencies.
+        if used.allow_duplicates.is_some() {
+            parents.splice(0..0, parent.map(|role| role.name.clone()));
+        }
         Role {
             name: if used.name.starts_with(['/', '~', '.']) { name_of(path).into() } else { used.name.as_str().into() },
             path: path.to_owned(),
@@ -285,7 +295,7 @@ impl Load<'_> {
 
     fn role_handlers(&mut self, used: &Use, role: &Role, around: &Around) -> Vec<Handler> {
         let directory = role.path.join("handlers");
-        let trees = self.role_trees(&directory, used.parts.handlers.as_deref(), &used.origin);
+        let trees = self.role_trees(&directory, used.parts.handlers.as_deref(), used.parts_origin());
         if trees.is_empty() {
             return Vec::new();
         }

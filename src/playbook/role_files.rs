@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::imports::{listed, normal, parent, similar_name};
+use super::imports::{listed, normal, parent, shown, similar_name};
 use super::inherit::Around;
 use super::load::Load;
 use crate::value::origin::Complaint;
@@ -37,7 +37,7 @@ impl Load<'_> {
                     told.push(place);
                 }
             }
-            let looked = format!("looked in {}", listed(&told));
+            let looked = format!("looked in {}", listed(&told, ", "));
             let roles = told.iter().filter(|place| !name.contains('/') && **place != self.base.directory);
             let similar = roles.filter_map(|place| similar_name(place, name)).next();
             self.complain(match similar {
@@ -66,7 +66,7 @@ impl Load<'_> {
             let complaint = Complaint::new(message, Some(origin));
             self.complain(match similar_name(directory, name) {
                 Some(other) => complaint.hint(format!("did you mean {other:?}?")),
-                None => complaint.hint(format!("looked in {}", directory.display())),
+                None => complaint.hint(format!("looked in {}", shown(directory).display())),
             });
         }
         found

@@ -67,7 +67,7 @@ fn dependencies_come_first_and_share_variables_both_ways() {
     assert_eq!((base.params["p"].to_string(), base.params["level"].to_string()), ("1".into(), "2".into()));
     assert_eq!((base.vars["user"].to_string(), web.vars["user"].to_string()), ("other".into(), "www".into()));
     assert_eq!((web.vars["from_base"].to_string(), web.defaults["only_base"].to_string()), ("1".into(), "1".into()));
-    assert_eq!((web.defaults["port"].to_string(), base.parents.join(",")), ("80".into(), "web".into()));
+    assert_eq!((web.defaults["port"].to_string(), base.parents.len()), ("80".into(), 0));
     assert_eq!(web.dependencies.join(","), "base,base2");
 }
 
@@ -153,4 +153,17 @@ fn a_role_that_describes_its_arguments_checks_them_first() {
 fn an_empty_role_has_no_tasks_and_is_no_mistake() {
     let play = project("- hosts: all\n  roles: [r]\n", &[("roles/r/tasks/main.yml", "---\n")]).play();
     assert!(block(&play.roles[0]).steps.is_empty());
+}
+
+#[test]
+fn an_imported_role_knows_who_imports_it_and_sees_its_variables() {
+    let mut files = WEB.to_vec();
+    files.extend([
+        ("roles/top/tasks/main.yml", "- import_role: {name: middle}\n"),
+        ("roles/top/vars/main.yml", "of_top: 1\n"),
+        ("roles/middle/tasks/main.yml", "- import_role: {name: web}\n"),
+    ]);
+    let play = project("- hosts: all\n  roles: [top]\n", &files).play();
+    let web = play.all_roles.iter().find(|role| &*role.name == "web").unwrap();
+    assert_eq!((web.parents.join(","), web.vars["of_top"].to_string()), ("middle,top".into(), "1".into()));
 }
