@@ -3,6 +3,7 @@
 mod ask;
 mod exit;
 mod extra_vars;
+mod inventory;
 mod playbook;
 mod vault;
 
@@ -16,6 +17,7 @@ pub use exit::ExitCode;
 
 use crate::connection::HostKeys;
 use crate::engine::Defaults;
+use crate::inventory::Inventory;
 use crate::value::origin::Complaint;
 
 #[derive(Debug, Parser)]
@@ -29,6 +31,8 @@ struct Cli {
 enum Command {
     /// Run playbooks on the hosts of an inventory
     Playbook(Box<playbook::PlaybookArgs>),
+    /// Show hosts, groups and their variables
+    Inventory(inventory::InventoryArgs),
     /// Encrypt and decrypt files and strings, in Ansible's vault format
     Vault(vault::VaultArgs),
 }
@@ -169,9 +173,24 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let result = match cli.command {
         Command::Playbook(args) => playbook::run(&args),
+        Command::Inventory(args) => inventory::run(&args),
         Command::Vault(args) => vault::run(&args),
     };
     result.unwrap_or_else(|failure| say(&failure))
+}
+
+/// Prints what a person should know although the work goes on.
+#[allow(clippy::print_stderr)]
+fn warn(message: &str) {
+    eprintln!("warning: {message}");
+}
+
+/// Warns of names in a pattern that match no host.
+fn warn_unmatched(inventory: &Inventory, names: &[String]) {
+    for name in names {
+        let near = inventory.nearest_name(name).map_or(String::new(), |near| format!(", did you mean {near:?}?"));
+        warn(&format!("{name:?} matches no host or group{near}"));
+    }
 }
 
 /// Prints a failure with its causes and hints.

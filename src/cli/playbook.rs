@@ -83,6 +83,7 @@ pub fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
     let keyring = Arc::new(vault::keyring(&args.vault)?);
     let extra_vars = Arc::new(extra_vars::read(&args.extra_vars, &keyring)?);
     let inventory = Inventory::load(&args.source.inventory, &keyring)?;
+    inventory.warnings.iter().for_each(|warning| super::warn(warning));
     let templar = Templar::new();
     let known = Arc::new(Known { templar: templar.clone() });
     let loader = Arc::new(Loader::new(known, keyring.clone(), extra_vars.clone(), args.roles_path.clone()));
@@ -99,7 +100,8 @@ pub fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::Written(complaints));
     }
     if let Some(limit) = &args.source.limit {
-        inventory.select_limit(limit)?;
+        let (_, unmatched) = inventory.select_limit(limit)?;
+        super::warn_unmatched(&inventory, &unmatched);
     }
     let mut job = Job {
         playbooks,
