@@ -133,5 +133,5 @@ pub async fn run(job: Job, events: UnboundedSender<Event>, stopping: Arc<AtomicB
 
 /// The hosts of a play's pattern within the limit, as `--list-hosts` shows them.
 pub fn hosts_of(job: &Job, play: &Play) -> Result<Vec<Arc<str>>, Error> {
-    play::select(job, &job.inventory, play).map(|(hosts, _)| hosts)
+    play::select(job, &job.inventory, play).map(|selected| selected.hosts)
 }

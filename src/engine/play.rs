@@ -77,11 +77,14 @@ async fn one(
     files: Arc<VarsFiles>,
     gone: &mut HashSet<Arc<str>>,
 ) -> Result<bool, Error> {
-    let (hosts, pattern) = {
+    let Selected { hosts, pattern, unmatched } = {
         let inventory = run.inventory.read().expect("nothing panics while it holds the inventory");
         select(&run.job, &inventory, play)?
     };
     let hosts: Vec<Arc<str>> = hosts.into_iter().filter(|host| !gone.contains(host)).collect();
+    for part in unmatched {
+        run.tell(Event::Warning(format!("{part:?} matches no host or group")));
+    }
     run.tell(Event::PlayStart { name: name(run, play, &pattern), hosts: hosts.clone(), check: run.job.check });
     if hosts.is_empty() {
         run.tell(Event::NoHosts { pattern });
@@ -116,8 +119,17 @@ async fn one(
     Ok(true)
 }
 
-/// A play's hosts within the limit, and the pattern as text.
-pub(super) fn select(job: &Job, inventory: &Inventory, play: &Play) -> Result<(Vec<Arc<str>>, String), Error> {
+/// What a play's `hosts` names.
+pub(super) struct Selected {
+    /// Within the limit.
+    pub hosts: Vec<Arc<str>>,
+    pub pattern: String,
+    /// Parts of the pattern that match nothing.
+    pub unmatched: Vec<String>,
+}
+
+/// A play's hosts within the limit, in the play's order.
+pub(super) fn select(job: &Job, inventory: &Inventory, play: &Play) -> Result<Selected, Error> {
     let scope = scope::before_any_host(job, play);
     let written = job.templar.render(&play.hosts.value, &scope)?;
     let patterns = match written.try_iter() {
@@ -128,7 +140,7 @@ pub(super) fn select(job: &Job, inventory: &Inventory, play: &Play) -> Result<(V
         origin: complaint.origin.or_else(|| Some(play.hosts.origin.clone())),
         ..complaint
     };
-    let (mut hosts, _) = inventory.select_all(&patterns).map_err(at)?;
+    let (mut hosts, unmatched) = inventory.select_all(&patterns).map_err(at)?;
     if let Some(limit) = &job.limit {
         let (within, _) = inventory.select_limit(limit)?;
         hosts.retain(|host| within.contains(host));
@@ -146,7 +158,7 @@ pub(super) fn select(job: &Job, inventory: &Inventory, play: &Play) -> Result<(V
             hosts.shuffle(&mut rand::rng());
         }
     }
-    Ok((hosts, patterns.join(",")))
+    Ok(Selected { hosts, pattern: patterns.join(","), unmatched })
 }
 
 fn name(run: &Run, play: &Play, pattern: &str) -> String {
