@@ -21,7 +21,7 @@ impl Local for GroupBy {
         summary: "Puts the host into a group named after what it is",
         arguments: &[
             Argument::new("key", Kind::Str, "The group's name; blanks become dashes").required(),
-            Argument::new("parents", Kind::List(&Kind::Str), "The groups that this group is put into").default("[all]"),
+            Argument::new("parents", Kind::List(&Kind::Str), "The groups that this group is put into").default("all"),
         ],
         free_form: Some("key"),
         example: "\

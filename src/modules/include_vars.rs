@@ -45,7 +45,7 @@ impl Local for IncludeVars {
                 "Regular expressions; names that end so are left out",
             ),
             Argument::new("extensions", Kind::List(&Kind::Str), "What the names of files end with")
-                .default("[json, yaml, yml]"),
+                .default("json,yaml,yml"),
             Argument::new("ignore_unknown_extensions", Kind::Bool, "Whether other files are left out, or an error")
                 .default("false"),
             Argument::new("hash_behaviour", Kind::Str, "Whether mappings replace those of the same name or are merged")

@@ -3,12 +3,14 @@
 //! To add a module: write `src/modules/<name>.rs` (a `//!` line, the arguments as a struct, `DOC` with an
 //! example, `plan`, `apply`, tests), then add its `mod` line and its line in [`MODULES`] below.
 
+mod accounts;
 mod add_host;
 pub mod arguments;
 mod assert;
 mod command;
 mod copy;
 mod debug;
+mod etcd;
 mod execution;
 mod fail;
 mod fetch;
@@ -19,10 +21,12 @@ mod file_digest;
 mod file_edit;
 mod file_mode;
 mod file_write;
+mod group;
 mod group_by;
 mod host_copy;
 mod host_path;
 mod host_tree;
+mod http;
 mod include_vars;
 mod lineinfile;
 mod meta;
@@ -36,10 +40,16 @@ mod set_stats;
 mod setup;
 mod slurp;
 mod stat;
+mod systemd_service;
 mod template;
 #[cfg(test)]
 mod testing;
+mod uri;
+mod user;
 mod vault_file;
+mod x509;
+mod x509_ca;
+mod x509_certificate;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -60,9 +70,11 @@ pub static MODULES: &[Entry] = &[
     entry::<command::Command>(),
     entry::<copy::Copy>(),
     local::<debug::Debug>(),
+    entry::<etcd::EtcdClusterInfo>(),
     local::<fail::Fail>(),
     entry::<fetch::Fetch>(),
     entry::<file::File>(),
+    entry::<group::Group>(),
     local::<group_by::GroupBy>(),
     local::<include_vars::IncludeVars>(),
     entry::<lineinfile::Lineinfile>(),
@@ -71,13 +83,20 @@ pub static MODULES: &[Entry] = &[
     entry::<ping::Ping>(),
     entry::<raw::Raw>(),
     entry::<script::Script>(),
+    entry::<systemd_service::Service>(),
     local::<set_fact::SetFact>(),
     local::<set_stats::SetStats>(),
     entry::<setup::Setup>(),
     entry::<command::Shell>(),
     entry::<slurp::Slurp>(),
     entry::<stat::Stat>(),
+    entry_as::<systemd_service::SystemdService>(&systemd_service::SYSTEMD),
+    entry::<systemd_service::SystemdService>(),
     entry::<template::Template>(),
+    entry::<uri::Uri>(),
+    entry::<user::User>(),
+    entry::<x509_ca::X509Ca>(),
+    entry::<x509_certificate::X509Certificate>(),
 ];
 
 /// The type itself is the task's arguments, rendered and coerced to the kinds in `DOC`.

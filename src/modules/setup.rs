@@ -36,7 +36,7 @@ impl Module for Setup {
             )
             .default("[]"),
             Argument::new("gather_subset", Kind::List(&Kind::Str), "What to gather, as all, min, network, !hardware")
-                .default("[all]"),
+                .default("all"),
             Argument::new("gather_timeout", Kind::Int, "Accepted for compatibility; facts come in one request")
                 .default("10"),
             Argument::new("fact_path", Kind::Path, "The directory on the host with its own facts, *.fact")

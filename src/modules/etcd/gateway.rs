@@ -1,0 +1,214 @@
+//! One member's JSON gateway, and the plain endpoints beside it. Numbers of 64 bits come as strings there.
+
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
+
+use crate::modules::http::{self, Failure, Request, Response, Tls, Url};
+use crate::remote::Probe;
+
+/// What a member answered instead of what it was asked for.
+pub type Refusal = String;
+
+pub struct Gateway<'a> {
+    pub probe: &'a Probe,
+    pub tls: &'a Tls,
+    pub url: Url,
+    pub limit: Duration,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub struct Version {
+    #[serde(rename = "etcdserver")]
+    pub server: String,
+    #[serde(rename = "etcdcluster")]
+    pub cluster: String,
+}
+
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default)]
+pub struct Header {
+    #[serde(deserialize_with = "number")]
+    pub cluster_id: u64,
+    #[serde(deserialize_with = "number")]
+    pub member_id: u64,
+}
+
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Status {
+    pub header: Header,
+    #[serde(deserialize_with = "number")]
+    pub db_size: u64,
+    #[serde(deserialize_with = "number")]
+    pub db_size_in_use: u64,
+    #[serde(deserialize_with = "number")]
+    pub leader: u64,
+    #[serde(deserialize_with = "number")]
+    pub raft_term: u64,
+    #[serde(deserialize_with = "number")]
+    pub raft_index: u64,
+    #[serde(deserialize_with = "number")]
+    pub raft_applied_index: u64,
+    pub is_learner: bool,
+    pub errors: Vec<String>,
+}
+
+#[derive(Debug, Default, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(default)]
+pub struct Member {
+    #[serde(rename = "ID", deserialize_with = "number")]
+    pub id: u64,
+    /// Empty: it was added, but never started.
+    pub name: String,
+    #[serde(rename = "peerURLs")]
+    pub peer_urls: Vec<String>,
+    #[serde(rename = "clientURLs")]
+    pub client_urls: Vec<String>,
+    #[serde(rename = "isLearner")]
+    pub is_learner: bool,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(default)]
+pub struct Alarm {
+    #[serde(rename = "memberID", deserialize_with = "number")]
+    pub member: u64,
+    pub alarm: String,
+}
+
+impl Gateway<'_> {
+    pub async fn version(&self) -> Result<Version, Failure> {
+        let response = self.get("/version").await?;
+        self.parse(&response)
+    }
+
+    pub async fn health(&self) -> Result<Result<(), Refusal>, Failure> {
+        #[derive(Deserialize)]
+        struct Health {
+            health: Value,
+            #[serde(default)]
+            reason: String,
+        }
+        let response = self.get("/health").await?;
+        let Ok(health) = serde_json::from_slice::<Health>(&response.body) else { return Ok(Err(refusal(&response))) };
+        Ok(match health.health == json!("true") || health.health == json!(true) {
+            true => Ok(()),
+            false if health.reason.is_empty() => Err("it says so itself".to_owned()),
+            false => Err(health.reason),
+        })
+    }
+
+    pub async fn status(&self) -> Result<Result<Status, Refusal>, Failure> {
+        self.call("/v3/maintenance/status", json!({})).await
+    }
+
+    /// The members as this one knows them.
+    pub async fn members(&self, version: &str) -> Result<Result<Vec<Member>, Refusal>, Failure> {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct List {
+            members: Vec<Member>,
+        }
+        // From 3.5 on the list needs a quorum unless asked otherwise; 3.4 does not know the word.
+        let body = if version.starts_with("3.4.") { json!({}) } else { json!({"linearizable": false}) };
+        let list = self.call::<List>("/v3/cluster/member/list", body).await?;
+        Ok(list.map(|mut list| {
+            list.members.sort();
+            list.members
+        }))
+    }
+
+    pub async fn alarms(&self) -> Result<Result<Vec<Alarm>, Refusal>, Failure> {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct List {
+            alarms: Vec<Alarm>,
+        }
+        Ok(self.call::<List>("/v3/maintenance/alarm", json!({"action": "GET"})).await?.map(|list| list.alarms))
+    }
+
+    /// A read that needs a quorum. None: there is no such key.
+    pub async fn read(&self, key: &[u8]) -> Result<Result<Option<Vec<u8>>, Refusal>, Failure> {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Range {
+            kvs: Vec<Pair>,
+        }
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Pair {
+            value: String,
+        }
+        let range = self.call::<Range>("/v3/kv/range", json!({"key": BASE64.encode(key), "limit": 1})).await?;
+        Ok(range.map(|range| range.kvs.first().map(|pair| BASE64.decode(&pair.value).unwrap_or_default())))
+    }
+
+    /// Writes a key of this member's own below `key`, reads it back, and deletes it.
+    pub async fn write_and_delete(&self, key: &str) -> Result<Result<(), Refusal>, Failure> {
+        let key = format!("{key}/{}", self.url.address());
+        let content: [u8; 16] = rand::random();
+        let put = json!({"key": BASE64.encode(&key), "value": BASE64.encode(content)});
+        if let Err(refusal) = self.call::<Value>("/v3/kv/put", put).await? {
+            return Ok(Err(refusal));
+        }
+        let read = self.read(key.as_bytes()).await?;
+        let deleted = self.call::<Value>("/v3/kv/deleterange", json!({"key": BASE64.encode(&key)})).await?;
+        Ok(match (read, deleted) {
+            (Err(refusal), _) | (_, Err(refusal)) => Err(refusal),
+            (Ok(Some(found)), Ok(_)) if found == content => Ok(()),
+            (Ok(_), Ok(_)) => Err("what was written is not what is read".to_owned()),
+        })
+    }
+
+    async fn get(&self, path: &str) -> Result<Response, Failure> {
+        self.send(Request::get(Url { path: path.to_owned(), ..self.url.clone() })).await
+    }
+
+    async fn call<T: for<'de> Deserialize<'de>>(&self, path: &str, body: Value) -> Result<Result<T, Refusal>, Failure> {
+        let request = Request {
+            method: "POST".to_owned(),
+            url: Url { path: path.to_owned(), ..self.url.clone() },
+            headers: vec![("content-type".to_owned(), "application/json".to_owned())],
+            body: body.to_string().into_bytes(),
+        };
+        let response = self.send(request).await?;
+        if response.status != 200 {
+            return Ok(Err(refusal(&response)));
+        }
+        self.parse(&response).map(Ok)
+    }
+
+    async fn send(&self, request: Request) -> Result<Response, Failure> {
+        http::send(self.probe, self.tls, &request, self.limit).await
+    }
+
+    fn parse<T: for<'de> Deserialize<'de>>(&self, response: &Response) -> Result<T, Failure> {
+        serde_json::from_slice(&response.body).map_err(|_| Failure::Protocol {
+            address: self.url.address(),
+            reason: format!("this does not look like etcd: {}", refusal(response)),
+        })
+    }
+}
+
+/// The words of a refusal: the gateway's `message` or `error`, or else the beginning of the body.
+fn refusal(response: &Response) -> Refusal {
+    const LONGEST: usize = 200;
+    let json: Option<Value> = serde_json::from_slice(&response.body).ok();
+    let words = json.as_ref().and_then(|json| json.get("message").or_else(|| json.get("error"))?.as_str());
+    let body = String::from_utf8_lossy(&response.body);
+    let words = words.unwrap_or_else(|| body.lines().next().unwrap_or_default());
+    format!("{} (HTTP {})", words.chars().take(LONGEST).collect::<String>(), response.status)
+}
+
+/// A number, or a string of one.
+fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    match Value::deserialize(deserializer)? {
+        Value::String(text) => text.parse().map_err(serde::de::Error::custom),
+        Value::Number(number) => number.as_u64().ok_or_else(|| serde::de::Error::custom("not a whole number")),
+        _ => Err(serde::de::Error::custom("not a number")),
+    }
+}

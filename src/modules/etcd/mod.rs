@@ -1,0 +1,196 @@
+//! `etcd_cluster_info`: what an etcd cluster says of itself, through its members' JSON gateway.
+
+mod gateway;
+mod report;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::future::join_all;
+use serde::Deserialize;
+
+use gateway::Gateway;
+use report::{Cluster, Endpoint};
+
+use super::http::tls::Files;
+use super::http::{Failure, Tls, Url};
+use super::{Controller, Error, Module, Outcome, Plan};
+use crate::remote::{Probe, Remote};
+use crate::value::doc::{Argument, Doc, Kind, Return};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EtcdClusterInfo {
+    endpoints: Vec<String>,
+    ca_cert: Option<String>,
+    client_cert: Option<String>,
+    client_key: Option<String>,
+    timeout: u64,
+    linearizable: bool,
+    write_test_key: Option<String>,
+}
+
+#[async_trait]
+impl Module for EtcdClusterInfo {
+    const DOC: Doc = Doc {
+        name: "etcd_cluster_info",
+        collection: "windlass",
+        summary: "Tells the members, leader, versions, alarms and health of an etcd cluster",
+        arguments: &[
+            Argument::new(
+                "endpoints",
+                Kind::List(&Kind::Str),
+                "Client addresses as the host sees them, https://a:2379",
+            )
+            .required(),
+            Argument::new("ca_cert", Kind::Path, "A file on the host: the authority of the members' certificates"),
+            Argument::new("client_cert", Kind::Path, "A file on the host: the certificate to show").alias(&["cert"]),
+            Argument::new("client_key", Kind::Path, "A file on the host: its private key").alias(&["key"]),
+            Argument::new("timeout", Kind::Int, "How many seconds to wait for one answer of a member").default("5"),
+            Argument::new(
+                "linearizable",
+                Kind::Bool,
+                "Whether every member is also asked for a read that needs a quorum",
+            )
+            .default("false"),
+            Argument::new("write_test_key", Kind::Str, "A key that is written, read and deleted through every member"),
+        ],
+        free_form: None,
+        example: "\
+- name: The cluster answers
+  windlass.etcd_cluster_info:
+    endpoints: ['https://10.0.0.1:2379', 'https://10.0.0.2:2379', 'https://10.0.0.3:2379']
+    ca_cert: /etc/etcd/pki/ca.crt
+    client_cert: /etc/etcd/pki/client.crt
+    client_key: /etc/etcd/pki/client.key
+    linearizable: true
+  register: etcd
+  until: etcd.healthy
+  retries: 10
+  delay: 2
+",
+        returns: &[
+            Return::new("members", "Each with id (hex), name, peer_urls, client_urls, is_learner, started"),
+            Return::new(
+                "endpoints",
+                "Each with endpoint, reachable, error, version, db_size, leader, raft_index and more",
+            ),
+            Return::new("leader", "The leader's name and id, or null"),
+            Return::new("cluster_id", "Hex"),
+            Return::new("cluster_version", "The version that all members speak"),
+            Return::new("alarms", "Each with id, name and alarm"),
+            Return::new("healthy", "Whether nothing speaks against it"),
+            Return::new("reasons", "What speaks against it, as a list of sentences"),
+        ],
+    };
+    type Change = ();
+
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<()>, Error> {
+        match self.write_test_key {
+            Some(_) if !here.check => Ok(Plan::Unknown(())),
+            _ => Ok(Plan::Unchanged(self.look(probe, None).await?)),
+        }
+    }
+
+    async fn apply(&self, (): (), remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        self.look(remote, self.write_test_key.as_deref()).await
+    }
+}
+
+impl EtcdClusterInfo {
+    /// Asks every endpoint at once. One that does not answer is part of the picture; only the host itself being gone
+    /// is an error.
+    async fn look(&self, probe: &Probe, write_test_key: Option<&str>) -> Result<Outcome, Error> {
+        if self.endpoints.is_empty() {
+            return Err(Error::failed("endpoints must name at least one"));
+        }
+        let urls = self.endpoints.iter().map(|written| self.url(written)).collect::<Result<Vec<_>, _>>()?;
+        let tls = match urls.iter().any(|url| url.secure) {
+            true => {
+                let (client_cert, client_key) = (self.client_cert.as_deref(), self.client_key.as_deref());
+                Tls::load(probe, Files { ca: self.ca_cert.as_deref(), client_cert, client_key }, true).await?
+            }
+            false => Tls::none(),
+        };
+        let limit = Duration::from_secs(self.timeout.max(1));
+        let asked = urls.into_iter().zip(&self.endpoints).map(|(url, written)| {
+            let gateway = Gateway { probe, tls: &tls, url, limit };
+            async move { endpoint(&gateway, written, self.linearizable, write_test_key).await }
+        });
+        let endpoints = join_all(asked).await.into_iter().collect::<Result<Vec<_>, _>>()?;
+        Ok(Cluster::of(endpoints).outcome())
+    }
+
+    /// An endpoint without a scheme is https if an authority is given.
+    fn url(&self, written: &str) -> Result<Url, Error> {
+        let text = match (written.contains("://"), &self.ca_cert) {
+            (true, _) => written.to_owned(),
+            (false, Some(_)) => format!("https://{written}"),
+            (false, None) => format!("http://{written}"),
+        };
+        Url::parse(&text).map_err(|why| Error::failed(format!("the endpoint {written:?} is of no use: {why}")))
+    }
+}
+
+async fn endpoint(
+    gateway: &Gateway<'_>,
+    written: &str,
+    linearizable: bool,
+    write_test_key: Option<&str>,
+) -> Result<Endpoint, Error> {
+    let mut endpoint = Endpoint::new(written);
+    match ask(gateway, &mut endpoint, linearizable, write_test_key).await {
+        Ok(()) => Ok(endpoint),
+        Err(Failure::Host(error)) => Err(error.into()),
+        Err(failure) => {
+            endpoint.error = Some(failure.to_string());
+            Ok(endpoint)
+        }
+    }
+}
+
+/// Fills in what the member says. The first question that gets no answer ends it; a refusal by a member is an answer.
+async fn ask(
+    gateway: &Gateway<'_>,
+    endpoint: &mut Endpoint,
+    linearizable: bool,
+    write_test_key: Option<&str>,
+) -> Result<(), Failure> {
+    let version = gateway.version().await?;
+    endpoint.reachable = true;
+    endpoint.version = version.server;
+    endpoint.cluster_version = version.cluster;
+    match gateway.status().await? {
+        Ok(status) => endpoint.status = Some(status),
+        Err(refusal) => endpoint.problems.push(format!("says nothing of its status: {refusal}")),
+    }
+    match gateway.members(&endpoint.version).await? {
+        Ok(members) => endpoint.members = Some(members),
+        Err(refusal) => endpoint.problems.push(format!("does not list the members: {refusal}")),
+    }
+    match gateway.alarms().await? {
+        Ok(alarms) => endpoint.alarms = alarms,
+        Err(refusal) => endpoint.problems.push(format!("does not list the alarms: {refusal}")),
+    }
+    if let Err(refusal) = gateway.health().await? {
+        endpoint.problems.push(format!("is not healthy: {refusal}"));
+    }
+    if linearizable {
+        let read = gateway.read(b"health").await?;
+        endpoint.linearizable = Some(read.is_ok());
+        if let Err(refusal) = read {
+            endpoint.problems.push(format!("gives no linearizable read: {refusal}"));
+        }
+    }
+    if let Some(key) = write_test_key {
+        let written = gateway.write_and_delete(key).await?;
+        endpoint.writable = Some(written.is_ok());
+        if let Err(refusal) = written {
+            endpoint.problems.push(format!("takes no write: {refusal}"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

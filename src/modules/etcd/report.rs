@@ -1,0 +1,195 @@
+//! From what each endpoint said to one picture of the cluster, and what speaks against its health.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use indexmap::IndexMap;
+
+use super::gateway::{Alarm, Member, Status};
+use crate::modules::Outcome;
+use crate::value::Value;
+
+/// What one endpoint said.
+#[derive(Debug, Default)]
+pub struct Endpoint {
+    /// As written.
+    pub endpoint: String,
+    pub reachable: bool,
+    /// Why it gave no answer, or none any more.
+    pub error: Option<String>,
+    pub version: String,
+    pub cluster_version: String,
+    pub status: Option<Status>,
+    /// Sorted by id.
+    pub members: Option<Vec<Member>>,
+    pub alarms: Vec<Alarm>,
+    /// None: not asked.
+    pub linearizable: Option<bool>,
+    pub writable: Option<bool>,
+    /// What it refused: `gives no linearizable read: etcdserver: request timed out`
+    pub problems: Vec<String>,
+}
+
+impl Endpoint {
+    pub fn new(endpoint: &str) -> Self {
+        Endpoint { endpoint: endpoint.to_owned(), ..Endpoint::default() }
+    }
+
+    fn value(&self) -> Value {
+        let status = self.status.clone().unwrap_or_default();
+        let known = self.status.is_some();
+        let number = |number: u64| if known { Value::from(number) } else { Value::from(()) };
+        let mut pairs: IndexMap<&str, Value> = IndexMap::from([
+            ("endpoint", Value::from(self.endpoint.as_str())),
+            ("reachable", Value::from(self.reachable)),
+            ("error", self.error.as_deref().map_or_else(|| Value::from(()), Value::from)),
+            ("version", Value::from(self.version.as_str())),
+            ("member_id", if known { Value::from(hex(status.header.member_id)) } else { Value::from("") }),
+            ("db_size", number(status.db_size)),
+            ("db_size_in_use", number(status.db_size_in_use)),
+            ("leader", Value::from(if status.leader == 0 { String::new() } else { hex(status.leader) })),
+            ("is_leader", Value::from(known && status.leader == status.header.member_id)),
+            ("raft_term", number(status.raft_term)),
+            ("raft_index", number(status.raft_index)),
+            ("raft_applied_index", number(status.raft_applied_index)),
+            ("is_learner", Value::from(status.is_learner)),
+            ("errors", status.errors.iter().chain(&self.problems).map(String::as_str).collect()),
+        ]);
+        if let Some(linearizable) = self.linearizable {
+            pairs.insert("linearizable", Value::from(linearizable));
+        }
+        if let Some(writable) = self.writable {
+            pairs.insert("writable", Value::from(writable));
+        }
+        Value::from_pairs(pairs)
+    }
+}
+
+/// The whole picture.
+pub struct Cluster {
+    endpoints: Vec<Endpoint>,
+    members: Vec<Member>,
+    alarms: BTreeSet<Alarm>,
+    leader: Option<u64>,
+    cluster_id: Option<u64>,
+    /// What speaks against its health.
+    pub reasons: Vec<String>,
+}
+
+impl Cluster {
+    pub fn of(endpoints: Vec<Endpoint>) -> Self {
+        let statuses = || endpoints.iter().filter_map(|endpoint| endpoint.status.as_ref());
+        // The member whose term is the newest knows best; those cut off know what was.
+        let newest = statuses().max_by_key(|status| (status.raft_term, status.raft_applied_index));
+        let leader = newest.map(|status| status.leader).filter(|leader| *leader != 0);
+        let cluster_id = newest.map(|status| status.header.cluster_id);
+        let best = endpoints
+            .iter()
+            .filter(|endpoint| endpoint.members.is_some())
+            .max_by_key(|endpoint| endpoint.status.as_ref().map_or((0, 0), |s| (s.raft_term, s.raft_applied_index)));
+        let members = best.and_then(|endpoint| endpoint.members.clone()).unwrap_or_default();
+        let alarms = endpoints.iter().flat_map(|endpoint| endpoint.alarms.iter().cloned()).collect();
+        let mut cluster = Cluster { endpoints, members, alarms, leader, cluster_id, reasons: Vec::new() };
+        cluster.reasons = cluster.find_reasons();
+        cluster
+    }
+
+    fn find_reasons(&self) -> Vec<String> {
+        let mut reasons = Vec::new();
+        for endpoint in &self.endpoints {
+            let name = &endpoint.endpoint;
+            match &endpoint.error {
+                Some(error) if endpoint.reachable => reasons.push(format!("{name} stopped answering: {error}")),
+                Some(error) => reasons.push(format!("{name} does not answer: {error}")),
+                None => {}
+            }
+            reasons.extend(endpoint.problems.iter().map(|problem| format!("{name} {problem}")));
+            let Some(status) = &endpoint.status else { continue };
+            reasons.extend(status.errors.iter().map(|error| format!("{name} reports {error}")));
+            if status.leader == 0 {
+                reasons.push(format!("{name} knows no leader"));
+            }
+        }
+        self.find_disagreements(&mut reasons);
+        for member in &self.members {
+            if member.name.is_empty() {
+                reasons.push(format!("the member {} ({}) never started", hex(member.id), member.peer_urls.join(", ")));
+            } else if member.is_learner {
+                reasons.push(format!("the member {} is still a learner", member.name));
+            }
+        }
+        for alarm in &self.alarms {
+            reasons.push(format!("the member {} has the alarm {}", self.name(alarm.member), alarm.alarm));
+        }
+        reasons
+    }
+
+    fn find_disagreements(&self, reasons: &mut Vec<String>) {
+        let mut clusters: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
+        let mut leaders: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
+        let mut lists: BTreeMap<&[Member], Vec<&str>> = BTreeMap::new();
+        for endpoint in &self.endpoints {
+            if let Some(status) = &endpoint.status {
+                clusters.entry(status.header.cluster_id).or_default().push(&endpoint.endpoint);
+                if status.leader != 0 {
+                    leaders.entry(status.leader).or_default().push(&endpoint.endpoint);
+                }
+            }
+            if let Some(members) = &endpoint.members {
+                lists.entry(members).or_default().push(&endpoint.endpoint);
+            }
+        }
+        if clusters.len() > 1 {
+            let parts = clusters.iter().map(|(id, names)| format!("{} at {}", hex(*id), names.join(", ")));
+            reasons
+                .push(format!("the endpoints belong to different clusters: {}", parts.collect::<Vec<_>>().join("; ")));
+        } else if lists.len() > 1 {
+            let parts = lists.iter().map(|(list, names)| format!("{} members at {}", list.len(), names.join(", ")));
+            reasons.push(format!("the endpoints list different members: {}", parts.collect::<Vec<_>>().join("; ")));
+        } else if leaders.len() > 1 {
+            let parts = leaders.iter().map(|(id, names)| format!("{} at {}", self.name(*id), names.join(", ")));
+            reasons.push(format!("the endpoints name different leaders: {}", parts.collect::<Vec<_>>().join("; ")));
+        }
+    }
+
+    /// A member's name, or its id if it has none.
+    fn name(&self, id: u64) -> String {
+        let member = self.members.iter().find(|member| member.id == id).filter(|member| !member.name.is_empty());
+        member.map_or_else(|| hex(id), |member| member.name.clone())
+    }
+
+    pub fn outcome(self) -> Outcome {
+        let member = |member: &Member| {
+            Value::from_pairs([
+                ("id", Value::from(hex(member.id))),
+                ("name", Value::from(member.name.as_str())),
+                ("peer_urls", Value::from(member.peer_urls.clone())),
+                ("client_urls", Value::from(member.client_urls.clone())),
+                ("is_learner", Value::from(member.is_learner)),
+                ("started", Value::from(!member.name.is_empty())),
+            ])
+        };
+        let alarm = |alarm: &Alarm| {
+            Value::from_pairs([
+                ("id", hex(alarm.member)),
+                ("name", self.name(alarm.member)),
+                ("alarm", alarm.alarm.clone()),
+            ])
+        };
+        let leader = self.leader.map(|id| Value::from_pairs([("id", hex(id)), ("name", self.name(id))]));
+        let version = self.endpoints.iter().map(|endpoint| endpoint.cluster_version.as_str()).find(|v| !v.is_empty());
+        Outcome::default()
+            .with("members", self.members.iter().map(member).collect::<Value>())
+            .with("endpoints", self.endpoints.iter().map(Endpoint::value).collect::<Value>())
+            .with("leader", leader.unwrap_or_else(|| Value::from(())))
+            .with("cluster_id", self.cluster_id.map_or_else(String::new, hex))
+            .with("cluster_version", version.unwrap_or_default())
+            .with("alarms", self.alarms.iter().map(alarm).collect::<Value>())
+            .with("healthy", self.reasons.is_empty())
+            .with("reasons", self.reasons)
+    }
+}
+
+/// As etcd writes ids.
+pub fn hex(id: u64) -> String {
+    format!("{id:x}")
+}

@@ -1,0 +1,171 @@
+//! The picture of made-up answers, and of a real etcd with TLS and client certificates where its binary is there.
+
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+
+use super::gateway::{Alarm, Header, Member, Status};
+use super::report::{Cluster, Endpoint};
+use crate::modules::testing::{Bench, value};
+
+fn endpoint(name: &str, leader: u64) -> Endpoint {
+    let member = |id, name: &str| Member { id, name: name.into(), ..Member::default() };
+    let header = Header { cluster_id: 7, member_id: 1 };
+    Endpoint {
+        endpoint: name.into(),
+        reachable: true,
+        status: Some(Status { header, leader, raft_term: 2, ..Status::default() }),
+        members: Some(vec![member(1, "a"), member(2, "b")]),
+        ..Endpoint::default()
+    }
+}
+
+fn reasons(endpoints: Vec<Endpoint>) -> Vec<String> {
+    Cluster::of(endpoints).reasons
+}
+
+#[test]
+fn members_that_agree_are_healthy() {
+    let outcome = Cluster::of(vec![endpoint("a", 2), endpoint("b", 2)]).outcome();
+    assert_eq!(value(&outcome, "healthy"), "True");
+    assert_eq!(value(&outcome, "leader"), "{'id': '2', 'name': 'b'}");
+    assert_eq!(value(&outcome, "cluster_id"), "7");
+}
+
+#[test]
+fn whatever_speaks_against_health_is_said() {
+    let mut other_cluster = endpoint("c", 1);
+    other_cluster.status.as_mut().unwrap().header.cluster_id = 8;
+    assert_eq!(
+        reasons(vec![endpoint("a", 1), other_cluster]),
+        ["the endpoints belong to different clusters: 7 at a; 8 at c"]
+    );
+    assert_eq!(
+        reasons(vec![endpoint("a", 1), endpoint("b", 2)]),
+        ["the endpoints name different leaders: a at a; b at b"]
+    );
+    assert_eq!(reasons(vec![endpoint("a", 0)]), ["a knows no leader"]);
+    let mut down = Endpoint::new("d");
+    down.error = Some("cannot connect".into());
+    assert_eq!(reasons(vec![endpoint("a", 1), down]), ["d does not answer: cannot connect"]);
+    let mut fewer = endpoint("b", 1);
+    fewer.members.as_mut().unwrap().pop();
+    assert_eq!(
+        reasons(vec![endpoint("a", 1), fewer]),
+        ["the endpoints list different members: 1 members at b; 2 members at a"]
+    );
+    let mut troubled = endpoint("a", 1);
+    troubled.alarms = vec![Alarm { member: 2, alarm: "NOSPACE".into() }];
+    let members = troubled.members.as_mut().unwrap();
+    members[0].is_learner = true;
+    members.push(Member { id: 255, peer_urls: vec!["https://x:2380".into()], ..Member::default() });
+    assert_eq!(
+        reasons(vec![troubled]),
+        [
+            "the member a is still a learner",
+            "the member ff (https://x:2380) never started",
+            "the member b has the alarm NOSPACE",
+        ]
+    );
+}
+
+/// An etcd of one member that wants client certificates; ended when dropped.
+struct Etcd {
+    child: Child,
+    client: u16,
+}
+
+impl Drop for Etcd {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The binary: `ETCD` in the environment, or in PATH.
+fn binary() -> Option<String> {
+    let named = std::env::var("ETCD").unwrap_or_else(|_| "etcd".to_owned());
+    Command::new(&named).arg("--version").output().ok().filter(|output| output.status.success()).map(|_| named)
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+async fn start(bench: &Bench, binary: &str) -> Etcd {
+    bench.run("x509_ca: {path: HOST/ca.crt, privatekey_path: HOST/ca.key, common_name: ca}").await.unwrap();
+    for name in ["server", "client"] {
+        bench
+            .run(&format!(
+                "x509_certificate: {{path: HOST/{name}.crt, privatekey_path: HOST/{name}.key, ca_path: HOST/ca.crt, \
+                 ca_privatekey_path: HOST/ca.key, common_name: {name}, subject_alt_name: ['127.0.0.1', localhost], \
+                 usages: [server_auth, client_auth]}}"
+            ))
+            .await
+            .unwrap();
+    }
+    let (client, peer) = (free_port(), free_port());
+    let path = |name: &str| bench.host(name).to_str().unwrap().to_owned();
+    let child = Command::new(binary)
+        .args(["--name", "one", "--data-dir", &path("data"), "--log-level", "error"])
+        .args(["--listen-client-urls", &format!("https://127.0.0.1:{client}")])
+        .args(["--advertise-client-urls", &format!("https://127.0.0.1:{client}")])
+        .args(["--listen-peer-urls", &format!("http://127.0.0.1:{peer}")])
+        .args(["--initial-advertise-peer-urls", &format!("http://127.0.0.1:{peer}")])
+        .args(["--initial-cluster", &format!("one=http://127.0.0.1:{peer}")])
+        .args(["--client-cert-auth", "--trusted-ca-file", &path("ca.crt")])
+        .args(["--cert-file", &path("server.crt"), "--key-file", &path("server.key")])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    Etcd { child, client }
+}
+
+#[tokio::test]
+async fn a_real_etcd_tells_its_members_leader_and_health() {
+    let Some(binary) = binary() else {
+        println!("skipped: there is no etcd in PATH, and ETCD does not name one");
+        return;
+    };
+    let bench = Bench::new().await;
+    let etcd = start(&bench, &binary).await;
+    let dead = free_port();
+    let task = |endpoints: &str, more: &str| {
+        format!(
+            "etcd_cluster_info: {{endpoints: [{endpoints}], ca_cert: HOST/ca.crt, client_cert: HOST/client.crt, \
+             client_key: HOST/client.key{more}}}"
+        )
+    };
+    let good = format!("'https://127.0.0.1:{}'", etcd.client);
+    let mut outcome = bench.run(&task(&good, "")).await.unwrap().outcome;
+    for _ in 0..100 {
+        if value(&outcome, "healthy") == "True" {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        outcome = bench.run(&task(&good, "")).await.unwrap().outcome;
+    }
+    let done = bench.run(&task(&good, ", linearizable: true, write_test_key: /windlass/test")).await.unwrap();
+    assert!(!done.changed);
+    assert_eq!(value(&done.outcome, "reasons"), "[]");
+    assert!(value(&done.outcome, "leader").contains("'name': 'one'"), "{}", value(&done.outcome, "leader"));
+    assert!(value(&done.outcome, "cluster_version").starts_with("3."));
+    let endpoints = value(&done.outcome, "endpoints");
+    for part in ["'reachable': True", "'is_leader': True", "'linearizable': True", "'writable': True", "'raft_term': "]
+    {
+        assert!(endpoints.contains(part), "{part} in {endpoints}");
+    }
+    let members = value(&done.outcome, "members");
+    assert!(members.contains("'started': True") && members.contains("'is_learner': False"), "{members}");
+
+    let half = format!("{good}, 'https://127.0.0.1:{dead}'");
+    let done = bench.run(&task(&half, "")).await.unwrap();
+    assert_eq!(value(&done.outcome, "healthy"), "False");
+    assert!(value(&done.outcome, "reasons").contains(&format!("127.0.0.1:{dead} does not answer: cannot connect")));
+    assert!(value(&done.outcome, "leader").contains("'name': 'one'"));
+
+    let bare = format!("etcd_cluster_info: {{endpoints: [{good}], ca_cert: HOST/ca.crt}}");
+    let done = bench.run(&bare).await.unwrap();
+    assert_eq!(value(&done.outcome, "healthy"), "False", "without a client certificate nothing is told");
+    bench.close().await;
+}

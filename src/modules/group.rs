@@ -1,0 +1,143 @@
+//! `group`: groups of a host.
+
+use async_trait::async_trait;
+use serde::Deserialize;
+
+use super::accounts::{self, Tools};
+use super::{Controller, Error, Module, Outcome, Plan};
+use crate::remote::{Probe, Remote};
+use crate::value::doc::{Argument, Doc, Kind, Return};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    name: String,
+    gid: Option<u32>,
+    state: State,
+    system: bool,
+    non_unique: bool,
+    force: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    Present,
+    Absent,
+}
+
+#[async_trait]
+impl Module for Group {
+    const DOC: Doc = Doc {
+        name: "group",
+        collection: "ansible.builtin",
+        summary: "Adds, changes and removes groups of the host",
+        arguments: &[
+            Argument::new("name", Kind::Str, "The group").required(),
+            Argument::new("gid", Kind::Int, "Its number"),
+            Argument::new("state", Kind::Str, "Whether it is to be there")
+                .default("present")
+                .choices(&["present", "absent"]),
+            Argument::new("system", Kind::Bool, "Whether a new one gets a number of the system's").default("false"),
+            Argument::new("non_unique", Kind::Bool, "Whether the number may be another group's, too").default("false"),
+            Argument::new("force", Kind::Bool, "Whether it is removed though it is some user's own group")
+                .default("false"),
+        ],
+        free_form: None,
+        example: "\
+- name: A group for the service
+  group:
+    name: etcd
+    system: true
+",
+        returns: &[
+            Return::new("name", "The group"),
+            Return::new("gid", "Its number"),
+            Return::new("state", "present or absent"),
+            Return::new("system", "As given"),
+        ],
+    };
+    type Change = Vec<String>;
+
+    async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<Vec<String>>, Error> {
+        accounts::check_name(&self.name, "group")?;
+        let accounts = accounts::look(probe, &self.name).await?;
+        let found = accounts.groups.iter().find(|group| group.name == self.name);
+        let outcome = self.outcome(found.map(|group| group.gid));
+        let change = |argv| Plan::Change { diff: Vec::new(), outcome: outcome.clone(), change: argv };
+        Ok(match (self.state, found) {
+            (State::Absent, None) => Plan::Unchanged(outcome),
+            (State::Present, Some(group)) if self.gid.is_none_or(|gid| gid == group.gid) => Plan::Unchanged(outcome),
+            (state, _) => {
+                let tools = accounts.tools.ok_or_else(accounts::no_tools)?;
+                change(self.command(state, found.is_some(), tools)?)
+            }
+        })
+    }
+
+    async fn apply(&self, change: Vec<String>, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        accounts::run(remote, &change).await?;
+        let accounts = accounts::look(remote, &self.name).await?;
+        Ok(self.outcome(accounts.groups.iter().find(|group| group.name == self.name).map(|group| group.gid)))
+    }
+}
+
+impl Group {
+    fn outcome(&self, gid: Option<u32>) -> Outcome {
+        let state = if self.state == State::Present { "present" } else { "absent" };
+        let outcome =
+            Outcome::default().with("name", self.name.as_str()).with("state", state).with("system", self.system);
+        match gid.or(self.gid).filter(|_| self.state == State::Present) {
+            Some(gid) => outcome.with("gid", gid),
+            None => outcome,
+        }
+    }
+
+    fn command(&self, state: State, exists: bool, tools: Tools) -> Result<Vec<String>, Error> {
+        let gid = self.gid.map(|gid| ["-g".to_owned(), gid.to_string()]).into_iter().flatten();
+        let mut argv: Vec<String> = Vec::new();
+        match (state, exists, tools) {
+            (State::Absent, _, Tools::Shadow) => {
+                argv.push("groupdel".to_owned());
+                argv.extend(self.force.then(|| "-f".to_owned()));
+            }
+            (State::Absent, _, Tools::Busybox) => argv.push("delgroup".to_owned()),
+            (State::Present, true, Tools::Busybox) => {
+                return Err(Error::failed(format!("the host has no groupmod to change the group {}", self.name)));
+            }
+            (State::Present, exists, Tools::Shadow) => {
+                argv.push(if exists { "groupmod" } else { "groupadd" }.to_owned());
+                argv.extend((self.system && !exists).then(|| "-r".to_owned()));
+                argv.extend(gid);
+                argv.extend(self.non_unique.then(|| "-o".to_owned()));
+            }
+            (State::Present, false, Tools::Busybox) => {
+                argv.push("addgroup".to_owned());
+                argv.extend(self.system.then(|| "-S".to_owned()));
+                argv.extend(gid);
+            }
+        }
+        argv.push(self.name.clone());
+        Ok(argv)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(state: State, exists: bool, tools: Tools) -> String {
+        let group = Group { name: "etcd".into(), gid: Some(900), state, system: true, non_unique: false, force: false };
+        group.command(state, exists, tools).map_or_else(|error| error.to_string(), |argv| argv.join(" "))
+    }
+
+    #[test]
+    fn each_kind_of_tools_is_told_in_its_own_words() {
+        assert_eq!(words(State::Present, false, Tools::Shadow), "groupadd -r -g 900 etcd");
+        assert_eq!(words(State::Present, true, Tools::Shadow), "groupmod -g 900 etcd");
+        assert_eq!(words(State::Absent, true, Tools::Shadow), "groupdel etcd");
+        assert_eq!(words(State::Present, false, Tools::Busybox), "addgroup -S -g 900 etcd");
+        assert_eq!(words(State::Absent, true, Tools::Busybox), "delgroup etcd");
+        assert!(words(State::Present, true, Tools::Busybox).contains("no groupmod"));
+    }
+}

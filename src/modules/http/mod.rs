@@ -1,0 +1,152 @@
+//! HTTP/1.1 as the host sees the network: the bytes go through the connection to the host, the client runs here, and
+//! the host needs nothing for it. For `uri` and `etcd_cluster_info`.
+
+pub mod tls;
+pub mod url;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::ServerName;
+use tokio_rustls::TlsConnector;
+
+pub use tls::Tls;
+pub use url::Url;
+
+use crate::connection::{self, Stream};
+use crate::remote::{self, Probe};
+
+/// More than this is not held in memory.
+const LARGEST_BODY: usize = 256 << 20;
+
+/// Why there is no answer. The host itself being gone is [`Failure::Host`]; all else is the other end's doing.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    #[error(transparent)]
+    Host(remote::Error),
+    #[error("cannot connect to {address}: {reason}")]
+    Connect { address: String, reason: String },
+    #[error("no TLS with {address}: {reason}")]
+    Tls { address: String, reason: String },
+    #[error("no proper answer from {address}: {reason}")]
+    Protocol { address: String, reason: String },
+    #[error("no answer from {address} within {limit:?}")]
+    TimedOut { address: String, limit: Duration },
+}
+
+pub struct Request {
+    pub method: String,
+    pub url: Url,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Request {
+    pub fn get(url: Url) -> Request {
+        Request { method: "GET".to_owned(), url, headers: Vec::new(), body: Vec::new() }
+    }
+}
+
+#[derive(Debug)]
+pub struct Response {
+    pub status: u16,
+    /// `Not Found`
+    pub reason: String,
+    /// Lower-case names, in the order they came.
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Response {
+    /// The first header of that name (lower case).
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// Sends one request over a connection of its own and takes the whole answer.
+pub async fn send(probe: &Probe, tls: &Tls, request: &Request, limit: Duration) -> Result<Response, Failure> {
+    let address = request.url.address();
+    match tokio::time::timeout(limit, exchange(probe, tls, request)).await {
+        Ok(answer) => answer,
+        Err(_) => Err(Failure::TimedOut { address, limit }),
+    }
+}
+
+/// Opens a connection from the host.
+pub async fn connect(probe: &Probe, host: &str, port: u16) -> Result<Box<dyn Stream>, Failure> {
+    probe.tunnel(host, port).await.map_err(|error| match error {
+        remote::Error::Connection(connection::Error::Start { reason, .. }) => {
+            Failure::Connect { address: format!("{host}:{port}"), reason }
+        }
+        remote::Error::Refused { reason, .. } => Failure::Connect { address: format!("{host}:{port}"), reason },
+        gone => Failure::Host(gone),
+    })
+}
+
+async fn exchange(probe: &Probe, tls: &Tls, request: &Request) -> Result<Response, Failure> {
+    let url = &request.url;
+    let stream = connect(probe, &url.host, url.port).await?;
+    if !url.secure {
+        return talk(stream, request).await;
+    }
+    let no_tls = |reason: String| Failure::Tls { address: url.address(), reason };
+    let name = ServerName::try_from(url.host.clone()).map_err(|_| no_tls(format!("{:?} is no host name", url.host)))?;
+    let connector = TlsConnector::from(tls.config().map_err(no_tls)?);
+    let stream = connector.connect(name, stream).await.map_err(|error| no_tls(error.to_string()))?;
+    talk(Box::new(stream), request).await
+}
+
+async fn talk(stream: Box<dyn Stream>, request: &Request) -> Result<Response, Failure> {
+    let broken = |reason: String| Failure::Protocol { address: request.url.address(), reason };
+    let (mut sender, connection) =
+        http1::handshake(TokioIo::new(stream)).await.map_err(|error| broken(error.to_string()))?;
+    let message = message(request).map_err(broken)?;
+    let exchange = async {
+        let (parts, body) = sender.send_request(message).await.map_err(|error| chain(&error))?.into_parts();
+        let body = Limited::new(body, LARGEST_BODY).collect().await.map_err(|error| error.to_string())?;
+        let text = |value: &hyper::header::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+        Ok(Response {
+            status: parts.status.as_u16(),
+            reason: parts.status.canonical_reason().unwrap_or("Unknown").to_owned(),
+            headers: parts.headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect(),
+            body: body.to_bytes().to_vec(),
+        })
+    };
+    // The connection has to be driven while the exchange waits; dropping both ends it.
+    tokio::pin!(exchange, connection);
+    let answer: Result<Response, String> = tokio::select! {
+        answer = &mut exchange => answer,
+        _ = &mut connection => exchange.await,
+    };
+    answer.map_err(broken)
+}
+
+fn message(request: &Request) -> Result<hyper::Request<Full<Bytes>>, String> {
+    let mut builder = hyper::Request::builder().method(request.method.as_str()).uri(&request.url.path);
+    let has = |name: &str| request.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
+    if !has("host") {
+        builder = builder.header("host", request.url.host_header());
+    }
+    if !has("connection") {
+        builder = builder.header("connection", "close");
+    }
+    for (name, value) in &request.headers {
+        builder = builder.header(name, value);
+    }
+    builder.body(Full::new(Bytes::from(request.body.clone()))).map_err(|error| error.to_string())
+}
+
+/// An error and what caused it, in one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,475 @@
+//! `systemd_service` (also `systemd`) and `service`: units of systemd.
+
+use async_trait::async_trait;
+use indexmap::IndexMap;
+use serde::Deserialize;
+
+use super::execution::quote;
+use super::{Controller, Error, Module, Outcome, Plan};
+use crate::remote::{Command, Output, Probe, Remote};
+use crate::value::Value;
+use crate::value::doc::{Argument, Doc, Kind, Return};
+
+const STATES: &[&str] = &["reloaded", "restarted", "started", "stopped"];
+const RETURNS: &[Return] = &[
+    Return::new("name", "The unit"),
+    Return::new("state", "What it is now: started or stopped"),
+    Return::new("enabled", "Whether it starts with the system"),
+    Return::new("status", "The unit's properties, as systemctl show gave them before anything was changed"),
+];
+const ARGUMENTS: &[Argument] = &[
+    Argument::new("name", Kind::Str, "The unit; .service may be left out").alias(&["service", "unit"]),
+    Argument::new("state", Kind::Str, "What it is to be; restarted and reloaded always act").choices(STATES),
+    Argument::new("enabled", Kind::Bool, "Whether it is to start with the system"),
+    Argument::new("masked", Kind::Bool, "Whether it is to be impossible to start"),
+    Argument::new("daemon_reload", Kind::Bool, "Whether systemd reads its unit files again first")
+        .alias(&["daemon-reload"])
+        .default("false"),
+    Argument::new("daemon_reexec", Kind::Bool, "Whether systemd starts itself anew first")
+        .alias(&["daemon-reexec"])
+        .default("false"),
+    Argument::new("scope", Kind::Str, "Whose systemd: the system's, the user's, or that of all users")
+        .default("system")
+        .choices(&["system", "user", "global"]),
+    Argument::new("no_block", Kind::Bool, "Whether to go on before the unit has started or stopped").default("false"),
+    Argument::new("force", Kind::Bool, "Whether links that are in the way of enabling or masking are replaced")
+        .default("false"),
+];
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SystemdService {
+    name: Option<String>,
+    state: Option<State>,
+    enabled: Option<bool>,
+    masked: Option<bool>,
+    daemon_reload: bool,
+    daemon_reexec: bool,
+    scope: Scope,
+    no_block: bool,
+    force: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    Reloaded,
+    Restarted,
+    Started,
+    Stopped,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    #[default]
+    System,
+    User,
+    Global,
+}
+
+/// What systemctl is to be told, in order.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Actions {
+    verbs: Vec<&'static str>,
+    state: Option<&'static str>,
+    enabled: Option<bool>,
+}
+
+/// The properties of a unit.
+#[derive(Debug, Default)]
+struct Status(IndexMap<String, String>);
+
+#[async_trait]
+impl Module for SystemdService {
+    const DOC: Doc = Doc {
+        name: "systemd_service",
+        collection: "ansible.builtin",
+        summary: "Starts, stops, enables and masks units of systemd",
+        arguments: ARGUMENTS,
+        free_form: None,
+        example: "\
+- name: etcd runs, now and after a reboot
+  systemd_service:
+    name: etcd
+    state: started
+    enabled: true
+    daemon_reload: true
+",
+        returns: RETURNS,
+    };
+    type Change = (Actions, Outcome);
+
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Self::Change>, Error> {
+        let Some(name) = &self.name else { return self.plan_without_unit(here) };
+        if name.contains(['*', '?', '[']) {
+            return Err(Error::failed(format!("{name:?} is a pattern; name one unit")));
+        }
+        let status = self.status(probe, name).await?;
+        let outcome = Outcome::default().with("name", name.as_str()).with("status", status.value());
+        if !status.exists() && (self.state.is_some() || self.enabled.is_some()) {
+            if !here.check {
+                return Err(missing(name));
+            }
+            // The task that would have written the unit file wrote none.
+            let message = format!("{name} is not there yet");
+            let change = (Actions::default(), Outcome::default());
+            return Ok(Plan::Change { diff: Vec::new(), outcome: outcome.message(message), change });
+        }
+        let actions = self.actions(&status, self.is_enabled(probe, name, &status).await?);
+        let outcome = actions.describe(outcome);
+        if !actions.verbs.is_empty() {
+            return Ok(Plan::Change { diff: Vec::new(), outcome: outcome.clone(), change: (actions, outcome) });
+        }
+        Ok(match (self.daemon_reload || self.daemon_reexec) && !here.check {
+            true => Plan::Unknown((actions, outcome)),
+            false => Plan::Unchanged(outcome),
+        })
+    }
+
+    async fn apply(&self, change: Self::Change, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        let (actions, outcome) = change;
+        for (wanted, verb) in [(self.daemon_reload, "daemon-reload"), (self.daemon_reexec, "daemon-reexec")] {
+            if wanted {
+                let output = remote.run(&self.systemctl(&[verb])).await?;
+                check(&output, || format!("failure {} during {verb}", output.code))?;
+            }
+        }
+        for verb in actions.verbs {
+            let name = self.name.as_deref().unwrap_or_default();
+            let mut words = vec![verb];
+            words.extend(self.no_block.then_some("--no-block"));
+            words.extend(self.force.then_some("--force"));
+            words.extend(["--", name]);
+            let output = remote.run(&self.systemctl(&words)).await?;
+            if output.code != 0 {
+                let text = String::from_utf8_lossy(&output.stderr);
+                return Err(Error::Failed {
+                    message: format!("unable to {verb} service {name}: {}", one_line(&text)),
+                    hint: Some(format!("journalctl -u {name} on the host tells more")),
+                });
+            }
+        }
+        Ok(outcome)
+    }
+}
+
+impl SystemdService {
+    fn plan_without_unit(&self, here: &Controller<'_>) -> Result<Plan<(Actions, Outcome)>, Error> {
+        if self.state.is_some() || self.enabled.is_some() || self.masked.is_some() {
+            return Err(Error::failed("name is needed for state, enabled and masked"));
+        }
+        match (self.daemon_reload || self.daemon_reexec, here.check) {
+            (false, _) => Err(Error::failed("state, enabled, masked, daemon_reload or daemon_reexec is needed")),
+            (true, true) => Ok(Plan::Unchanged(Outcome::default())),
+            (true, false) => Ok(Plan::Unknown(Default::default())),
+        }
+    }
+
+    fn systemctl(&self, words: &[&str]) -> Command {
+        let scope = match self.scope {
+            Scope::System => None,
+            Scope::User => Some("--user"),
+            Scope::Global => Some("--global"),
+        };
+        let words = ["systemctl"].into_iter().chain(scope).chain(words.iter().copied());
+        if self.scope != Scope::User {
+            return Command::program(words);
+        }
+        // A user's systemd is found through a directory that only a login sets.
+        let line: Vec<String> = words.map(quote).collect();
+        Command::shell(format!(
+            "XDG_RUNTIME_DIR=\"${{XDG_RUNTIME_DIR:-/run/user/$(id -u)}}\"; export XDG_RUNTIME_DIR; exec {}",
+            line.join(" ")
+        ))
+    }
+
+    async fn status(&self, probe: &Probe, name: &str) -> Result<Status, Error> {
+        let output = probe.query(&self.systemctl(&["show", "--", name])).await?;
+        let status = Status::parse(&String::from_utf8_lossy(&output.stdout));
+        if output.code == 0 && status.0.contains_key("LoadState") {
+            let failure = status.0.get("LoadError").filter(|_| status.exists() && status.get("LoadState") != "masked");
+            return match failure {
+                Some(why) => Err(Error::failed(format!("error loading unit file {name:?}: {why}"))),
+                None => Ok(status),
+            };
+        }
+        // Without a running systemd (a chroot, an image being built) unit files can still be enabled and masked.
+        if self.state.is_some() {
+            let words = one_line(&String::from_utf8_lossy(&output.stderr));
+            return Err(Error::failed(format!("systemd does not answer on this host: {words}")));
+        }
+        let output = probe.query(&self.systemctl(&["is-enabled", "--", name])).await?;
+        let state = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        let known = !state.is_empty() && state != "not-found";
+        let load = if known { "loaded" } else { "not-found" };
+        Ok(Status(IndexMap::from([("LoadState".into(), load.into()), ("UnitFileState".into(), state)])))
+    }
+
+    /// Whether the unit starts with the system; None: it can be neither enabled nor disabled.
+    async fn is_enabled(&self, probe: &Probe, name: &str, status: &Status) -> Result<Option<bool>, Error> {
+        if self.enabled.is_none() {
+            return Ok(None);
+        }
+        match status.enabled() {
+            Enabled::Known(state) => Ok(state),
+            Enabled::Ask => {
+                let output = probe.query(&self.systemctl(&["is-enabled", "--", name])).await?;
+                Ok(Some(output.code == 0))
+            }
+        }
+    }
+
+    fn actions(&self, status: &Status, enabled: Option<bool>) -> Actions {
+        let mut actions = Actions { enabled: self.enabled, ..Actions::default() };
+        let masked = status.get("LoadState") == "masked" || status.get("UnitFileState").starts_with("masked");
+        match self.masked {
+            Some(true) if !masked => actions.verbs.push("mask"),
+            Some(false) if masked => actions.verbs.push("unmask"),
+            _ => {}
+        }
+        match (self.enabled, enabled) {
+            (Some(true), Some(false)) => actions.verbs.push("enable"),
+            (Some(false), Some(true)) => actions.verbs.push("disable"),
+            _ => {}
+        }
+        let active = status.get("ActiveState");
+        let running = ["active", "activating", "reloading", "refreshing"].contains(&active);
+        let verb = match self.state {
+            None => None,
+            Some(State::Stopped) => (running || active == "deactivating").then_some("stop"),
+            Some(State::Started) => (!running).then_some("start"),
+            Some(_) if !running => Some("start"),
+            Some(State::Restarted) => Some("restart"),
+            Some(State::Reloaded) => Some("reload"),
+        };
+        actions.verbs.extend(verb);
+        actions.state = self.state.map(|state| if state == State::Stopped { "stopped" } else { "started" });
+        actions
+    }
+}
+
+impl Actions {
+    fn describe(&self, outcome: Outcome) -> Outcome {
+        let outcome = match self.state {
+            Some(state) => outcome.with("state", state),
+            None => outcome,
+        };
+        match self.enabled {
+            Some(enabled) => outcome.with("enabled", enabled),
+            None => outcome,
+        }
+    }
+}
+
+/// What is known of `enabled` from the properties.
+#[derive(Debug, PartialEq, Eq)]
+enum Enabled {
+    /// None: it can be neither enabled nor disabled.
+    Known(Option<bool>),
+    /// Init scripts: only `is-enabled` knows.
+    Ask,
+}
+
+impl Status {
+    /// Lines of `Name=value`; a value in braces may go over several lines.
+    fn parse(text: &str) -> Status {
+        let mut properties = IndexMap::new();
+        let mut open: Option<(String, String)> = None;
+        for line in text.lines() {
+            if let Some((name, mut value)) = open.take() {
+                value.push('\n');
+                value.push_str(line);
+                if line.trim_end().ends_with('}') {
+                    properties.insert(name, value);
+                } else {
+                    open = Some((name, value));
+                }
+            } else if let Some((name, value)) = line.split_once('=') {
+                let multiline = name.starts_with("Exec") && value.trim_start().starts_with('{');
+                if multiline && !value.trim_end().ends_with('}') {
+                    open = Some((name.to_owned(), value.to_owned()));
+                } else {
+                    properties.insert(name.to_owned(), value.to_owned());
+                }
+            }
+        }
+        Status(properties)
+    }
+
+    fn get(&self, name: &str) -> &str {
+        self.0.get(name).map_or("", String::as_str)
+    }
+
+    fn exists(&self) -> bool {
+        self.get("LoadState") != "not-found"
+    }
+
+    fn enabled(&self) -> Enabled {
+        match self.get("UnitFileState") {
+            "enabled" | "linked" => Enabled::Known(Some(true)),
+            // Enabled until the next reboot, or under another name only: asked for outright, it is enabled.
+            "disabled" | "enabled-runtime" | "linked-runtime" | "indirect" | "alias" | "masked" | "masked-runtime" => {
+                Enabled::Known(Some(false))
+            }
+            "static" | "transient" => Enabled::Known(None),
+            _ => Enabled::Ask,
+        }
+    }
+
+    fn value(&self) -> Value {
+        Value::from_pairs(self.0.clone())
+    }
+}
+
+/// `service`: the same, with fewer arguments.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Service {
+    name: String,
+    state: Option<State>,
+    enabled: Option<bool>,
+    sleep: Option<u64>,
+}
+
+#[async_trait]
+impl Module for Service {
+    const DOC: Doc = Doc {
+        name: "service",
+        collection: "ansible.builtin",
+        summary: "Starts, stops and enables services; the host's init is systemd",
+        arguments: &[
+            Argument::new("name", Kind::Str, "The service").required(),
+            Argument::new("state", Kind::Str, "What it is to be; restarted and reloaded always act").choices(STATES),
+            Argument::new("enabled", Kind::Bool, "Whether it is to start with the system"),
+            Argument::new("sleep", Kind::Int, "How many seconds to wait after a restart"),
+        ],
+        free_form: None,
+        example: "\
+- name: The SSH server takes its new settings
+  service:
+    name: ssh
+    state: reloaded
+",
+        returns: RETURNS,
+    };
+    type Change = (Actions, Outcome);
+
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Self::Change>, Error> {
+        if self.state.is_none() && self.enabled.is_none() {
+            return Err(Error::failed("state or enabled is needed"));
+        }
+        self.unit().plan(probe, here).await
+    }
+
+    async fn apply(&self, change: Self::Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
+        let restarts = change.0.verbs.contains(&"restart");
+        let outcome = self.unit().apply(change, remote, here).await?;
+        if let (true, Some(seconds)) = (restarts, self.sleep) {
+            tokio::time::sleep(std::time::Duration::from_secs(seconds)).await;
+        }
+        Ok(outcome)
+    }
+}
+
+impl Service {
+    fn unit(&self) -> SystemdService {
+        let (name, state, enabled) = (Some(self.name.clone()), self.state, self.enabled);
+        SystemdService { name, state, enabled, ..SystemdService::default() }
+    }
+}
+
+/// `systemd`: the older name of `systemd_service`.
+pub static SYSTEMD: Doc = Doc {
+    name: "systemd",
+    collection: "ansible.builtin",
+    summary: "Starts, stops, enables and masks units of systemd; the same as systemd_service",
+    arguments: ARGUMENTS,
+    free_form: None,
+    example: "\
+- name: systemd reads its unit files again
+  systemd:
+    daemon_reload: true
+",
+    returns: RETURNS,
+};
+
+fn missing(name: &str) -> Error {
+    Error::failed(format!("could not find the requested service {name}"))
+}
+
+fn check(output: &Output, what: impl Fn() -> String) -> Result<(), Error> {
+    match output.code {
+        0 => Ok(()),
+        _ => Err(Error::failed(format!("{}: {}", what(), one_line(&String::from_utf8_lossy(&output.stderr))))),
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(load: &str, active: &str, file: &str) -> Status {
+        Status::parse(&format!(
+            "LoadState={load}\nActiveState={active}\nUnitFileState={file}\nExecStart={{ path=/x ; \nargv[]=/x }}\nAfter=\n"
+        ))
+    }
+
+    fn verbs(unit: &SystemdService, status: &Status) -> Vec<&'static str> {
+        let enabled = match status.enabled() {
+            Enabled::Known(enabled) => enabled,
+            Enabled::Ask => panic!("not known"),
+        };
+        unit.actions(status, enabled).verbs
+    }
+
+    #[test]
+    fn properties_over_several_lines_are_read() {
+        let status = status("loaded", "active", "enabled");
+        assert_eq!(status.get("ExecStart"), "{ path=/x ; \nargv[]=/x }");
+        assert_eq!(status.0.get("After").map(String::as_str), Some(""));
+    }
+
+    #[test]
+    fn only_what_differs_is_done() {
+        let unit = |state, enabled, masked| SystemdService { state, enabled, masked, ..SystemdService::default() };
+        let (running, stopped) = (status("loaded", "active", "enabled"), status("loaded", "failed", "disabled"));
+        let started = unit(Some(State::Started), Some(true), None);
+        assert!(verbs(&started, &running).is_empty());
+        assert_eq!(verbs(&started, &stopped), ["enable", "start"]);
+        let away = unit(Some(State::Stopped), Some(false), Some(true));
+        assert_eq!(verbs(&away, &running), ["mask", "disable", "stop"]);
+        let masked = status("masked", "inactive", "masked");
+        assert!(verbs(&away, &masked).is_empty());
+        assert_eq!(verbs(&unit(None, None, Some(false)), &masked), ["unmask"]);
+    }
+
+    #[test]
+    fn restarting_or_reloading_what_does_not_run_starts_it() {
+        for (state, verb) in [(State::Restarted, "restart"), (State::Reloaded, "reload")] {
+            let unit = SystemdService { state: Some(state), ..SystemdService::default() };
+            assert_eq!(verbs(&unit, &status("loaded", "active", "static")), [verb]);
+            assert_eq!(verbs(&unit, &status("loaded", "inactive", "static")), ["start"]);
+        }
+    }
+
+    #[test]
+    fn what_can_be_neither_enabled_nor_disabled_is_left_alone() {
+        let unit = |enabled| SystemdService { enabled: Some(enabled), ..SystemdService::default() };
+        let fixed = status("loaded", "active", "static");
+        assert!(verbs(&unit(true), &fixed).is_empty() && verbs(&unit(false), &fixed).is_empty());
+        assert_eq!(verbs(&unit(true), &status("loaded", "active", "enabled-runtime")), ["enable"]);
+        assert_eq!(status("loaded", "active", "generated").enabled(), Enabled::Ask);
+    }
+
+    #[test]
+    fn a_users_systemd_is_found_without_a_login() {
+        let unit = SystemdService { scope: Scope::User, ..SystemdService::default() };
+        let crate::remote::What::Shell { line, .. } = unit.systemctl(&["start", "--", "a b"]).what else { panic!() };
+        assert!(line.contains("/run/user/$(id -u)") && line.ends_with("exec 'systemctl' '--user' 'start' '--' 'a b'"));
+    }
+}

@@ -1,0 +1,425 @@
+//! `uri`: talks to a web service, as the host sees it.
+
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use base64::Engine;
+use indexmap::IndexMap;
+use minijinja::value::{Serde, ValueKind};
+use serde::Deserialize;
+
+use super::file_attributes::Wanted;
+use super::http::tls::Files;
+use super::http::url::encode_form;
+use super::http::{self, Failure, Request, Response, Tls, Url};
+use super::{Controller, Error, Module, Outcome, Plan};
+use crate::remote::{FileKind, Links, Probe, Remote};
+use crate::value::Value;
+use crate::value::doc::{Argument, Doc, Kind, Return};
+
+const MOST_REDIRECTS: usize = 10;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Uri {
+    url: String,
+    method: String,
+    body: Option<Value>,
+    body_format: Format,
+    src: Option<String>,
+    remote_src: bool,
+    headers: IndexMap<String, Value>,
+    status_code: Vec<u16>,
+    return_content: bool,
+    validate_certs: bool,
+    ca_path: Option<String>,
+    client_cert: Option<String>,
+    client_key: Option<String>,
+    url_username: Option<String>,
+    url_password: Option<String>,
+    force_basic_auth: bool,
+    http_agent: String,
+    timeout: u64,
+    follow_redirects: String,
+    decompress: bool,
+    dest: Option<String>,
+    creates: Option<String>,
+    removes: Option<String>,
+    owner: Option<String>,
+    group: Option<String>,
+    mode: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    Raw,
+    Json,
+    FormUrlencoded,
+}
+
+#[async_trait]
+impl Module for Uri {
+    const DOC: Doc = Doc {
+        name: "uri",
+        collection: "ansible.builtin",
+        summary: "Talks to a web service, as the host sees it",
+        arguments: &[
+            Argument::new("url", Kind::Str, "The address, http or https").required(),
+            Argument::new("method", Kind::Str, "The method, in capitals").default("GET"),
+            Argument::new(
+                "body",
+                Kind::Any,
+                "What to send; with body_format json or form-urlencoded a mapping will do",
+            ),
+            Argument::new("body_format", Kind::Str, "How body is written").default("raw").choices(&[
+                "raw",
+                "json",
+                "form-urlencoded",
+            ]),
+            Argument::new("src", Kind::Path, "A file to send instead of body"),
+            Argument::new("remote_src", Kind::Bool, "Whether src is on the host, not on the controller")
+                .default("false"),
+            Argument::new("headers", Kind::Dict, "Headers to send").default("{}"),
+            Argument::new("status_code", Kind::List(&Kind::Int), "The codes that mean success").default("200"),
+            Argument::new("return_content", Kind::Bool, "Whether the answer's body is returned as content")
+                .default("false"),
+            Argument::new("validate_certs", Kind::Bool, "Whether the server's certificate is checked").default("true"),
+            Argument::new("ca_path", Kind::Path, "A file on the host with the authorities to trust, not the system's"),
+            Argument::new("client_cert", Kind::Path, "A file on the host with the certificate to show"),
+            Argument::new("client_key", Kind::Path, "A file on the host with its key, unless it is in client_cert"),
+            Argument::new("url_username", Kind::Str, "Who to log in as").alias(&["user"]),
+            Argument::new("url_password", Kind::Str, "The password").alias(&["password"]).secret(),
+            Argument::new("force_basic_auth", Kind::Bool, "Whether the login is sent at once, without being asked for")
+                .default("false"),
+            Argument::new("http_agent", Kind::Str, "What to call oneself").default("ansible-httpget"),
+            Argument::new("timeout", Kind::Int, "How many seconds to wait for the answer").default("30"),
+            Argument::new("follow_redirects", Kind::Str, "safe: only of GET and HEAD")
+                .default("safe")
+                .choices(&["all", "none", "safe", "urllib2", "yes", "no"]),
+            Argument::new("decompress", Kind::Bool, "Whether a compressed answer is unpacked").default("true"),
+            Argument::new("dest", Kind::Path, "Where on the host to keep the answer's body: a file or a directory"),
+            Argument::new("creates", Kind::Path, "If this path exists, nothing is sent"),
+            Argument::new("removes", Kind::Path, "Unless this path exists, nothing is sent"),
+            Argument::new("owner", Kind::Str, "The owner of dest"),
+            Argument::new("group", Kind::Str, "The group of dest"),
+            Argument::new("mode", Kind::Mode, "The permissions of dest"),
+        ],
+        free_form: None,
+        example: "\
+- name: The service is healthy
+  uri:
+    url: https://127.0.0.1:6443/healthz
+    ca_path: /etc/service/ca.crt
+    return_content: true
+  register: health
+  until: health.status == 200
+  retries: 5
+  delay: 1
+",
+        returns: &[
+            Return::new("status", "The code of the answer, -1 if there was none"),
+            Return::new("url", "The address that answered"),
+            Return::new("redirected", "Whether that is another one than was asked"),
+            Return::new("content", "The body, with return_content"),
+            Return::new("json", "The body as a value, if it is JSON"),
+            Return::new("cookies", "The cookies that were set"),
+            Return::new("elapsed", "How many seconds it took"),
+            Return::new("path", "Where the body was kept"),
+            Return::new("content_type", "Like every header: lower case, with underscores"),
+        ],
+    };
+    type Change = ();
+
+    async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<()>, Error> {
+        for (path, wanted) in [(&self.creates, true), (&self.removes, false)] {
+            let Some(path) = path else { continue };
+            if probe.stat(&probe.expand(path).await?, Links::Follow).await?.is_some() == wanted {
+                let state = if wanted { "exists" } else { "does not exist" };
+                let outcome = Outcome::default().with("stdout", format!("skipped, since '{path}' {state}"));
+                return Ok(Plan::Unchanged(outcome));
+            }
+        }
+        Ok(Plan::Unknown(()))
+    }
+
+    async fn apply(&self, (): (), remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
+        let mut request = self.request(remote, here).await?;
+        let files = Files {
+            ca: self.ca_path.as_deref(),
+            client_cert: self.client_cert.as_deref(),
+            client_key: self.client_key.as_deref(),
+        };
+        let asked = request.url.clone();
+        let needs_tls = asked.secure || self.follow_redirects != "none";
+        let tls = if needs_tls { Tls::load(remote, files, self.validate_certs).await? } else { Tls::none() };
+        let clock = Instant::now();
+        let answer = self.follow(remote, &tls, &mut request).await;
+        let elapsed = clock.elapsed().as_secs();
+        match answer {
+            Ok(response) => self.answered(&request.url, request.url != asked, elapsed, response, remote).await,
+            Err(Failure::Host(error)) => Err(error.into()),
+            Err(failure) => Ok(self.unanswered(&asked, elapsed, &failure)),
+        }
+    }
+}
+
+impl Uri {
+    async fn request(&self, remote: &Remote, here: &Controller<'_>) -> Result<Request, Error> {
+        let mut url = Url::parse(&self.url).map_err(|why| Error::failed(format!("the url is of no use: {why}")))?;
+        if self.method.is_empty() || !self.method.chars().all(|c| c.is_ascii_uppercase()) {
+            return Err(Error::failed(format!("method {:?} must be a word in capitals, such as GET", self.method)));
+        }
+        let mut headers: Vec<(String, String)> =
+            self.headers.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
+        let has = |headers: &[(String, String)], name: &str| headers.iter().any(|(n, _)| n.eq_ignore_ascii_case(name));
+        let (body, kind) = match &self.src {
+            Some(_) if self.body.is_some() => return Err(Error::failed("only body or src can be given, not both")),
+            Some(src) => (self.file(src, remote, here).await?, None),
+            None => encoded(self.body.as_ref(), self.body_format)?,
+        };
+        if let Some(kind) = kind
+            && !has(&headers, "content-type")
+        {
+            headers.push(("Content-Type".to_owned(), kind.to_owned()));
+        }
+        if !has(&headers, "user-agent") {
+            headers.push(("User-Agent".to_owned(), self.http_agent.clone()));
+        }
+        if let Some(user) = &self.url_username {
+            url.login = Some((user.clone(), self.url_password.clone().unwrap_or_default()));
+        }
+        if self.force_basic_auth
+            && let Some(login) = &url.login
+        {
+            headers.push(("Authorization".to_owned(), basic(login)));
+        }
+        Ok(Request { method: self.method.clone(), url, headers, body })
+    }
+
+    async fn file(&self, src: &str, remote: &Remote, here: &Controller<'_>) -> Result<Vec<u8>, Error> {
+        if self.remote_src {
+            let path = remote.expand(src).await?;
+            return remote.read(&path).await?.ok_or_else(|| Error::failed(format!("there is no {path} on the host")));
+        }
+        let path = here.find("files", src)?;
+        std::fs::read(&path).map_err(|error| Error::failed(format!("cannot read {}: {error}", path.display())))
+    }
+
+    /// Sends the request, again where a login is asked for, and where the answer points elsewhere.
+    async fn follow(&self, probe: &Probe, tls: &Tls, request: &mut Request) -> Result<Response, Failure> {
+        let limit = Duration::from_secs(self.timeout);
+        for _ in 0..MOST_REDIRECTS {
+            let response = http::send(probe, tls, request, limit).await?;
+            if let Some(login) = asked_to_log_in(&response, request) {
+                request.headers.push(("Authorization".to_owned(), login));
+                continue;
+            }
+            let Some(location) = self.redirection(&response, &request.method) else { return Ok(response) };
+            let broken = |reason| Failure::Protocol { address: request.url.address(), reason };
+            let url = request.url.join(location).map_err(broken)?;
+            if url.address() != request.url.address() || url.secure != request.url.secure {
+                // Another server is not told the login of the first.
+                request.headers.retain(|(name, _)| {
+                    !["authorization", "cookie", "host"].contains(&name.to_ascii_lowercase().as_str())
+                });
+            }
+            let keeps_method = matches!(response.status, 307 | 308) || matches!(&*request.method, "GET" | "HEAD");
+            if !keeps_method {
+                request.method = "GET".to_owned();
+                request.body.clear();
+                request.headers.retain(|(name, _)| !name.to_ascii_lowercase().starts_with("content-"));
+            }
+            request.url = url;
+        }
+        let reason = format!("it leads on more than {MOST_REDIRECTS} times");
+        Err(Failure::Protocol { address: request.url.address(), reason })
+    }
+
+    fn redirection<'a>(&self, response: &'a Response, method: &str) -> Option<&'a str> {
+        let follows = match self.follow_redirects.as_str() {
+            "none" | "no" => false,
+            "safe" => matches!(method, "GET" | "HEAD"),
+            _ => true,
+        };
+        let leads_on = matches!(response.status, 301 | 302 | 303 | 307 | 308);
+        if follows && leads_on { response.header("location") } else { None }
+    }
+
+    async fn answered(
+        &self,
+        url: &Url,
+        redirected: bool,
+        elapsed: u64,
+        response: Response,
+        remote: &Remote,
+    ) -> Result<Outcome, Error> {
+        let body = unpacked(&response, self.decompress)?;
+        let as_expected = self.status_code.contains(&response.status);
+        let words = match response.status {
+            200..=299 => format!("OK ({} bytes)", response.header("content-length").unwrap_or("unknown")),
+            status => format!("HTTP Error {status}: {}", response.reason),
+        };
+        let mut outcome = flattened(&response, url)
+            .with("status", response.status)
+            .with("url", url.to_string())
+            .with("redirected", redirected)
+            .with("elapsed", elapsed);
+        if let Some(json) = json(&response, &body) {
+            outcome = outcome.with("json", json);
+        }
+        if self.return_content {
+            outcome = outcome.with("content", String::from_utf8_lossy(&body).into_owned());
+        }
+        if !as_expected {
+            outcome.failed = Some(self.unexpected(i32::from(response.status), &words));
+            return Ok(outcome);
+        }
+        if let Some(dest) = &self.dest
+            && response.status != 304
+        {
+            let (path, changed) = self.keep(dest, &url.path, &body, remote).await?;
+            outcome = outcome.with("path", path);
+            outcome.changed = changed;
+        }
+        Ok(outcome.message(words))
+    }
+
+    fn unanswered(&self, url: &Url, elapsed: u64, failure: &Failure) -> Outcome {
+        let failed = Some(self.unexpected(-1, &format!("Request failed: {failure}")));
+        let outcome = Outcome { failed, ..Outcome::default() };
+        outcome.with("status", -1).with("url", url.to_string()).with("redirected", false).with("elapsed", elapsed)
+    }
+
+    fn unexpected(&self, status: i32, words: &str) -> String {
+        let wanted: Vec<String> = self.status_code.iter().map(u16::to_string).collect();
+        format!("Status code was {status} and not [{}]: {words}", wanted.join(", "))
+    }
+
+    /// Keeps the body on the host; gives its path, and whether it differs from what was there.
+    async fn keep(&self, dest: &str, url: &str, body: &[u8], remote: &Remote) -> Result<(String, bool), Error> {
+        let mut path = remote.expand(dest).await?;
+        let mut there = remote.stat(&path, Links::Follow).await?;
+        if there.as_ref().is_some_and(|stat| stat.kind == FileKind::Directory) {
+            let name = url.split('?').next().and_then(|path| path.rsplit('/').next()).filter(|name| !name.is_empty());
+            path = format!("{}/{}", path.trim_end_matches('/'), name.unwrap_or("index.html"));
+            there = remote.stat(&path, Links::Follow).await?;
+        }
+        let wanted = Wanted::load(remote, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref()).await?;
+        if let Some(stat) = &there
+            && remote.read(&path).await?.as_deref() == Some(body)
+        {
+            let lacking = wanted.lacking(stat);
+            let changed = !super::file_attributes::is_empty(&lacking);
+            if changed {
+                remote.set_attributes(&path, &lacking, Links::Follow).await?;
+            }
+            return Ok((path, changed));
+        }
+        let attributes = there.map_or_else(|| wanted.for_new(FileKind::File), |stat| wanted.lacking(&stat));
+        remote.write(&path, body, &attributes).await?;
+        Ok((path, true))
+    }
+}
+
+/// The body as it is sent, and its type.
+fn encoded(body: Option<&Value>, format: Format) -> Result<(Vec<u8>, Option<&'static str>), Error> {
+    let Some(body) = body else { return Ok((Vec::new(), None)) };
+    let text = body.as_str().map(str::to_owned);
+    Ok(match format {
+        Format::Raw => (text.unwrap_or_else(|| body.to_string()).into_bytes(), None),
+        Format::Json => {
+            let json = match text {
+                Some(text) => text,
+                None => serde_json::to_string(body).map_err(|_| Error::failed("body cannot be written as JSON"))?,
+            };
+            (json.into_bytes(), Some("application/json"))
+        }
+        Format::FormUrlencoded => {
+            let form = text.map_or_else(|| form(body), Ok)?;
+            (form.into_bytes(), Some("application/x-www-form-urlencoded"))
+        }
+    })
+}
+
+/// A mapping (a list value stands for several), or a list of pairs.
+fn form(body: &Value) -> Result<String, Error> {
+    let wrong = || Error::failed("body must be a mapping or a list of pairs to be sent as a form");
+    let mut pairs = Vec::new();
+    for item in body.try_iter().map_err(|_| wrong())? {
+        let (name, value) = match body.kind() {
+            ValueKind::Map => (item.clone(), body.get_item(&item).unwrap_or_default()),
+            _ if item.len() == Some(2) => {
+                (item.get_item_by_index(0).unwrap_or_default(), item.get_item_by_index(1).unwrap_or_default())
+            }
+            _ => return Err(wrong()),
+        };
+        let values = match value.kind() {
+            ValueKind::Seq => value.try_iter().map(Iterator::collect).unwrap_or_default(),
+            _ => vec![value],
+        };
+        let name = encode_form(&name.to_string());
+        pairs.extend(values.iter().map(|value| format!("{name}={}", encode_form(&value.to_string()))));
+    }
+    Ok(pairs.join("&"))
+}
+
+fn basic((user, password): &(String, String)) -> String {
+    format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(format!("{user}:{password}")))
+}
+
+/// The login, if the server wants it and was not told yet.
+fn asked_to_log_in(response: &Response, request: &Request) -> Option<String> {
+    let told = request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+    let asked = response.status == 401
+        && response.header("www-authenticate").is_some_and(|scheme| scheme.to_ascii_lowercase().starts_with("basic"));
+    if asked && !told { request.url.login.as_ref().map(basic) } else { None }
+}
+
+fn unpacked(response: &Response, decompress: bool) -> Result<Vec<u8>, Error> {
+    use std::io::Read;
+    if !decompress || response.header("content-encoding") != Some("gzip") {
+        return Ok(response.body.clone());
+    }
+    let mut body = Vec::new();
+    let unpacked = flate2::read::GzDecoder::new(response.body.as_slice()).read_to_end(&mut body);
+    unpacked.map_err(|error| Error::failed(format!("cannot unpack the answer: {error}")))?;
+    Ok(body)
+}
+
+/// The body as a value, if the answer says that it is JSON, and it is.
+fn json(response: &Response, body: &[u8]) -> Option<Value> {
+    let kind = response.header("content-type")?.split(';').next()?.trim().to_ascii_lowercase();
+    let subtype = kind.split_once('/')?.1;
+    let subtype = subtype.rsplit('+').next()?;
+    if !["json", "x-json", "javascript", "x-javascript", "x-web-app-manifest"].contains(&subtype) {
+        return None;
+    }
+    serde_json::from_slice::<serde_json::Value>(body).ok().map(|json| Value::from(Serde(json)))
+}
+
+/// Headers as return values: lower case, underscores; several of one name are joined.
+fn flattened(response: &Response, url: &Url) -> Outcome {
+    let mut headers: IndexMap<String, String> = IndexMap::new();
+    let mut cookies: IndexMap<String, String> = IndexMap::new();
+    for (name, value) in &response.headers {
+        if name == "set-cookie"
+            && let Some((name, value)) = value.split(';').next().and_then(|pair| pair.split_once('='))
+        {
+            cookies.insert(name.trim().to_owned(), value.trim().to_owned());
+        }
+        let name = name.replace('-', "_");
+        headers.entry(name).and_modify(|all| all.push_str(&format!(", {value}"))).or_insert_with(|| value.clone());
+    }
+    if let Some(location) = headers.get_mut("location")
+        && let Ok(joined) = url.join(location)
+    {
+        *location = joined.to_string();
+    }
+    let cookies_string: Vec<String> = cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let mut outcome = Outcome::default();
+    for (name, value) in headers {
+        outcome = outcome.with(&name, value);
+    }
+    outcome.with("cookies", Value::from_pairs(cookies)).with("cookies_string", cookies_string.join("; "))
+}

@@ -1,0 +1,493 @@
+//! `user`: users of a host.
+
+use async_trait::async_trait;
+use serde::Deserialize;
+
+use super::accounts::{self, Account, Accounts, Tools};
+use super::{Controller, Error, Module, Outcome, Plan};
+use crate::remote::{Command, Probe, Remote};
+use crate::value::doc::{Argument, Doc, Kind, Return};
+
+/// Not secret: Ansible's word in the place of the password.
+const HIDDEN: &str = "NOT_LOGGING_PASSWORD";
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct User {
+    name: String,
+    uid: Option<u32>,
+    non_unique: bool,
+    group: Option<String>,
+    groups: Option<Vec<String>>,
+    append: bool,
+    comment: Option<String>,
+    home: Option<String>,
+    create_home: bool,
+    move_home: bool,
+    skeleton: Option<String>,
+    shell: Option<String>,
+    system: bool,
+    password: Option<String>,
+    update_password: Update,
+    password_lock: Option<bool>,
+    expires: Option<f64>,
+    state: State,
+    remove: bool,
+    force: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Update {
+    Always,
+    OnCreate,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    Present,
+    Absent,
+}
+
+/// What is to be done, in order. The password goes to chpasswd's standard input, never into a command line.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Change {
+    commands: Vec<Vec<String>>,
+    set_password: bool,
+    /// After the password is set.
+    lock: Option<&'static str>,
+}
+
+#[async_trait]
+impl Module for User {
+    const DOC: Doc = Doc {
+        name: "user",
+        collection: "ansible.builtin",
+        summary: "Adds, changes and removes users of the host",
+        arguments: &[
+            Argument::new("name", Kind::Str, "The user").alias(&["user"]).required(),
+            Argument::new("uid", Kind::Int, "Their number"),
+            Argument::new("non_unique", Kind::Bool, "Whether the number may be another user's, too").default("false"),
+            Argument::new("group", Kind::Str, "Their own group, which has to exist"),
+            Argument::new("groups", Kind::List(&Kind::Str), "Further groups; an empty list means none"),
+            Argument::new("append", Kind::Bool, "Whether they stay in groups that are not named").default("false"),
+            Argument::new("comment", Kind::Str, "Their full name, or what the user is for"),
+            Argument::new("home", Kind::Path, "Their home directory"),
+            Argument::new("create_home", Kind::Bool, "Whether a new user's home is made")
+                .alias(&["createhome"])
+                .default("true"),
+            Argument::new("move_home", Kind::Bool, "Whether the old home is moved when home changes").default("false"),
+            Argument::new("skeleton", Kind::Path, "What a new home is copied from"),
+            Argument::new("shell", Kind::Path, "Their login shell"),
+            Argument::new("system", Kind::Bool, "Whether a new user gets a number of the system's").default("false"),
+            Argument::new("password", Kind::Str, "The hash of their password, as password_hash makes it").secret(),
+            Argument::new("update_password", Kind::Str, "Whether the password of a user who is there is set, too")
+                .default("always")
+                .choices(&["always", "on_create"]),
+            Argument::new("password_lock", Kind::Bool, "Whether the password is of no use"),
+            Argument::new("expires", Kind::Float, "When the account ends, in seconds since 1970; negative: never"),
+            Argument::new("state", Kind::Str, "Whether they are to be there")
+                .default("present")
+                .choices(&["present", "absent"]),
+            Argument::new("remove", Kind::Bool, "Whether a removed user's home goes, too").default("false"),
+            Argument::new("force", Kind::Bool, "Whether they are removed even while logged in").default("false"),
+        ],
+        free_form: None,
+        example: "\
+- name: The service has a user of its own
+  user:
+    name: etcd
+    system: true
+    home: /var/lib/etcd
+    create_home: false
+    shell: /usr/sbin/nologin
+",
+        returns: &[
+            Return::new("name", "The user"),
+            Return::new("state", "present or absent"),
+            Return::new("uid", "Their number"),
+            Return::new("group", "The number of their own group"),
+            Return::new("groups", "The further groups that were asked for, with commas"),
+            Return::new("comment", "Their full name"),
+            Return::new("home", "Their home directory"),
+            Return::new("shell", "Their login shell"),
+        ],
+    };
+    type Change = Change;
+
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+        accounts::check_name(&self.name, "user")?;
+        self.check_texts()?;
+        let accounts = accounts::look(probe, &self.name).await?;
+        let outcome = self.outcome(accounts.account.as_ref());
+        if self.state == State::Present && !here.check {
+            self.check_groups(&accounts)?;
+        }
+        let change = match (self.state, &accounts.account) {
+            (State::Absent, None) => Change::default(),
+            (State::Absent, Some(_)) => self.removal(tools(&accounts)?),
+            (State::Present, None) => self.creation(&accounts, tools(&accounts)?),
+            (State::Present, Some(account)) => self.changes(account, &accounts)?,
+        };
+        Ok(match change == Change::default() {
+            true => Plan::Unchanged(outcome),
+            false => Plan::Change { diff: Vec::new(), outcome, change },
+        })
+    }
+
+    async fn apply(&self, change: Change, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        for argv in &change.commands {
+            accounts::run(remote, argv).await?;
+        }
+        if let (true, Some(hash)) = (change.set_password, &self.password) {
+            let stdin = Some(format!("{}:{hash}\n", self.name).into_bytes());
+            let output = remote.run(&Command { stdin, ..Command::program(["chpasswd", "-e"]) }).await?;
+            if output.code != 0 {
+                // Its words might repeat the line that it was given.
+                return Err(Error::failed(format!("chpasswd failed for {} with code {}", self.name, output.code)));
+            }
+        }
+        if let Some(option) = change.lock {
+            accounts::run(remote, &words(&["usermod", option, &self.name])).await?;
+        }
+        Ok(self.outcome(accounts::look(remote, &self.name).await?.account.as_ref()))
+    }
+}
+
+impl User {
+    /// The files that keep accounts are lines of fields.
+    fn check_texts(&self) -> Result<(), Error> {
+        let texts =
+            [("comment", &self.comment), ("home", &self.home), ("shell", &self.shell), ("password", &self.password)];
+        for (name, text) in texts {
+            if text.as_ref().is_some_and(|text| text.contains([':', '\n'])) {
+                return Err(Error::failed(format!("{name} must have no colon and no line end")));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_groups(&self, accounts: &Accounts) -> Result<(), Error> {
+        let mut named = self.group.iter().chain(self.groups.iter().flatten()).filter(|name| !name.is_empty());
+        match named.find(|name| accounts.group(name).is_none()) {
+            Some(name) => Err(Error::failed(format!("group {name} does not exist"))),
+            None => Ok(()),
+        }
+    }
+
+    fn outcome(&self, account: Option<&Account>) -> Outcome {
+        let state = if self.state == State::Present { "present" } else { "absent" };
+        let mut outcome = Outcome::default().with("name", self.name.as_str()).with("state", state);
+        if self.state == State::Absent {
+            return outcome.with("remove", self.remove).with("force", self.force);
+        }
+        if let Some(account) = account {
+            outcome =
+                accounts::describe(outcome, account).with("append", self.append).with("move_home", self.move_home);
+        } else {
+            outcome = outcome.with("system", self.system).with("create_home", self.create_home);
+        }
+        if let Some(groups) = &self.groups {
+            outcome = outcome.with("groups", groups.join(","));
+        }
+        if self.password.is_some() {
+            outcome = outcome.with("password", HIDDEN);
+        }
+        outcome
+    }
+
+    fn removal(&self, tools: Tools) -> Change {
+        let mut argv = match tools {
+            Tools::Shadow => words(&["userdel"]),
+            Tools::Busybox => words(&["deluser"]),
+        };
+        argv.extend((self.force && tools == Tools::Shadow).then(|| "-f".to_owned()));
+        argv.extend(self.remove.then(|| if tools == Tools::Shadow { "-r" } else { "--remove-home" }.to_owned()));
+        argv.push(self.name.clone());
+        Change { commands: vec![argv], ..Change::default() }
+    }
+
+    fn creation(&self, accounts: &Accounts, tools: Tools) -> Change {
+        let commands = match tools {
+            Tools::Shadow => vec![self.useradd(accounts)],
+            Tools::Busybox => self.adduser(),
+        };
+        let lock = (self.password_lock == Some(true) && self.password.is_some()).then_some("-L");
+        Change { commands, set_password: self.password.is_some(), lock }
+    }
+
+    fn useradd(&self, accounts: &Accounts) -> Vec<String> {
+        let mut argv = words(&["useradd"]);
+        if let Some(uid) = self.uid {
+            option(&mut argv, "-u", uid.to_string());
+            argv.extend(self.non_unique.then(|| "-o".to_owned()));
+        }
+        match &self.group {
+            Some(group) => option(&mut argv, "-g", group.clone()),
+            // useradd would fail to make the user's own group.
+            None if accounts.group(&self.name).is_some() => argv.push("-N".to_owned()),
+            None => {}
+        }
+        if let Some(groups) = self.groups.as_ref().filter(|groups| !groups.is_empty()) {
+            option(&mut argv, "-G", groups.join(","));
+        }
+        for (name, text) in [("-c", &self.comment), ("-d", &self.home), ("-s", &self.shell)] {
+            if let Some(text) = text {
+                option(&mut argv, name, text.clone());
+            }
+        }
+        if let Some(expires) = self.expires {
+            option(&mut argv, "-e", date(expires));
+        }
+        argv.push(if self.create_home { "-m" } else { "-M" }.to_owned());
+        if let Some(skeleton) = self.skeleton.as_ref().filter(|_| self.create_home) {
+            option(&mut argv, "-k", skeleton.clone());
+        }
+        argv.extend(self.system.then(|| "-r".to_owned()));
+        argv.push(self.name.clone());
+        argv
+    }
+
+    /// busybox: one command for the user, one for each further group.
+    fn adduser(&self) -> Vec<Vec<String>> {
+        let mut argv = words(&["adduser", "-D"]);
+        if let Some(uid) = self.uid {
+            option(&mut argv, "-u", uid.to_string());
+        }
+        let texts = [
+            ("-G", &self.group),
+            ("-g", &self.comment),
+            ("-h", &self.home),
+            ("-s", &self.shell),
+            ("-k", &self.skeleton),
+        ];
+        for (name, text) in texts {
+            if let Some(text) = text {
+                option(&mut argv, name, text.clone());
+            }
+        }
+        argv.extend((!self.create_home).then(|| "-H".to_owned()));
+        argv.extend(self.system.then(|| "-S".to_owned()));
+        argv.push(self.name.clone());
+        let groups = self.groups.iter().flatten().map(|group| words(&["addgroup", &self.name, group]));
+        std::iter::once(argv).chain(groups).collect()
+    }
+
+    fn changes(&self, account: &Account, accounts: &Accounts) -> Result<Change, Error> {
+        let mut argv = words(&["usermod"]);
+        if let Some(uid) = self.uid.filter(|uid| *uid != account.uid) {
+            option(&mut argv, "-u", uid.to_string());
+            argv.extend(self.non_unique.then(|| "-o".to_owned()));
+        }
+        if let Some(group) = &self.group
+            && accounts.group(group).is_none_or(|group| group.gid != account.gid)
+        {
+            option(&mut argv, "-g", group.clone());
+        }
+        self.change_groups(account, accounts, &mut argv);
+        let texts = [
+            ("-c", &self.comment, &account.comment),
+            ("-d", &self.home, &account.home),
+            ("-s", &self.shell, &account.shell),
+        ];
+        for (name, wanted, found) in texts {
+            if let Some(wanted) = wanted.as_ref().filter(|wanted| *wanted != found) {
+                option(&mut argv, name, wanted.clone());
+                argv.extend((name == "-d" && self.move_home).then(|| "-m".to_owned()));
+            }
+        }
+        let shadow = accounts.shadow.as_ref();
+        if let Some(expires) = self.expires
+            && shadow.is_none_or(|shadow| shadow.expires.filter(|days| *days >= 0) != days(expires))
+        {
+            option(&mut argv, "-e", date(expires));
+        }
+        let hash = shadow.map_or("", |shadow| shadow.password.as_str());
+        let set_password = self.update_password == Update::Always
+            && self
+                .password
+                .as_ref()
+                .is_some_and(|wanted| wanted.trim_start_matches('!') != hash.trim_start_matches('!'));
+        let lock = match self.password_lock {
+            Some(true) if set_password || !hash.starts_with('!') => Some("-L"),
+            // Nothing but an exclamation mark: there is no password to unlock.
+            Some(false) if !set_password && hash.starts_with('!') && hash.trim_start_matches('!') != "" => Some("-U"),
+            _ => None,
+        };
+        let mut commands = Vec::new();
+        if argv.len() > 1 {
+            if tools(accounts)? == Tools::Busybox {
+                return Err(Error::failed(format!("the host has no usermod to change the user {}", self.name)));
+            }
+            argv.push(self.name.clone());
+            commands.push(argv);
+        }
+        Ok(Change { commands, set_password, lock })
+    }
+
+    fn change_groups(&self, account: &Account, accounts: &Accounts, argv: &mut Vec<String>) {
+        let Some(groups) = &self.groups else { return };
+        let found = accounts.groups_of(&self.name);
+        let mut wanted: Vec<&str> = groups
+            .iter()
+            .filter(|name| !name.is_empty())
+            .map(|written| accounts.group(written).map_or(written.as_str(), |group| group.name.as_str()))
+            .collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let own = accounts.groups.iter().find(|group| group.gid == account.gid).map(|group| group.name.as_str());
+        // One's own group need not name its user as a member.
+        let is_in = |name: &&str| found.contains(name) || Some(*name) == own;
+        let lacks = !wanted.iter().all(is_in);
+        let has_more = !self.append && found.iter().any(|name| !wanted.contains(name) && Some(*name) != own);
+        if lacks || has_more {
+            argv.extend(self.append.then(|| "-a".to_owned()));
+            option(argv, "-G", wanted.join(","));
+        }
+    }
+}
+
+fn tools(accounts: &Accounts) -> Result<Tools, Error> {
+    accounts.tools.ok_or_else(accounts::no_tools)
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+fn option(argv: &mut Vec<String>, name: &str, value: String) {
+    argv.extend([name.to_owned(), value]);
+}
+
+/// Days since 1970; None: never.
+fn days(expires: f64) -> Option<i64> {
+    const SECONDS: f64 = 86_400.0;
+    (expires >= 0.0).then(|| (expires / SECONDS).floor() as i64)
+}
+
+/// What usermod and useradd take: a date, or nothing for never.
+fn date(expires: f64) -> String {
+    let date = days(expires).and_then(|days| {
+        chrono::DateTime::from_timestamp(days.checked_mul(86_400)?, 0).map(|time| time.format("%Y-%m-%d").to_string())
+    });
+    date.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::accounts::{Group, Shadow};
+    use super::*;
+
+    fn user() -> User {
+        User {
+            name: "etcd".into(),
+            uid: None,
+            non_unique: false,
+            group: None,
+            groups: None,
+            append: false,
+            comment: None,
+            home: None,
+            create_home: false,
+            move_home: false,
+            skeleton: None,
+            shell: None,
+            system: true,
+            password: None,
+            update_password: Update::Always,
+            password_lock: None,
+            expires: None,
+            state: State::Present,
+            remove: false,
+            force: false,
+        }
+    }
+
+    fn accounts(groups: &[(&str, u32, &[&str])], password: &str) -> Accounts {
+        let group = |(name, gid, members): &(&str, u32, &[&str])| Group {
+            name: (*name).into(),
+            gid: *gid,
+            members: members.iter().map(|m| (*m).into()).collect(),
+        };
+        Accounts {
+            account: Some(Account {
+                name: "etcd".into(),
+                uid: 105,
+                gid: 110,
+                comment: String::new(),
+                home: "/home/etcd".into(),
+                shell: "/bin/sh".into(),
+            }),
+            shadow: Some(Shadow { password: password.into(), expires: None }),
+            groups: groups.iter().map(group).collect(),
+            tools: Some(Tools::Shadow),
+        }
+    }
+
+    fn changed(user: &User, accounts: &Accounts) -> Vec<String> {
+        let change = user.changes(accounts.account.as_ref().unwrap(), accounts).unwrap();
+        change.commands.iter().map(|argv| argv.join(" ")).collect()
+    }
+
+    #[test]
+    fn a_new_user_is_made_with_what_was_asked_for() {
+        let mut user = User { home: Some("/var/lib/etcd".into()), shell: Some("/bin/false".into()), ..user() };
+        let none = accounts(&[], "");
+        assert_eq!(user.useradd(&none).join(" "), "useradd -d /var/lib/etcd -s /bin/false -M -r etcd");
+        assert_eq!(user.useradd(&accounts(&[("etcd", 5, &[])], ""))[1], "-N");
+        user.groups = Some(vec!["adm".into()]);
+        let busybox: Vec<String> = user.adduser().iter().map(|argv| argv.join(" ")).collect();
+        assert_eq!(busybox, ["adduser -D -h /var/lib/etcd -s /bin/false -H -S etcd", "addgroup etcd adm"]);
+    }
+
+    #[test]
+    fn only_what_differs_is_changed() {
+        let found = accounts(&[("etcd", 110, &[]), ("adm", 4, &["etcd"])], "*");
+        let same = User {
+            uid: Some(105),
+            group: Some("110".into()),
+            groups: Some(vec!["adm".into(), "etcd".into()]),
+            home: Some("/home/etcd".into()),
+            ..user()
+        };
+        assert!(changed(&same, &found).is_empty());
+        let other = User { uid: Some(7), home: Some("/h".into()), move_home: true, ..user() };
+        assert_eq!(changed(&other, &found), ["usermod -u 7 -d /h -m etcd"]);
+    }
+
+    #[test]
+    fn groups_are_appended_or_replaced() {
+        let found = accounts(&[("etcd", 110, &[]), ("adm", 4, &["etcd"]), ("ssl", 5, &[])], "*");
+        let with = |groups: &[&str], append| {
+            let groups = Some(groups.iter().map(|g| (*g).into()).collect());
+            changed(&User { groups, append, ..user() }, &found)
+        };
+        assert_eq!(with(&["ssl"], true), ["usermod -a -G ssl etcd"]);
+        assert_eq!(with(&["ssl"], false), ["usermod -G ssl etcd"]);
+        assert!(with(&["adm"], false).is_empty() && with(&[], true).is_empty());
+        assert_eq!(with(&[], false), ["usermod -G  etcd"]);
+    }
+
+    #[test]
+    fn a_password_is_set_when_it_differs_and_never_stands_in_a_command() {
+        let wanted = |hash: &str, lock, found: &str| {
+            let user = User { password: Some(hash.into()), password_lock: lock, ..user() };
+            let found = accounts(&[], found);
+            user.changes(found.account.as_ref().unwrap(), &found).unwrap()
+        };
+        assert_eq!(wanted("$6$a", None, "$6$a"), Change::default());
+        assert_eq!(wanted("$6$a", None, "!$6$a"), Change::default());
+        let change = wanted("$6$b", Some(true), "$6$a");
+        assert!(change.set_password && change.commands.is_empty() && change.lock == Some("-L"));
+        assert_eq!(wanted("$6$a", Some(false), "!$6$a").lock, Some("-U"));
+        let new = User { password: Some("$6$secret".into()), ..user() };
+        assert!(!new.useradd(&accounts(&[], "")).join(" ").contains("secret"));
+    }
+
+    #[test]
+    fn an_end_is_a_day() {
+        assert_eq!((days(86_400.0 * 3.5), date(86_400.0)), (Some(3), "1970-01-02".into()));
+        assert_eq!((days(-1.0), date(-1.0)), (None, String::new()));
+    }
+}

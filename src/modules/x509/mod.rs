@@ -1,0 +1,167 @@
+//! What `x509_ca` and `x509_certificate` share: keys, what a certificate says, and how both lie on a host.
+
+pub mod certificate;
+pub mod key;
+
+use rcgen::{CertificateParams, DistinguishedName, DnType, DnValue, SerialNumber};
+use time::{Duration, OffsetDateTime};
+
+pub use certificate::Certificate;
+
+use super::file_attributes::{self, Wanted};
+use super::{Diff, Error, Outcome};
+use crate::remote::{Attributes, Links, Probe, Remote, Stat};
+use crate::value::Value;
+
+/// How far in the past a certificate begins, for hosts whose clocks are slow.
+const BACKDATED: Duration = Duration::minutes(5);
+
+/// A file of PEM text and what it is.
+pub struct Found {
+    pub stat: Stat,
+    pub text: Vec<u8>,
+}
+
+/// Reads a file of PEM text; None if it is not there.
+pub async fn read(probe: &Probe, path: &str) -> Result<Option<Found>, Error> {
+    let Some(stat) = probe.stat(path, Links::Follow).await? else { return Ok(None) };
+    Ok(probe.read(path).await?.map(|text| Found { stat, text }))
+}
+
+/// Attributes that a certificate and its key lack.
+#[derive(Debug, Default)]
+pub struct Lacking {
+    pub certificate: Attributes,
+    pub key: Attributes,
+}
+
+impl Lacking {
+    /// Owner and group are for both files, the mode for the certificate alone. A key that everybody may read is shut.
+    pub fn of(wanted: &Wanted, certificate: &Stat, key: Option<&Stat>) -> Lacking {
+        let key = key.map_or_else(Attributes::default, |stat| {
+            let mut lacking = wanted.with_mode(None).lacking(stat);
+            lacking.mode = (stat.mode & 0o007 != 0).then_some(0o600);
+            lacking
+        });
+        Lacking { certificate: wanted.lacking(certificate), key }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        file_attributes::is_empty(&self.certificate) && file_attributes::is_empty(&self.key)
+    }
+
+    pub async fn set(&self, remote: &Remote, path: &str, key_path: &str) -> Result<(), Error> {
+        if !file_attributes::is_empty(&self.certificate) {
+            remote.set_attributes(path, &self.certificate, Links::Follow).await?;
+        }
+        if !file_attributes::is_empty(&self.key) {
+            remote.set_attributes(key_path, &self.key, Links::Follow).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes a new private key: nobody but its owner can read it, at no moment.
+pub async fn write_key(remote: &Remote, path: &str, key: &rcgen::KeyPair, wanted: &Wanted) -> Result<(), Error> {
+    let attributes = Attributes { owner: wanted.owner.clone(), group: wanted.group.clone(), mode: Some(0o600) };
+    Ok(remote.write(path, key.serialize_pem().as_bytes(), &attributes).await?)
+}
+
+/// Writes a certificate, 0644 unless something else is wanted.
+pub async fn write_certificate(remote: &Remote, path: &str, pem: &str, wanted: &Wanted) -> Result<(), Error> {
+    let mut attributes = wanted.for_new(crate::remote::FileKind::File);
+    attributes.mode = attributes.mode.or(Some(0o644));
+    Ok(remote.write(path, pem.as_bytes(), &attributes).await?)
+}
+
+/// What every certificate of ours has: subject, serial, and when it is valid.
+pub fn parameters(common_name: &str, organization: Option<&str>, not_after: OffsetDateTime) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.distinguished_name = DistinguishedName::new();
+    if let Some(organization) = organization {
+        params.distinguished_name.push(DnType::OrganizationName, DnValue::Utf8String(organization.to_owned()));
+    }
+    params.distinguished_name.push(DnType::CommonName, DnValue::Utf8String(common_name.to_owned()));
+    params.serial_number = Some(serial());
+    params.not_before = OffsetDateTime::now_utc() - BACKDATED;
+    params.not_after = not_after;
+    params
+}
+
+/// 127 random bits: positive, and never the same twice.
+fn serial() -> SerialNumber {
+    let mut bytes: [u8; 16] = rand::random();
+    bytes[0] = bytes[0] & 0x7f | 0x40;
+    SerialNumber::from_slice(&bytes)
+}
+
+/// The end of so many days from now.
+pub fn in_days(days: i64) -> OffsetDateTime {
+    OffsetDateTime::now_utc() + Duration::days(days)
+}
+
+/// Refuses days that make no sense together.
+pub fn check_days(validity: i64, renew_before: i64) -> Result<(), Error> {
+    const LONGEST: i64 = 100 * 366;
+    match (validity, renew_before) {
+        (1..=LONGEST, 0..) if renew_before < validity => Ok(()),
+        (1..=LONGEST, 0..) => Err(Error::failed(format!(
+            "renew_before ({renew_before} days) must be less than validity ({validity} days)"
+        ))),
+        _ => Err(Error::failed(format!("validity must be 1 to {LONGEST} days, and renew_before 0 or more"))),
+    }
+}
+
+/// Return values that describe a certificate.
+pub fn described(outcome: Outcome, certificate: &Certificate) -> Outcome {
+    outcome
+        .with("subject", certificate.subject.as_str())
+        .with("issuer", certificate.issuer.as_str())
+        .with("serial", certificate.serial.as_str())
+        .with("fingerprint", certificate.fingerprint.as_str())
+        .with("not_before", timestamp(certificate.not_before))
+        .with("not_after", timestamp(certificate.not_after))
+        .with("subject_alt_name", Value::from_iter(certificate.names.iter().cloned()))
+}
+
+/// The outcome of having done something for a reason, or nothing.
+pub fn explained(reason: Option<&str>, path: &str, key_path: &str) -> Outcome {
+    let outcome = Outcome { message: reason.map(str::to_owned), ..Outcome::default() };
+    outcome
+        .with("reason", reason.map_or_else(|| Value::from(()), Value::from))
+        .with("path", path)
+        .with("privatekey_path", key_path)
+}
+
+/// Two certificates side by side, described in words; keys never.
+pub fn diff(path: &str, before: Option<&Certificate>, after: &str) -> Diff {
+    let before = before.map(Certificate::description).unwrap_or_default();
+    Diff { before_header: path.to_owned(), after_header: path.to_owned(), before, after: after.to_owned() }
+}
+
+/// `2027-11-20T10:00:00Z`
+pub fn timestamp(seconds: i64) -> String {
+    let time = OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(OffsetDateTime::UNIX_EPOCH);
+    format!(
+        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z",
+        time.year(),
+        u8::from(time.month()),
+        time.day(),
+        time.hour(),
+        time.minute(),
+        time.second()
+    )
+}
+
+/// The error of rcgen, which knows no secrets.
+pub fn cannot(what: &str) -> impl Fn(rcgen::Error) -> Error {
+    move |error| Error::failed(format!("cannot {what}: {error}"))
+}
+
+/// A subject as text: `O=example, CN=host`.
+pub fn subject(common_name: &str, organization: Option<&str>) -> String {
+    match organization {
+        Some(organization) => format!("O={organization}, CN={common_name}"),
+        None => format!("CN={common_name}"),
+    }
+}

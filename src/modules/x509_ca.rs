@@ -1,0 +1,275 @@
+//! `x509_ca`: a certificate authority of one's own: a key and a self-signed certificate.
+
+use async_trait::async_trait;
+use rcgen::{BasicConstraints, IsCa, KeyPair, KeyUsagePurpose};
+use serde::Deserialize;
+
+use super::file_attributes::Wanted;
+use super::x509::key::{self, KeyType};
+use super::x509::{self, Certificate, Lacking};
+use super::{Controller, Error, Module, Outcome, Plan};
+use crate::remote::{Probe, Remote};
+use crate::value::doc::{Argument, Doc, Kind, Return};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct X509Ca {
+    path: String,
+    privatekey_path: String,
+    common_name: String,
+    organization: Option<String>,
+    key_type: KeyType,
+    path_length: Option<u8>,
+    validity: i64,
+    renew_before: i64,
+    owner: Option<String>,
+    group: Option<String>,
+    mode: Option<String>,
+}
+
+/// What is to be done.
+pub struct Change {
+    /// Why a certificate is made; None: only attributes change.
+    reason: Option<&'static str>,
+    /// The key that was there.
+    key: Option<KeyPair>,
+    lacking: Lacking,
+    wanted: Wanted,
+    path: String,
+    key_path: String,
+}
+
+#[async_trait]
+impl Module for X509Ca {
+    const DOC: Doc = Doc {
+        name: "x509_ca",
+        collection: "windlass",
+        summary: "Makes a certificate authority: a private key and a self-signed certificate",
+        arguments: &[
+            Argument::new("path", Kind::Path, "The certificate").required(),
+            Argument::new("privatekey_path", Kind::Path, "Its private key; one that is there is used, any other made")
+                .required(),
+            Argument::new("common_name", Kind::Str, "The authority's name; it can never change").required(),
+            Argument::new("organization", Kind::Str, "Its organization; it can never change"),
+            Argument::new("key_type", Kind::Str, "The curve of a key that is made")
+                .default("p256")
+                .choices(&["p256", "p384"]),
+            Argument::new(
+                "path_length",
+                Kind::Int,
+                "How many authorities may stand below this one; no limit if not given",
+            ),
+            Argument::new("validity", Kind::Int, "How many days a certificate is valid").default("3650"),
+            Argument::new("renew_before", Kind::Int, "How many days before its end it is made anew, with the same key")
+                .default("90"),
+            Argument::new("owner", Kind::Str, "The owner of both files"),
+            Argument::new("group", Kind::Str, "The group of both files"),
+            Argument::new("mode", Kind::Mode, "The certificate's permissions, 0644 for a new one; the key's are 0600"),
+        ],
+        free_form: None,
+        example: "\
+- name: The authority that signs for this cluster
+  windlass.x509_ca:
+    path: /etc/etcd/pki/ca.crt
+    privatekey_path: /etc/etcd/pki/ca.key
+    common_name: etcd-ca
+    path_length: 0
+",
+        returns: RETURNS,
+    };
+    type Change = Change;
+
+    async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<Change>, Error> {
+        x509::check_days(self.validity, self.renew_before)?;
+        let (path, key_path) = (probe.expand(&self.path).await?, probe.expand(&self.privatekey_path).await?);
+        let (found, found_key) = (x509::read(probe, &path).await?, x509::read(probe, &key_path).await?);
+        let key = found_key.as_ref().map(|found| key::parse(&found.text, &key_path)).transpose()?;
+        let certificate = found.as_ref().map(|found| Certificate::parse(&found.text, &path)).transpose()?;
+        let reason = match (&certificate, &key) {
+            (None, _) => Some("there is no certificate yet"),
+            (Some(_), None) => return Err(lost_key(&path, &key_path)),
+            (Some(certificate), Some(key)) => self.reason(certificate, key, &path, &key_path)?,
+        };
+        let wanted = Wanted::load(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref()).await?;
+        let lacking = found.as_ref().map_or_else(Lacking::default, |found| {
+            Lacking::of(&wanted, &found.stat, found_key.as_ref().map(|key| &key.stat))
+        });
+        let outcome = x509::explained(reason, &path, &key_path);
+        let outcome = match &certificate {
+            Some(certificate) => x509::described(outcome, certificate),
+            None => outcome,
+        };
+        if reason.is_none() && lacking.is_empty() {
+            return Ok(Plan::Unchanged(outcome));
+        }
+        let subject = x509::subject(&self.common_name, self.organization.as_deref());
+        let after = x509::certificate::describe(&subject, &subject, &Default::default(), &[]);
+        let diff = reason.map(|_| x509::diff(&path, certificate.as_ref(), &after)).into_iter().collect();
+        Ok(Plan::Change { diff, outcome, change: Change { reason, key, lacking, wanted, path, key_path } })
+    }
+
+    async fn apply(&self, change: Change, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        let Change { reason, key, lacking, wanted, path, key_path } = change;
+        if reason.is_some() {
+            let key = match key {
+                Some(key) => key,
+                None => {
+                    let key = key::generate(self.key_type)?;
+                    x509::write_key(remote, &key_path, &key, &wanted).await?;
+                    key
+                }
+            };
+            x509::write_certificate(remote, &path, &self.certificate(&key)?, &wanted).await?;
+        }
+        lacking.set(remote, &path, &key_path).await?;
+        let made = x509::read(remote, &path).await?.ok_or_else(|| Error::failed(format!("{path} vanished")))?;
+        Ok(x509::described(x509::explained(reason, &path, &key_path), &Certificate::parse(&made.text, &path)?))
+    }
+}
+
+const RETURNS: &[Return] = &[
+    Return::new("reason", "Why a certificate was made, or null"),
+    Return::new("subject", "The certificate's subject"),
+    Return::new("issuer", "Who signed it"),
+    Return::new("serial", "Its serial number, hex"),
+    Return::new("fingerprint", "Its SHA-256 fingerprint, hex"),
+    Return::new("not_before", "When it begins to be valid, UTC"),
+    Return::new("not_after", "When it ends to be valid, UTC"),
+    Return::new("subject_alt_name", "The names it is for"),
+    Return::new("path", "The certificate"),
+    Return::new("privatekey_path", "Its private key"),
+];
+
+impl X509Ca {
+    /// Why the certificate has to be made anew with the same key, if it has to; refuses what must not be changed.
+    fn reason(
+        &self,
+        certificate: &Certificate,
+        key: &KeyPair,
+        path: &str,
+        key_path: &str,
+    ) -> Result<Option<&'static str>, Error> {
+        if certificate.public_key != key::public(key) {
+            return Err(Error::failed(format!("the private key {key_path} does not belong to the certificate {path}")));
+        }
+        let Some(path_length) = certificate.authority else {
+            return Err(Error::failed(format!("the certificate {path} is not one of an authority")));
+        };
+        let subject = x509::subject(&self.common_name, self.organization.as_deref());
+        if certificate.subject != subject {
+            return Err(Error::Failed {
+                message: format!("the authority {path} is {:?} and cannot become {subject:?}", certificate.subject),
+                hint: Some("all that it signed names it; give a new authority paths of its own".into()),
+            });
+        }
+        Ok(if path_length != self.path_length.map(u32::from) {
+            Some("the path length changed")
+        } else if certificate.not_after <= x509::in_days(self.renew_before).unix_timestamp() {
+            Some("the certificate is close to its end")
+        } else {
+            None
+        })
+    }
+
+    /// A self-signed certificate, PEM.
+    fn certificate(&self, key: &KeyPair) -> Result<String, Error> {
+        let not_after = x509::in_days(self.validity);
+        let mut params = x509::parameters(&self.common_name, self.organization.as_deref(), not_after);
+        params.is_ca =
+            IsCa::Ca(self.path_length.map_or(BasicConstraints::Unconstrained, BasicConstraints::Constrained));
+        params.key_usages =
+            vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        Ok(params.self_signed(key).map_err(x509::cannot("make the certificate"))?.pem())
+    }
+}
+
+fn lost_key(path: &str, key_path: &str) -> Error {
+    Error::Failed {
+        message: format!("there is a certificate authority at {path}, but not its private key {key_path}"),
+        hint: Some(
+            "bring the key back; a new authority would not be trusted where the old one is: remove it to make one"
+                .into(),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Bench, value};
+
+    const TASK: &str = "x509_ca: {path: HOST/ca.crt, privatekey_path: HOST/ca.key, common_name: ca, organization: Org, path_length: 0}";
+
+    fn openssl(arguments: &[&str]) -> String {
+        let output = std::process::Command::new("openssl").args(arguments).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    #[tokio::test]
+    async fn an_authority_is_made_once_and_openssl_takes_it() {
+        let bench = Bench::new().await;
+        assert!(bench.check(TASK).await.unwrap().changed);
+        let done = bench.run_twice(TASK).await;
+        assert_eq!(value(&done.outcome, "reason"), "there is no certificate yet");
+        assert_eq!(value(&done.outcome, "subject"), "O=Org, CN=ca");
+        assert_eq!((bench.mode("ca.key"), bench.mode("ca.crt")), (0o600, 0o644));
+        let path = bench.host("ca.crt");
+        let path = path.to_str().unwrap();
+        openssl(&["verify", "-x509_strict", "-CAfile", path, path]);
+        let text = openssl(&["x509", "-in", path, "-noout", "-text"]);
+        for part in ["CA:TRUE, pathlen:0", "Certificate Sign", "Subject Key Identifier", "ecdsa-with-SHA256"] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        bench.close().await;
+    }
+
+    #[tokio::test]
+    async fn an_authority_without_its_key_is_refused_and_left_alone() {
+        let bench = Bench::new().await;
+        bench.run(TASK).await.unwrap();
+        std::fs::remove_file(bench.host("ca.key")).unwrap();
+        let before = bench.text("ca.crt");
+        assert!(bench.failure(TASK).await.contains("but not its private key"));
+        assert_eq!(bench.text("ca.crt"), before);
+        assert!(!bench.host("ca.key").exists());
+        bench.close().await;
+    }
+
+    #[tokio::test]
+    async fn another_name_or_another_key_is_refused() {
+        let bench = Bench::new().await;
+        bench.run(TASK).await.unwrap();
+        assert!(bench.failure(&TASK.replace("common_name: ca", "common_name: cb")).await.contains("cannot become"));
+        let other = super::key::generate(super::KeyType::P256).unwrap();
+        bench.on_host("ca.key", other.serialize_pem());
+        assert!(bench.failure(TASK).await.contains("does not belong to"));
+        bench.close().await;
+    }
+
+    #[tokio::test]
+    async fn close_to_its_end_it_is_renewed_with_the_same_key() {
+        let bench = Bench::new().await;
+        bench.run(&format!("{}, validity: 30, renew_before: 1}}", TASK.trim_end_matches('}'))).await.unwrap();
+        let (key, old) = (bench.text("ca.key"), bench.text("ca.crt"));
+        let done = bench.run_twice(TASK).await;
+        assert_eq!(value(&done.outcome, "reason"), "the certificate is close to its end");
+        assert!(done.diff[0].before.contains("not_after: "), "{:?}", done.diff);
+        assert_eq!(bench.text("ca.key"), key);
+        assert_ne!(bench.text("ca.crt"), old);
+        bench.close().await;
+    }
+
+    #[tokio::test]
+    async fn an_rsa_key_that_was_brought_is_used_and_shut() {
+        let bench = Bench::new().await;
+        let path = bench.host("ca.key");
+        openssl(&["genrsa", "-traditional", "-out", path.to_str().unwrap(), "2048"]);
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+        let key = bench.text("ca.key");
+        bench.run(TASK).await.unwrap();
+        bench.run(TASK).await.unwrap();
+        assert!(!bench.run(TASK).await.unwrap().changed);
+        assert_eq!((bench.text("ca.key"), bench.mode("ca.key")), (key, 0o600));
+        bench.close().await;
+    }
+}

@@ -1,0 +1,426 @@
+//! `x509_certificate`: a certificate that an authority signs, and its key; made anew before it ends.
+
+use std::collections::BTreeSet;
+
+use async_trait::async_trait;
+use rcgen::{ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose};
+use serde::Deserialize;
+
+use super::file_attributes::Wanted;
+use super::x509::certificate::{self, Usage};
+use super::x509::key::{self, KeyType};
+use super::x509::{self, Certificate, Lacking};
+use super::{Controller, Error, Module, Outcome, Plan};
+use crate::remote::{Probe, Remote};
+use crate::value::doc::{Argument, Doc, Kind, Return};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct X509Certificate {
+    path: String,
+    privatekey_path: String,
+    ca_path: String,
+    ca_privatekey_path: String,
+    common_name: String,
+    organization: Option<String>,
+    subject_alt_name: Vec<String>,
+    usages: Vec<Usage>,
+    key_type: KeyType,
+    validity: i64,
+    renew_before: i64,
+    owner: Option<String>,
+    group: Option<String>,
+    mode: Option<String>,
+}
+
+/// What is to be done.
+pub struct Change {
+    /// Why a certificate is made; None: only attributes change.
+    reason: Option<String>,
+    key: Option<KeyPair>,
+    /// None only in check mode, where the task that makes it has made none.
+    authority: Option<Certificate>,
+    names: BTreeSet<String>,
+    lacking: Lacking,
+    wanted: Wanted,
+    path: String,
+    key_path: String,
+}
+
+#[async_trait]
+impl Module for X509Certificate {
+    const DOC: Doc = Doc {
+        name: "x509_certificate",
+        collection: "windlass",
+        summary: "Keeps a certificate that an authority signed valid, and makes its private key",
+        arguments: &[
+            Argument::new("path", Kind::Path, "The certificate").required(),
+            Argument::new("privatekey_path", Kind::Path, "Its private key; one that is there is used, any other made")
+                .required(),
+            Argument::new("ca_path", Kind::Path, "The authority's certificate").required(),
+            Argument::new("ca_privatekey_path", Kind::Path, "The authority's private key; read only to sign")
+                .required(),
+            Argument::new("common_name", Kind::Str, "Whom it is for").required(),
+            Argument::new("organization", Kind::Str, "Their organization"),
+            Argument::new("subject_alt_name", Kind::List(&Kind::Str), "Names it is for, as DNS:host or IP:1.2.3.4")
+                .default("[]"),
+            Argument::new("usages", Kind::List(&Kind::Str), "What it may be used for")
+                .default("server_auth")
+                .choices(Usage::NAMES),
+            Argument::new("key_type", Kind::Str, "The curve of a key that is made")
+                .default("p256")
+                .choices(&["p256", "p384"]),
+            Argument::new("validity", Kind::Int, "How many days it is valid; never longer than its authority")
+                .default("365"),
+            Argument::new("renew_before", Kind::Int, "How many days before its end it is made anew").default("30"),
+            Argument::new("owner", Kind::Str, "The owner of both files"),
+            Argument::new("group", Kind::Str, "The group of both files"),
+            Argument::new("mode", Kind::Mode, "The certificate's permissions, 0644 for a new one; the key's are 0600"),
+        ],
+        free_form: None,
+        example: "\
+- name: The server certificate of this host
+  windlass.x509_certificate:
+    path: /etc/etcd/pki/server.crt
+    privatekey_path: /etc/etcd/pki/server.key
+    ca_path: /etc/etcd/pki/ca.crt
+    ca_privatekey_path: /etc/etcd/pki/ca.key
+    common_name: etcd-1
+    subject_alt_name: ['DNS:etcd-1', 'IP:10.0.0.1']
+    usages: [server_auth, client_auth]
+    owner: etcd
+",
+        returns: &[
+            Return::new("reason", "Why a certificate was made, or null"),
+            Return::new("subject", "The certificate's subject"),
+            Return::new("issuer", "Who signed it"),
+            Return::new("serial", "Its serial number, hex"),
+            Return::new("fingerprint", "Its SHA-256 fingerprint, hex"),
+            Return::new("not_before", "When it begins to be valid, UTC"),
+            Return::new("not_after", "When it ends to be valid, UTC"),
+            Return::new("subject_alt_name", "The names it is for"),
+            Return::new("path", "The certificate"),
+            Return::new("privatekey_path", "Its private key"),
+        ],
+    };
+    type Change = Change;
+
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+        x509::check_days(self.validity, self.renew_before)?;
+        let names = self.subject_alt_name.iter().map(|name| certificate::name(name)).collect::<Result<_, _>>()?;
+        let (path, key_path) = (probe.expand(&self.path).await?, probe.expand(&self.privatekey_path).await?);
+        let authority = self.authority(probe).await?;
+        if authority.is_none() && !here.check {
+            return Err(self.no_authority());
+        }
+        let (found, found_key) = (x509::read(probe, &path).await?, x509::read(probe, &key_path).await?);
+        let key = found_key.as_ref().map(|found| key::parse(&found.text, &key_path)).transpose()?;
+        // A damaged certificate is replaced: nothing is lost with it.
+        let certificate = found.as_ref().and_then(|found| Certificate::parse(&found.text, &path).ok());
+        let reason = match (&found, &certificate, &authority) {
+            (None, _, _) => Some("there is no certificate yet".to_owned()),
+            (Some(_), None, _) => Some("the certificate is damaged".to_owned()),
+            (_, _, None) => Some("there is no certificate authority yet".to_owned()),
+            (_, Some(certificate), Some(authority)) => self.reason(certificate, key.as_ref(), authority, &names),
+        };
+        let wanted = Wanted::load(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref()).await?;
+        let lacking = found.as_ref().map_or_else(Lacking::default, |found| {
+            Lacking::of(&wanted, &found.stat, found_key.as_ref().map(|key| &key.stat))
+        });
+        let outcome = x509::explained(reason.as_deref(), &path, &key_path);
+        let outcome = match &certificate {
+            Some(certificate) => x509::described(outcome, certificate),
+            None => outcome,
+        };
+        if reason.is_none() && lacking.is_empty() {
+            return Ok(Plan::Unchanged(outcome));
+        }
+        let usages: Vec<_> = self.usages().iter().map(|usage| usage.name()).collect();
+        let issuer = authority.as_ref().map_or("", |authority| &authority.subject);
+        let after = certificate::describe(&self.subject(), issuer, &names, &usages);
+        let diff = reason.as_ref().map(|_| x509::diff(&path, certificate.as_ref(), &after)).into_iter().collect();
+        let change = Change { reason, key, authority, names, lacking, wanted, path, key_path };
+        Ok(Plan::Change { diff, outcome, change })
+    }
+
+    async fn apply(&self, change: Change, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        let Change { reason, key, authority, names, lacking, wanted, path, key_path } = change;
+        if reason.is_some() {
+            let authority = authority.ok_or_else(|| self.no_authority())?;
+            // The authority's key is read before anything is written: without it nothing is begun.
+            let issuer = self.issuer(remote, &authority).await?;
+            let (key, is_new) = match key {
+                Some(key) => (key, false),
+                None => (key::generate(self.key_type)?, true),
+            };
+            let pem = self.certificate(&key, &names, &authority, &issuer)?;
+            if is_new {
+                x509::write_key(remote, &key_path, &key, &wanted).await?;
+            }
+            x509::write_certificate(remote, &path, &pem, &wanted).await?;
+        }
+        lacking.set(remote, &path, &key_path).await?;
+        let made = x509::read(remote, &path).await?.ok_or_else(|| Error::failed(format!("{path} vanished")))?;
+        let outcome = x509::explained(reason.as_deref(), &path, &key_path);
+        Ok(x509::described(outcome, &Certificate::parse(&made.text, &path)?))
+    }
+}
+
+impl X509Certificate {
+    fn subject(&self) -> String {
+        x509::subject(&self.common_name, self.organization.as_deref())
+    }
+
+    fn no_authority(&self) -> Error {
+        Error::failed(format!("there is no certificate authority at {}", self.ca_path))
+    }
+
+    fn usages(&self) -> BTreeSet<Usage> {
+        self.usages.iter().copied().collect()
+    }
+
+    /// The authority's certificate; refused if it is none, or no longer valid.
+    async fn authority(&self, probe: &Probe) -> Result<Option<Certificate>, Error> {
+        let path = probe.expand(&self.ca_path).await?;
+        let Some(found) = x509::read(probe, &path).await? else { return Ok(None) };
+        let authority = Certificate::parse(&found.text, &path)?;
+        if authority.authority.is_none() {
+            return Err(Error::failed(format!("the certificate {path} is not one of an authority")));
+        }
+        if authority.not_after <= x509::in_days(0).unix_timestamp() {
+            let ended = x509::timestamp(authority.not_after);
+            return Err(Error::failed(format!("the certificate authority {path} ended on {ended}")));
+        }
+        Ok(Some(authority))
+    }
+
+    /// Why a new certificate is needed, if one is.
+    fn reason(
+        &self,
+        certificate: &Certificate,
+        key: Option<&KeyPair>,
+        authority: &Certificate,
+        names: &BTreeSet<String>,
+    ) -> Option<String> {
+        let Some(key) = key else { return Some("there is no private key".to_owned()) };
+        if certificate.public_key != key::public(key) {
+            return Some("the certificate does not belong to the private key".to_owned());
+        }
+        if !certificate.is_issued_by(authority) {
+            return Some(format!("the certificate was not issued by this authority ({})", authority.subject));
+        }
+        if certificate.subject != self.subject() {
+            return Some(format!("the subject changed from {} to {}", certificate.subject, self.subject()));
+        }
+        if certificate.names != *names {
+            let list = |names: &BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>().join(", ");
+            return Some(format!("subject_alt_name changed from {} to {}", list(&certificate.names), list(names)));
+        }
+        if certificate.usages != self.usages() {
+            return Some("the usages changed".to_owned());
+        }
+        // A certificate that ends with its authority cannot be made to last longer.
+        let close = certificate.not_after <= x509::in_days(self.renew_before).unix_timestamp();
+        let ended = certificate.not_after <= x509::in_days(0).unix_timestamp();
+        match close && certificate.not_after < authority.not_after {
+            true if ended => Some(format!("the certificate ended on {}", x509::timestamp(certificate.not_after))),
+            true => Some(format!("the certificate ends on {}", x509::timestamp(certificate.not_after))),
+            false => None,
+        }
+    }
+
+    async fn issuer(&self, probe: &Probe, authority: &Certificate) -> Result<Issuer<'static, KeyPair>, Error> {
+        let path = probe.expand(&self.ca_privatekey_path).await?;
+        let found = x509::read(probe, &path).await?;
+        let found =
+            found.ok_or_else(|| Error::failed(format!("there is no private key of the authority at {path}")))?;
+        let key = key::parse(&found.text, &path)?;
+        if key::public(&key) != authority.public_key {
+            let message = format!("the private key {path} does not belong to the authority {}", self.ca_path);
+            return Err(Error::failed(message));
+        }
+        Issuer::from_ca_cert_der(&authority.der, key).map_err(x509::cannot("use the authority"))
+    }
+
+    /// A signed certificate, PEM.
+    fn certificate(
+        &self,
+        key: &KeyPair,
+        names: &BTreeSet<String>,
+        authority: &Certificate,
+        issuer: &Issuer<'static, KeyPair>,
+    ) -> Result<String, Error> {
+        let end = x509::in_days(self.validity);
+        let latest = time::OffsetDateTime::from_unix_timestamp(authority.not_after).unwrap_or(end);
+        let mut params = x509::parameters(&self.common_name, self.organization.as_deref(), end.min(latest));
+        params.is_ca = IsCa::ExplicitNoCa;
+        params.subject_alt_names = names.iter().filter_map(|name| certificate::san(name)).collect();
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        if key::is_rsa(key) {
+            params.key_usages.push(KeyUsagePurpose::KeyEncipherment);
+        }
+        params.extended_key_usages =
+            self.usages().into_iter().map(Usage::purpose).collect::<Vec<ExtendedKeyUsagePurpose>>();
+        params.use_authority_key_identifier_extension = true;
+        Ok(params.signed_by(key, issuer).map_err(x509::cannot("sign the certificate"))?.pem())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Bench, value};
+
+    const CA: &str = "x509_ca: {path: HOST/ca.crt, privatekey_path: HOST/ca.key, common_name: ca}";
+    const TASK: &str = "x509_certificate: {path: HOST/s.crt, privatekey_path: HOST/s.key, ca_path: HOST/ca.crt, \
+        ca_privatekey_path: HOST/ca.key, common_name: etcd-1, organization: etcd, \
+        subject_alt_name: ['DNS:etcd-1', 10.0.0.1, 'IP:fd00::1'], usages: [server_auth, client_auth]}";
+
+    fn with(more: &str) -> String {
+        format!("{}, {more}}}", TASK.trim_end_matches('}'))
+    }
+
+    fn openssl(arguments: &[&str]) -> String {
+        let output = std::process::Command::new("openssl").args(arguments).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn verify(bench: &Bench, purpose: &str) {
+        let (ca, certificate) = (bench.host("ca.crt"), bench.host("s.crt"));
+        openssl(&[
+            "verify",
+            "-x509_strict",
+            "-purpose",
+            purpose,
+            "-CAfile",
+            ca.to_str().unwrap(),
+            certificate.to_str().unwrap(),
+        ]);
+    }
+
+    async fn bench() -> Bench {
+        let bench = Bench::new().await;
+        bench.run(CA).await.unwrap();
+        bench
+    }
+
+    #[tokio::test]
+    async fn a_certificate_is_made_once_and_openssl_verifies_it() {
+        let bench = bench().await;
+        assert!(bench.check(TASK).await.unwrap().changed);
+        let done = bench.run_twice(TASK).await;
+        assert_eq!(value(&done.outcome, "subject"), "O=etcd, CN=etcd-1");
+        assert_eq!(value(&done.outcome, "subject_alt_name"), "['DNS:etcd-1', 'IP:10.0.0.1', 'IP:fd00::1']");
+        assert_eq!((bench.mode("s.key"), bench.mode("s.crt")), (0o600, 0o644));
+        verify(&bench, "sslserver");
+        verify(&bench, "sslclient");
+        let text = openssl(&["x509", "-in", bench.host("s.crt").to_str().unwrap(), "-noout", "-text"]);
+        for part in ["CA:FALSE", "Authority Key Identifier", "DNS:etcd-1", "IP Address:10.0.0.1", "TLS Web Client"] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        bench.close().await;
+    }
+
+    #[tokio::test]
+    async fn a_private_key_is_never_in_what_is_shown() {
+        let bench = bench().await;
+        let done = bench.run(TASK).await.unwrap();
+        let shown = format!("{:?} {:?}", done.outcome, done.diff);
+        let key = bench.text("s.key");
+        let secret = key.lines().nth(1).unwrap();
+        assert!(!shown.contains(secret) && !shown.contains("PRIVATE"), "{shown}");
+        bench.close().await;
+    }
+
+    #[tokio::test]
+    async fn whatever_changes_makes_a_new_certificate_with_the_same_key_and_says_why() {
+        let bench = bench().await;
+        bench.run(TASK).await.unwrap();
+        let key = bench.text("s.key");
+        let changes = [
+            (TASK.replace("10.0.0.1", "10.0.0.2"), "subject_alt_name changed from "),
+            (TASK.replace("server_auth, ", ""), "the usages changed"),
+            (TASK.replace("common_name: etcd-1", "common_name: etcd-2"), "the subject changed from O=etcd, CN=etcd-1"),
+            (with("validity: 400, renew_before: 380"), "the certificate ends on "),
+        ];
+        for (task, reason) in changes {
+            bench.run(TASK).await.unwrap();
+            let done = bench.run_twice(&task).await;
+            assert!(value(&done.outcome, "reason").starts_with(reason), "{}", value(&done.outcome, "reason"));
+            assert_eq!(done.outcome.message, Some(value(&done.outcome, "reason")));
+        }
+        assert_eq!(bench.text("s.key"), key);
+        bench.close().await;
+    }
+
+    #[tokio::test]
+    async fn a_lost_or_strange_key_and_a_damaged_certificate_are_mended() {
+        let bench = bench().await;
+        bench.run(TASK).await.unwrap();
+        std::fs::remove_file(bench.host("s.key")).unwrap();
+        assert_eq!(value(&bench.run_twice(TASK).await.outcome, "reason"), "there is no private key");
+        bench.on_host("s.key", super::key::generate(super::KeyType::P384).unwrap().serialize_pem());
+        let done = bench.run(TASK).await.unwrap();
+        assert_eq!(value(&done.outcome, "reason"), "the certificate does not belong to the private key");
+        bench.on_host("s.crt", "rubbish");
+        assert_eq!(value(&bench.run_twice(TASK).await.outcome, "reason"), "the certificate is damaged");
+        verify(&bench, "sslserver");
+        bench.close().await;
+    }
+
+    #[tokio::test]
+    async fn a_certificate_of_another_authority_of_the_same_name_is_replaced() {
+        let bench = bench().await;
+        bench.run(TASK).await.unwrap();
+        std::fs::remove_file(bench.host("ca.key")).unwrap();
+        std::fs::remove_file(bench.host("ca.crt")).unwrap();
+        bench.run(CA).await.unwrap();
+        let done = bench.run_twice(TASK).await;
+        assert!(value(&done.outcome, "reason").contains("not issued by this authority"));
+        verify(&bench, "sslserver");
+        bench.close().await;
+    }
+
+    #[tokio::test]
+    async fn a_certificate_never_outlives_its_authority_and_is_not_renewed_for_that() {
+        let bench = Bench::new().await;
+        bench.run(&CA.replace("common_name", "validity: 10, renew_before: 5, common_name")).await.unwrap();
+        let done = bench.run_twice(TASK).await;
+        let ca = bench.run(&CA.replace("common_name", "validity: 10, renew_before: 5, common_name")).await.unwrap();
+        assert_eq!(value(&done.outcome, "not_after"), value(&ca.outcome, "not_after"));
+        bench.close().await;
+    }
+
+    #[tokio::test]
+    async fn without_the_authoritys_key_nothing_is_written_but_what_is_valid_stays_so() {
+        let bench = bench().await;
+        std::fs::rename(bench.host("ca.key"), bench.host("away.key")).unwrap();
+        assert!(bench.failure(TASK).await.contains("there is no private key of the authority"));
+        assert!(!bench.host("s.key").exists() && !bench.host("s.crt").exists());
+        std::fs::rename(bench.host("away.key"), bench.host("ca.key")).unwrap();
+        bench.run(TASK).await.unwrap();
+        std::fs::remove_file(bench.host("ca.key")).unwrap();
+        assert!(!bench.run(TASK).await.unwrap().changed);
+        bench.close().await;
+    }
+
+    #[tokio::test]
+    async fn check_mode_takes_it_that_the_authority_is_made_before() {
+        let bench = Bench::new().await;
+        assert!(bench.check(TASK).await.unwrap().changed);
+        assert!(bench.failure(TASK).await.starts_with("there is no certificate authority at "));
+        bench.close().await;
+    }
+
+    #[tokio::test]
+    async fn rsa_keys_of_both_are_accepted_when_brought() {
+        let bench = Bench::new().await;
+        for name in ["ca.key", "s.key"] {
+            openssl(&["genrsa", "-out", bench.host(name).to_str().unwrap(), "2048"]);
+        }
+        bench.run(CA).await.unwrap();
+        bench.run_twice(TASK).await;
+        verify(&bench, "sslserver");
+        bench.close().await;
+    }
+}
