@@ -1,0 +1,6 @@
+# shellcheck shell=bash
+fresh
+ETCD=3.4 etcd_playbook -f 1
+exits 0
+healthy
+on h1 /usr/local/bin/etcd --version | grep -q 3.4.23

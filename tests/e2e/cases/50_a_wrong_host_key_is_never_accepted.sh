@@ -1,0 +1,14 @@
+# shellcheck shell=bash
+fresh
+trees >"$scratch/before"
+sed "s#UserKnownHostsFile=$state/known_hosts#UserKnownHostsFile=$scratch/known_hosts#" "$inventory" >"$scratch/inventory.ini"
+address=$(hosts list | awk '$1 == "h2" {print $2}')
+other=$(awk '$1 !~ /\.12$/ && /ed25519/ {print $3; exit}' "$state/known_hosts")
+grep -v "^$address " "$state/known_hosts" >"$scratch/known_hosts"
+echo "$address ssh-ed25519 $other" >>"$scratch/known_hosts"
+windlass playbook -i "$scratch/inventory.ini" -e "etcd_binary_dir=$ROOT/target/etcd/3.5" "$ROOT/playbooks/etcd.yml"
+exits 4
+recap h2 unreachable 1
+says 'host key'
+trees >"$scratch/after"
+same_trees "$scratch/before" "$scratch/after"

@@ -1,0 +1,13 @@
+# shellcheck shell=bash
+cat >"$scratch/ping.yml" <<'PLAY'
+- hosts: etcd
+  gather_facts: false
+  tasks:
+    - ansible.builtin.ping:
+PLAY
+sed 's/^ansible_password=.*/ansible_password=wrong/' "$state/inventory-ops-password.ini" >"$scratch/inventory.ini"
+windlass playbook -i "$scratch/inventory.ini" "$scratch/ping.yml"
+exits 4
+recap h1 unreachable 1
+says '[Aa]uthenticat|[Pp]ermission denied|password'
+does_not_say 'wrong'

@@ -1,0 +1,14 @@
+# shellcheck shell=bash
+fresh
+hosts kill h2
+{ tree h1; tree h3; } >"$scratch/before"
+etcd_playbook -T 5
+exits 4
+recap h2 unreachable 1
+says '(timed out|timeout|unreachable|no route)'
+{ tree h1; tree h3; } >"$scratch/after"
+same_trees "$scratch/before" "$scratch/after"
+hosts start h2
+etcd_playbook
+exits 0
+healthy

@@ -1,0 +1,15 @@
+# shellcheck shell=bash
+fresh
+hosts shrink h2 /usr/local 5m
+etcd_playbook -e preflight_skip=space
+exits 2
+recap h2 failed 1
+says 'No space left'
+on h2 "test -z \"\$(find /usr/local -type f)\"" || broken "half a file is on h2"
+etcd_playbook
+exits 2
+says 'space: /usr/local has'
+hosts unmount h2 /usr/local
+etcd_playbook
+exits 0
+healthy

@@ -1,0 +1,67 @@
+# shellcheck shell=bash
+# lib.sh: what every case uses. A case is a script that fails at its first command that does.
+state=$WINDLASS_HOSTS_STATE
+inventory=$state/inventory.ini
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+output=$scratch/output
+
+hosts() { "$ROOT/tests/hosts/hosts" "$@"; }
+broken() { echo "e2e: $*"; exit 1; }
+
+# Fresh disks for all three, and no credentials of an earlier cluster.
+fresh() {
+  local h
+  rm -rf "$state/credentials"
+  for h in h1 h2 h3; do hosts reset "$h" & done
+  wait
+}
+
+# Runs windlass; its words are shown in the log and kept in $output, its exit code in $code.
+windlass() {
+  echo "+ windlass $*"
+  code=0
+  "$WINDLASS" "$@" >"$output" 2>&1 </dev/null || code=$?
+  cat "$output"
+  echo "+ exit code $code"
+}
+
+# The playbook etcd.yml, with etcd $ETCD (3.5 unless said otherwise).
+etcd_playbook() { windlass playbook -i "$inventory" -e "etcd_binary_dir=$ROOT/target/etcd/${ETCD:-3.5}" "$@" "$ROOT/playbooks/etcd.yml"; }
+
+exits() { [ "$code" = "$1" ] || broken "exit code $code, not $1"; }
+says() { grep -aqE -- "$1" "$output" || broken "it does not say: $1"; }
+does_not_say() { ! grep -aqE -- "$1" "$output" || broken "it says: $1"; }
+
+# recap HOST WORD NUMBER: the recap's number for a host.
+recap() { grep -aE "^$1 .*: ok=" "$output" | grep -qE "\b$2=$3\b" || broken "the recap of $1 has no $2=$3: $(grep -aE "^$1 .*: ok=" "$output")"; }
+nothing_changed() { local h; for h in h1 h2 h3; do recap "$h" changed 0; recap "$h" failed 0; recap "$h" unreachable 0; done; }
+
+# etcdctl as the admin on this machine, by the file that the role left.
+etcdctl() { (. "$state/credentials/${CLUSTER:-etcd}/etcdctl.env" && "$ROOT/target/etcd/3.5/etcdctl" "$@"); }
+healthy() {
+  local count
+  etcdctl endpoint health || broken "the cluster is not healthy"
+  count=$(etcdctl member list | grep -c started)
+  [ "$count" = "${1:-3}" ] || broken "$count members are started, not ${1:-3}"
+}
+
+# The disk of a host as it differs from the template. What windlass itself may leave is left out: its cache directory of
+# the login user.
+tree() { hosts tree "$1" | grep -v -E '^\./(root|home/[a-z]+)/\.cache(/| )'; }
+trees() { local h; for h in h1 h2 h3; do echo "== $h"; tree "$h"; done; }
+same_trees() { diff "$1" "$2" || broken "the hosts' disks differ"; }
+
+# on HOST COMMAND LINE: as root, without SSH.
+on() { local h=$1; shift; hosts exec "$h" sh -c "$*"; }
+
+leader() {
+  local h
+  for h in h1 h2 h3; do
+    etcdctl endpoint status --endpoints "https://$(hosts list | awk -v h=$h '$1 == h {print $2}'):2379" -w fields |
+      awk -F' : ' -v h=$h '/"MemberID"/ {me = $2} /"Leader"/ {leader = $2} END {if (me == leader) print h}'
+  done
+}
+
+# When the etcd of a host was started, in microseconds since the machine started.
+started_at() { on "$1" systemctl show -p ExecMainStartTimestampMonotonic --value etcd; }
