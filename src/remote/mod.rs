@@ -1,14 +1,31 @@
 //! One host: [`Probe`] looks at it, [`Remote`] touches it. Below both is one long-lived `sh` per (host, become
 //! user), which needs nothing on the host but POSIX sh and the usual small tools (coreutils or busybox).
+//!
+//! What a user may see: programs run with the login's umask and language; `/usr/local/sbin`, `/usr/sbin` and `/sbin` are
+//! always in PATH. A session keeps a directory `.windlass.*` in /dev/shm while it lives. A file being written is
+//! `.windlass.*` beside its target; only a power cut can leave it there.
 
-use std::path::Path;
+mod becoming;
+mod change;
+mod frames;
+mod probe;
+mod quote;
+mod session;
+mod sessions;
+mod stat;
+#[cfg(test)]
+mod tests;
+mod words;
+mod write;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use indexmap::IndexMap;
 
-use crate::connection::{Connection, Stream};
-use crate::value::{Secret, Vars};
+use crate::value::Secret;
+
+pub use sessions::Sessions;
 
 /// Another user on the host, and how to become it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -43,37 +60,25 @@ pub enum Error {
     TimedOut { what: String, limit: Duration },
 }
 
-/// All sessions of one host. An idle session is used again; while all are busy a further one is opened,
-/// up to what the connection allows.
-pub struct Sessions {}
-
-impl Sessions {
-    pub fn new(connection: Arc<dyn Connection>) -> Arc<Self> {
-        let _ = connection;
-        todo!()
-    }
-
-    pub fn connection(&self) -> &Arc<dyn Connection> {
-        todo!()
-    }
-
-    /// Ends every session, and what still runs in them.
-    pub async fn close(&self) {
-        todo!()
-    }
-}
-
 /// Looks at a host as a user of it. Has no verb that writes.
 #[derive(Clone)]
-pub struct Probe {}
+pub struct Probe {
+    sessions: Arc<Sessions>,
+    user: Option<Become>,
+    account: Arc<session::Account>,
+    /// For every command.
+    environment: Arc<IndexMap<String, String>>,
+}
 
 /// Touches a host: all that [`Probe`] can, and writing.
-pub struct Remote {}
+pub struct Remote {
+    probe: Probe,
+}
 
 impl std::ops::Deref for Remote {
     type Target = Probe;
     fn deref(&self) -> &Probe {
-        todo!()
+        &self.probe
     }
 }
 
@@ -178,163 +183,15 @@ pub struct Attributes {
     pub mode: Option<u32>,
 }
 
-impl Probe {
-    /// None: there is nothing at the path (or a part of it is missing).
-    pub async fn stat(&self, path: &str, links: Links) -> Result<Option<Stat>, Error> {
-        let _ = (path, links);
-        todo!()
-    }
-
-    /// Stat and digest in one request; the digest only of a regular file.
-    pub async fn stat_and_digest(
-        &self,
-        path: &str,
-        links: Links,
-        digest: Digest,
-    ) -> Result<Option<(Stat, Option<String>)>, Error> {
-        let _ = (path, links, digest);
-        todo!()
-    }
-
-    /// Lower-case hex. None: no such file.
-    pub async fn digest(&self, path: &str, digest: Digest) -> Result<Option<String>, Error> {
-        let _ = (path, digest);
-        todo!()
-    }
-
-    /// The whole file. None: no such file.
-    pub async fn read(&self, path: &str) -> Result<Option<Vec<u8>>, Error> {
-        let _ = path;
-        todo!()
-    }
-
-    /// Copies a file of the host to the controller, through a temporary file beside `to`.
-    pub async fn download(&self, path: &str, to: &Path) -> Result<(), Error> {
-        let _ = (path, to);
-        todo!()
-    }
-
-    /// The names in a directory, sorted, without `.` and `..`. None: no such directory.
-    pub async fn list(&self, path: &str) -> Result<Option<Vec<String>>, Error> {
-        let _ = path;
-        todo!()
-    }
-
-    /// Runs a command that only asks. The type cannot know: it is the caller's word.
-    pub async fn query(&self, command: &Command) -> Result<Output, Error> {
-        let _ = command;
-        todo!()
-    }
-
-    /// Absolute path of a program, if it is in the session's PATH (with the sbin directories).
-    pub async fn which(&self, program: &str) -> Result<Option<String>, Error> {
-        let _ = program;
-        todo!()
-    }
-
-    /// `~` and `~user` at the beginning, as the session's user has them.
-    pub async fn expand(&self, path: &str) -> Result<String, Error> {
-        let _ = path;
-        todo!()
-    }
-
-    /// The user that the session runs as.
-    pub fn user(&self) -> &str {
-        todo!()
-    }
-
-    /// A TCP connection from the host.
-    pub async fn tunnel(&self, host: &str, port: u16) -> Result<Box<dyn Stream>, Error> {
-        let _ = (host, port);
-        todo!()
-    }
-
-    /// Facts under Ansible's names, with the `ansible_` prefix. `subset` as `gather_subset` has it; empty: all.
-    pub async fn facts(&self, subset: &[String]) -> Result<Vars, Error> {
-        let _ = subset;
-        todo!()
-    }
-}
-
-impl Remote {
-    /// Opens a session for a user of the host. `environment` goes to every command.
-    pub async fn open(
-        sessions: &Arc<Sessions>,
-        user: Option<&Become>,
-        environment: &IndexMap<String, String>,
-    ) -> Result<Remote, Error> {
-        let _ = (sessions, user, environment);
-        todo!()
-    }
-
-    /// Only the looking half, for check mode and `plan`.
-    pub fn probe(&self) -> &Probe {
-        self
-    }
-
-    /// Runs a command.
-    pub async fn run(&self, command: &Command) -> Result<Output, Error> {
-        let _ = command;
-        todo!()
-    }
-
-    /// Writes a file whole or not at all: temporary file beside it, attributes set, flushed, renamed over.
-    /// A file that was there keeps its owner and mode where `attributes` say nothing.
-    pub async fn write(&self, path: &str, content: &[u8], attributes: &Attributes) -> Result<(), Error> {
-        let _ = (path, content, attributes);
-        todo!()
-    }
-
-    /// As [`Remote::write`], from a file of the controller; its digest is checked on arrival.
-    pub async fn upload(&self, from: &Path, path: &str, attributes: &Attributes) -> Result<(), Error> {
-        let _ = (from, path, attributes);
-        todo!()
-    }
-
-    /// As [`Remote::write`], but runs `validate` (`%s` is the new file's path) before the rename; its failure leaves
-    /// the old file as it was.
-    pub async fn write_validated(
-        &self,
-        path: &str,
-        content: &[u8],
-        attributes: &Attributes,
-        validate: &str,
-    ) -> Result<(), Error> {
-        let _ = (path, content, attributes, validate);
-        todo!()
-    }
-
-    pub async fn set_attributes(&self, path: &str, attributes: &Attributes, links: Links) -> Result<(), Error> {
-        let _ = (path, attributes, links);
-        todo!()
-    }
-
-    /// Copies a file aside: `path.PID.2026-11-20@10:00:00~`, as Ansible names it. Gives the new path.
-    pub async fn back_up(&self, path: &str) -> Result<String, Error> {
-        let _ = path;
-        todo!()
-    }
-
-    /// With parents.
-    pub async fn make_directory(&self, path: &str, attributes: &Attributes) -> Result<(), Error> {
-        let _ = (path, attributes);
-        todo!()
-    }
-
-    /// A new directory that only this user can enter, removed when the session ends.
-    pub async fn temporary_directory(&self) -> Result<String, Error> {
-        todo!()
-    }
-
-    /// Replaces whatever non-directory is at `path`.
-    pub async fn symlink(&self, target: &str, path: &str) -> Result<(), Error> {
-        let _ = (target, path);
-        todo!()
-    }
-
-    /// Removes a file, a link, or a directory with all that is in it. Nothing there is no error.
-    pub async fn remove(&self, path: &str) -> Result<(), Error> {
-        let _ = path;
-        todo!()
-    }
+/// The host's refusal, from a tool's words on stderr: `mv: cannot move 'a' to 'b': Permission denied`.
+fn refused(what: impl Into<String>, stderr: &[u8]) -> Error {
+    let words = String::from_utf8_lossy(stderr);
+    let line = words.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it did not say why");
+    let reason = line.rsplit_once(": ").map_or(line, |(_, reason)| reason);
+    // dash's own words for it.
+    let reason = match reason {
+        "Directory nonexistent" | "nonexistent directory" => "No such file or directory",
+        reason => reason,
+    };
+    Error::Refused { what: what.into(), reason: reason.to_owned() }
 }

@@ -1,0 +1,169 @@
+//! Becoming another user with sudo or su: the line that does it, its password prompt, and why it did not work.
+
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt;
+use tokio::time::Instant;
+
+use super::words::Words;
+use super::{Become, Error, Method, quote};
+use crate::connection::Writer;
+
+/// How long sudo or su may say nothing, from its start or from the password on.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Why there is no session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Silence {
+    /// sudo or su ended.
+    Ended,
+    /// It asked again after the password.
+    Wrong,
+    /// It asked, and we have no password.
+    NoPassword,
+    /// Nothing was heard for [`PATIENCE`].
+    Timeout,
+}
+
+/// What the new session says first: from then on its stdin is a shell's.
+pub(super) fn ready(nonce: &str) -> String {
+    format!("ready-{nonce}\n")
+}
+
+fn prompt(nonce: &str) -> String {
+    format!("password-{nonce}: ")
+}
+
+/// The line for the login shell that becomes `user` and then runs `script` (which holds no single quote) in `sh`.
+pub(super) fn line(user: &Become, nonce: &str, script: &str) -> Result<String, Error> {
+    let name = quote::word(quote::checked(&user.user, "user")?);
+    let program = |default: &str| quote::word(user.executable.as_deref().unwrap_or(default));
+    let flags = flags(user)?;
+    // LANGUAGE=C makes messages English whatever LC_ALL says, and is gone again before any program of a task runs.
+    let script = format!("echo {}; unset LANGUAGE; {script}", ready(nonce).trim_end());
+    Ok(match user.method {
+        Method::Sudo => {
+            // -n: fail at once instead of asking what nobody will answer.
+            let password = match user.password {
+                Some(_) => format!("-S -p {}", quote::word(&prompt(nonce))),
+                None => "-n".to_owned(),
+            };
+            format!("exec env LANGUAGE=C {} {flags}{password} -u {name} -- sh -c '{script}'", program("sudo"))
+        }
+        Method::Su => format!("exec env LANGUAGE=C {} {flags}-s /bin/sh {name} -c '{script}'", program("su")),
+    })
+}
+
+/// `become_flags` as words, each followed by a space. Which of -n, -S and -p is given is our affair.
+fn flags(user: &Become) -> Result<String, Error> {
+    let default = match user.method {
+        Method::Sudo => "-H",
+        Method::Su => "",
+    };
+    let written = user.flags.as_deref().unwrap_or(default);
+    let Some(words) = shlex::split(written) else {
+        let reason = format!("become_flags {written:?} has an open quote");
+        return Err(Error::Become { user: user.user.clone(), reason, hint: None });
+    };
+    let ours = |word: &String| user.method == Method::Sudo && matches!(word.as_str(), "-n" | "-S");
+    Ok(words.iter().filter(|word| !ours(word)).map(|word| quote::word(word) + " ").collect())
+}
+
+/// Waits until the session is `arrived`, and gives the password if it is asked for.
+pub(super) async fn answer_prompt(
+    user: &Become,
+    nonce: &str,
+    arrived: impl Future<Output = std::io::Result<()>>,
+    stdin: &mut Writer,
+    words: &Words,
+) -> Result<(), Silence> {
+    tokio::pin!(arrived);
+    let mut changed = words.changed();
+    let mut answered = false;
+    let mut until = Instant::now() + PATIENCE;
+    loop {
+        tokio::select! {
+            arrived = &mut arrived => return arrived.map_err(|_| Silence::Ended),
+            Ok(()) = changed.changed() => {}
+            () = tokio::time::sleep_until(until) => return Err(Silence::Timeout),
+        }
+        if !asks(user.method, nonce, &words.text(), answered) {
+            continue;
+        }
+        let Some(password) = &user.password else { return Err(Silence::NoPassword) };
+        if answered {
+            return Err(Silence::Wrong);
+        }
+        answered = true;
+        until = Instant::now() + PATIENCE;
+        let text = format!("{}\n", password.reveal());
+        if stdin.write_all(text.as_bytes()).await.is_err() || stdin.flush().await.is_err() {
+            return Err(Silence::Ended);
+        }
+    }
+}
+
+/// Whether the password is asked for, or again after it was given.
+fn asks(method: Method, nonce: &str, text: &str, answered: bool) -> bool {
+    match method {
+        Method::Sudo => text.matches(&prompt(nonce)).count() > usize::from(answered),
+        // su has its own prompt: `Password: ` in most languages' C locale, some are not to be moved from theirs. It
+        // asks once only.
+        Method::Su => {
+            let last = text.rsplit('\n').next().unwrap_or_default().trim_end();
+            !answered && last.ends_with([':', '：'])
+        }
+    }
+}
+
+/// What went wrong, in words for a person.
+pub(super) fn explain(user: &Become, nonce: &str, silence: Silence, text: &str) -> Error {
+    let program = match user.method {
+        Method::Sudo => "sudo",
+        Method::Su => "su",
+    };
+    let text = text.replace(&prompt(nonce), "");
+    let said = text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default().to_owned();
+    let error = |reason: String, hint: &str| Error::Become {
+        user: user.user.clone(),
+        reason,
+        hint: (!hint.is_empty()).then(|| hint.to_owned()),
+    };
+    let has = |part: &str| text.contains(part);
+    let password_hint = "give it with -K, or as ansible_become_password";
+    match silence {
+        Silence::Wrong => return error(format!("{program} does not accept the password"), wrong_hint(user)),
+        Silence::NoPassword => return error(format!("{program} asks for a password and none is given"), password_hint),
+        Silence::Timeout => {
+            let words = if said.is_empty() { "and said nothing".to_owned() } else { format!("and said: {said}") };
+            return error(format!("{program} did not end its questions within {PATIENCE:?} {words}"), "");
+        }
+        Silence::Ended => {}
+    }
+    if has("a password is required") || has("no password was provided") {
+        error(format!("{program} asks for a password and none is given"), password_hint)
+    } else if has("incorrect password") || has("Authentication failure") || has("incorrect password attempt") {
+        error(format!("{program} does not accept the password"), wrong_hint(user))
+    } else if has("not in the sudoers file") || has("may not run sudo") || has("is not allowed to") {
+        error(said, "the login user needs an entry in sudoers on the host")
+    } else if has("unknown user") || has("does not exist") || has("Unknown id") {
+        error("there is no such user on the host".to_owned(), "")
+    } else if has("must have a tty") || has("a terminal is required") {
+        error(said, "`Defaults requiretty` in sudoers forbids what has no terminal; exempt the login user from it")
+    } else if has("No such file or directory") || has("not found") {
+        let name = user.executable.as_deref().unwrap_or(program);
+        error(format!("{name} is not on the host"), "choose another way with become_method, or log in as that user")
+    } else if said.is_empty() {
+        error(format!("{program} ended without a word"), "")
+    } else {
+        error(said, "")
+    }
+}
+
+fn wrong_hint(user: &Become) -> &'static str {
+    match user.method {
+        Method::Sudo => "sudo wants the login user's own password (unless sudoers says otherwise)",
+        Method::Su => "su wants the password of the user to become, not the login user's",
+    }
+}

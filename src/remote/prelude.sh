@@ -1,0 +1,141 @@
+# What a session's shell knows before its first request. Comment lines are not sent.
+# Every name begins with wl_; none of them is exported. @NONCE@ and @NAME@ are put in by the controller.
+wl_n=@NONCE@
+# The login's language is for the programs that tasks run; our own tools must speak C, as we read their words.
+wl_l=${LC_ALL-}
+wl_L=${LC_ALL+x}
+LC_ALL=C
+export LC_ALL
+for wl_i in /usr/local/sbin /usr/sbin /sbin; do
+case :$PATH: in
+*:$wl_i:*) ;;
+*) PATH=$PATH:$wl_i ;;
+esac
+done
+export PATH
+# Another user may not be able to be where the login was.
+{ [ -x . ] && cd . ; } 2>/dev/null || cd /
+# Outputs of programs go to files here, not to the session's own stdout: what a program leaves running in the
+# background may write for ever, and disturbs nobody.
+wl_d=
+wl_dir() {
+for wl_i in /dev/shm "${XDG_RUNTIME_DIR:-/nowhere}" "${TMPDIR:-/tmp}" /tmp /var/tmp "$HOME"; do
+wl_d=$wl_i/.windlass.@NAME@
+(umask 077 && mkdir "$wl_d") 2>/dev/null || continue
+{ echo >"$wl_d/e" && [ -s "$wl_d/e" ]; } 2>/dev/null && return
+rm -rf "$wl_d"
+done
+wl_d=
+}
+wl_t=
+wl_k=
+wl_bye() {
+trap - 0
+[ -z "$wl_t" ] || rm -f "$wl_t"
+[ -z "$wl_d" ] || rm -rf "$wl_d"
+[ -z "$wl_k" ] || eval "rm -rf $wl_k"
+exit 0
+}
+trap wl_bye 0
+trap 'exit 129' 1
+trap 'exit 141' 13
+trap 'exit 143' 15
+wl_dir
+wl_s=$(command -v setsid) || wl_s=
+# wl_r SEQ CODE: the end of an answer, with what went to stderr.
+wl_r() {
+if [ -s "$wl_d/e" ]; then
+printf '\n%s.%s|\n' "$wl_n" "$1"
+cat "$wl_d/e"
+printf '\n%s.%s=%s\n' "$wl_n" "$1" "$2"
+else
+printf '\n%s.%s|\n\n%s.%s=%s\n' "$wl_n" "$1" "$wl_n" "$1" "$2"
+fi
+}
+# wl_x SEQ CODE: the answer of a program, from its files.
+wl_x() {
+if [ -s "$wl_d/o.$1" ]; then
+cat "$wl_d/o.$1"
+fi
+if [ -s "$wl_d/e.$1" ]; then
+printf '\n%s.%s|\n' "$wl_n" "$1"
+cat "$wl_d/e.$1"
+printf '\n%s.%s=%s\n' "$wl_n" "$1" "$2"
+else
+printf '\n%s.%s|\n\n%s.%s=%s\n' "$wl_n" "$1" "$wl_n" "$1" "$2"
+fi
+}
+# wl_u: back to the login's language, for a program.
+wl_u() {
+if [ "$wl_L" ]; then
+LC_ALL=$wl_l
+else
+unset LC_ALL
+fi
+}
+# wl_go PROGRAM ARGUMENT...: becomes the program, in a process group of its own if that can be had.
+wl_go() {
+case $1 in
+-*) ;;
+*) if [ "$wl_s" ] && command -v "$1" >/dev/null 2>&1; then
+exec "$wl_s" "$@"
+fi ;;
+esac
+exec "$@"
+}
+# wl_new TEMPORARY PATH: makes the temporary file of a write, for this user alone. It is known in wl_t as long as it is
+# there, so that it goes with the session if need be.
+wl_new() {
+wl_p=$2
+if [ -d "$2" ] && ! [ -L "$2" ]; then
+echo ': Is a directory' >&2
+return 1
+fi
+(umask 077 && set -C && : >"$1") || return 1
+wl_t=$1
+}
+# wl_drop: gives a write up. Fails, so that it can end a chain.
+wl_drop() {
+[ -z "$wl_t" ] || rm -f "$wl_t"
+wl_t=
+return 1
+}
+# wl_own OWNER MODE: gives a temporary file the attributes of the file that it replaces, then those that are asked for.
+wl_own() {
+wl_o=$1
+wl_m=$2
+set -- $(stat -L -c '%s %u:%g %a' "$wl_t" "$wl_p" 2>/dev/null)
+if [ "$1" != "$wl_z" ]; then
+echo ": it has ${1:-no} bytes after writing $wl_z" >&2
+return 1
+fi
+if [ "$6" ]; then
+[ "$5" = "$2" ] || chown "$5" "$wl_t" 2>/dev/null || chgrp "${5#*:}" "$wl_t" 2>/dev/null
+wl_m=${wl_m:-$6}
+[ ! -e /sys/fs/selinux/enforce ] || chcon --reference="$wl_p" "$wl_t" 2>/dev/null
+fi
+[ -z "$wl_o" ] || chown "$wl_o" "$wl_t" || return 1
+case $wl_m in
+600) ;;
+# The umask decides.
+'') chmod =rw "$wl_t" || return 1 ;;
+*) chmod "$wl_m" "$wl_t" || return 1 ;;
+esac
+sync "$wl_t" 2>/dev/null || sync
+}
+# wl_mv: puts the temporary file in its place, and never into a directory. Old busybox has no -T, and busybox follows a
+# link to a directory: then the link has to go first.
+wl_mv() {
+mv -f -T "$wl_t" "$wl_p" 2>"$wl_d/m" || {
+if [ -L "$wl_p" ] && [ -d "$wl_p" ]; then
+rm -f "$wl_p"
+fi
+! [ -d "$wl_p" ] && mv -f "$wl_t" "$wl_p"
+} || {
+cat "$wl_d/m" >&2
+return 1
+}
+wl_t=
+[ ! -e /sys/fs/selinux/enforce ] || ! command -v restorecon >/dev/null || restorecon "$wl_p" 2>/dev/null
+return 0
+}

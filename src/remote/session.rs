@@ -1,0 +1,451 @@
+//! One long-lived `sh` on the host, as one user: requests are shell text on its stdin, answers are framed on its stdout.
+//!
+//! A frame's marks hold a random number that only the two ends know, so no output can be taken for one. One request is
+//! under way at a time. A session whose request failed or was cancelled is out of step: it is dropped, which ends over
+//! there what it ran, and never used again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use indexmap::IndexMap;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::watch;
+
+use super::frames::Frames;
+use super::words::Words;
+use super::{Become, Command, Error, Output, What, becoming, quote};
+use crate::connection::{self, Connection, Exit, Process, Writer};
+
+const PRELUDE: &str = include_str!("prelude.sh");
+const WATCH: &str = include_str!("watch.sh");
+/// How long a host may take to start a shell.
+const START: Duration = Duration::from_secs(60);
+/// How long what was told to end may take: the watcher gives it 2 s before it is killed.
+const END: Duration = Duration::from_secs(6);
+/// Output files on the host are removed after this many requests, or this many bytes.
+const LITTER_FILES: u32 = 32;
+const LITTER_BYTES: usize = 256 * 1024;
+/// The code that stands for a directory that cannot be entered; no program gives it.
+const NO_DIRECTORY: i32 = 999;
+/// The code of an answer that is the session's last.
+const OVER: i32 = 998;
+
+/// Who a session is on the host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Account {
+    pub(super) user: String,
+    pub(super) home: String,
+}
+
+/// An open session.
+pub(super) struct Session {
+    stdin: Option<Writer>,
+    frames: Frames,
+    exit: Option<BoxFuture<'static, Result<Exit, connection::Error>>>,
+    words: Words,
+    closing: watch::Receiver<bool>,
+    nonce: String,
+    sequence: u64,
+    /// A request is under way; if it is never finished the session is out of step.
+    busy: bool,
+    litter: (u32, usize),
+    host: String,
+    /// Its own, on the host.
+    directory: String,
+    pub(super) account: Arc<Account>,
+    /// Directories that the tasks still use are removed at its end: it is not closed for want of room.
+    pub(super) keeps_directories: bool,
+}
+
+impl Session {
+    /// Opens a session as the login user, or as another.
+    pub(super) async fn open(
+        connection: &dyn Connection,
+        user: Option<&Become>,
+        closing: watch::Receiver<bool>,
+    ) -> Result<Session, Error> {
+        let nonce = random();
+        let process = connection.start(&line(user, &nonce)?).await?;
+        let Process { stdin, stdout, stderr, exit } = process;
+        let mut session = Session {
+            stdin: Some(stdin),
+            frames: Frames::new(stdout),
+            exit: Some(exit),
+            words: Words::new(stderr),
+            closing,
+            nonce,
+            sequence: 0,
+            busy: true,
+            litter: (0, 0),
+            host: connection.description(),
+            directory: String::new(),
+            account: Arc::new(Account { user: String::new(), home: String::new() }),
+            keeps_directories: false,
+        };
+        if let Some(user) = user {
+            session.become_user(user).await?;
+        }
+        match tokio::time::timeout(START, session.greet()).await {
+            Ok(greeted) => greeted?,
+            Err(_) => {
+                let what = format!("the start of a shell on {}", session.host);
+                return Err(Error::TimedOut { what, limit: START });
+            }
+        }
+        if let Some(user) = user.filter(|user| user.user != session.account.user) {
+            let reason = format!("the session is {}'s", session.account.user);
+            // `root` under another name, or a number: then it is whom we asked for.
+            if !session.is_account(&user.user).await? {
+                return Err(Error::Become { user: user.user.clone(), reason, hint: None });
+            }
+        }
+        Ok(session)
+    }
+
+    /// Whether no request is under way.
+    pub(super) fn in_step(&self) -> bool {
+        !self.busy
+    }
+
+    /// Whether it may be used for a further request: in step, and still there as far as is known at once.
+    pub(super) fn usable(&mut self) -> bool {
+        // In step there is nothing to read; the end of the stream can be.
+        !self.busy && self.frames.is_quiet()
+    }
+
+    /// Runs shell text in the session itself; its stdout and stderr come back.
+    pub(super) async fn ask(&mut self, body: &str) -> Result<Output, Error> {
+        let mut stdout = Vec::new();
+        let (code, stderr) = self.ask_into(body, &mut stdout).await?;
+        Ok(Output { code, stdout, stderr })
+    }
+
+    /// As [`Session::ask`], with stdout going to `sink` as it comes. Gives code and stderr.
+    pub(super) async fn ask_into<W: AsyncWrite + Unpin>(
+        &mut self,
+        body: &str,
+        sink: &mut W,
+    ) -> Result<(i32, Vec<u8>), Error> {
+        self.begin(&format!("{{ {body}\n}} </dev/null 2>\"$wl_d/e\"; wl_r $wl_q $?\n")).await?;
+        self.answer(sink).await
+    }
+
+    /// Passes content to the file `word`, between the shell texts `before` and `after`. Where it fails on the way the
+    /// session is over: what is left of the bytes must never be taken for requests.
+    pub(super) async fn pass(
+        &mut self,
+        before: &str,
+        word: &str,
+        content: Content<'_>,
+        after: &str,
+    ) -> Result<Output, Error> {
+        let size = content.size;
+        // The shell may read ahead. When it says that it is ready there is nothing that it could have read.
+        let text = format!(
+            "if {{ {before}\n}} </dev/null 2>\"$wl_d/e\"; then printf '\\n%s.%s>\\n' \"$wl_n\" \"$wl_q\"\n\
+             head -c {size} >{word} 2>\"$wl_d/e\" || {{ wl_r \"$wl_q\" {OVER}; exit; }}\n\
+             {{ {after}\n}} </dev/null 2>\"$wl_d/e\"; wl_r \"$wl_q\" $?; else wl_r \"$wl_q\" 1; fi\n"
+        );
+        self.begin(&text).await?;
+        let (either, mut kind) = (self.mark("", ""), Vec::new());
+        self.until(&either, &mut tokio::io::sink()).await?;
+        self.until("\n", &mut kind).await?;
+        if kind != b">" {
+            return Ok(Output { code: 1, stderr: self.end_of_answer().await?.1, stdout: Vec::new() });
+        }
+        let stdin = self.stdin.as_mut().expect("it is taken only at the end");
+        let passed = content.send(stdin).await;
+        let mut stdout = Vec::new();
+        match passed {
+            Ok(()) => {
+                let (code, stderr) = self.answer(&mut stdout).await?;
+                self.busy = code == OVER;
+                Ok(Output { code, stdout, stderr })
+            }
+            // A full disk ends the reading over there; then there is an answer that says so.
+            Err(error) => {
+                self.stdin = None;
+                let answer = tokio::time::timeout(END, self.answer(&mut stdout)).await;
+                self.busy = true;
+                match answer {
+                    Ok(Ok((code, stderr))) if code != 0 => Ok(Output { code, stdout, stderr }),
+                    _ => Err(self.lost(Some(error)).await),
+                }
+            }
+        }
+    }
+
+    /// Runs a program in a process group of its own. `input` is a file on the host.
+    pub(super) async fn execute(
+        &mut self,
+        command: &Command,
+        environment: &IndexMap<String, String>,
+        input: Option<&str>,
+    ) -> Result<Output, Error> {
+        let text = program(command, environment, input)?;
+        self.begin(&text).await?;
+        let mut stdout = Vec::new();
+        let answer = match command.limit {
+            None => self.answer(&mut stdout).await,
+            Some(limit) => match tokio::time::timeout(limit, self.answer(&mut stdout)).await {
+                Ok(answer) => answer,
+                Err(_) => {
+                    self.end().await;
+                    return Err(Error::TimedOut { what: name(command), limit });
+                }
+            },
+        };
+        let (code, stderr) = answer?;
+        if code == NO_DIRECTORY {
+            let directory = command.directory.as_deref().unwrap_or_default();
+            return Err(super::refused(format!("change to the directory {directory}"), &stderr));
+        }
+        self.litter.0 += 1;
+        self.litter.1 += stdout.len() + stderr.len();
+        if self.litter.0 >= LITTER_FILES || self.litter.1 >= LITTER_BYTES {
+            self.litter = (0, 0);
+            // Without waiting: the next request finds it done.
+            self.write("rm -f \"$wl_d\"/[oei].* </dev/null 2>/dev/null\n").await?;
+        }
+        Ok(Output { code, stdout, stderr })
+    }
+
+    /// Ends the session and what it runs; waits for that a while.
+    pub(super) async fn end(&mut self) {
+        self.busy = true;
+        self.stdin = None;
+        let frames = &mut self.frames;
+        let _ = tokio::time::timeout(END, async move { while frames.skip().await {} }).await;
+        if let Some(exit) = self.exit.take() {
+            let _ = tokio::time::timeout(END, exit).await;
+        }
+    }
+
+    async fn become_user(&mut self, user: &Become) -> Result<(), Error> {
+        let Some(stdin) = self.stdin.as_mut() else { unreachable!("it is taken only at the end") };
+        let ready = becoming::ready(&self.nonce);
+        // Some su ask on stdout.
+        let mut heard = self.words.hears();
+        let arrived = self.frames.until(ready.as_bytes(), &mut heard);
+        let outcome = becoming::answer_prompt(user, &self.nonce, arrived, stdin, &self.words).await;
+        match outcome {
+            Ok(()) => Ok(()),
+            Err(silence) => {
+                self.stdin = None;
+                if silence == becoming::Silence::Ended {
+                    // Its last words may still be on their way.
+                    if let Some(exit) = self.exit.take() {
+                        let _ = tokio::time::timeout(Duration::from_secs(2), exit).await;
+                    }
+                    self.words.ended().await;
+                }
+                Err(becoming::explain(user, &self.nonce, silence, &self.words.text()))
+            }
+        }
+    }
+
+    /// Sends the prelude and learns who we are.
+    async fn greet(&mut self) -> Result<(), Error> {
+        let mut text = String::new();
+        for line in PRELUDE.lines().filter(|line| !line.starts_with('#')) {
+            text.push_str(line);
+            text.push('\n');
+        }
+        let text = text.replace("@NONCE@", &self.nonce).replace("@NAME@", &random());
+        self.write(&text).await?;
+        // The first mark also ends whatever the login's start files print.
+        self.begin(
+            "printf '\\n%s\\n' \"$wl_n\"\n\
+             [ \"$wl_d\" ] || { wl_d=/dev/null; wl_r $wl_q 1; exit; }\n\
+             printf '%s\\000' \"$(id -un 2>/dev/null || id -u)\" \"${HOME-}\" \"$wl_d\"; wl_r $wl_q 0\n",
+        )
+        .await?;
+        let first = format!("\n{}\n", self.nonce);
+        self.until(&first, &mut tokio::io::sink()).await?;
+        let mut stdout = Vec::new();
+        let (code, _) = self.answer(&mut stdout).await?;
+        if code != 0 {
+            let reason = "none of /dev/shm, $XDG_RUNTIME_DIR, $TMPDIR, /tmp, /var/tmp and the home can be written";
+            self.busy = true;
+            let what = format!("make a directory for a session on {}", self.host);
+            return Err(Error::Refused { what, reason: reason.into() });
+        }
+        let mut fields = stdout.split(|&byte| byte == 0).map(|field| String::from_utf8_lossy(field).into_owned());
+        self.account = Arc::new(Account {
+            user: fields.next().unwrap_or_default(),
+            home: fields.next().filter(|home| !home.is_empty()).unwrap_or_else(|| "/".to_owned()),
+        });
+        self.directory = fields.next().unwrap_or_default();
+        Ok(())
+    }
+
+    /// A name in the session's directory that is tidied up after a while.
+    pub(super) fn next_file(&self) -> String {
+        format!("{}/i.{}", self.directory, self.sequence)
+    }
+
+    async fn is_account(&mut self, user: &str) -> Result<bool, Error> {
+        let word = quote::word(quote::checked(user, "user")?);
+        Ok(self.ask(&format!("[ \"$(id -u {word})\" = \"$(id -u)\" ] || [ {word} = \"$(id -u)\" ]")).await?.code == 0)
+    }
+
+    /// Sends a request. `$wl_q` in it is its number.
+    async fn begin(&mut self, text: &str) -> Result<(), Error> {
+        self.busy = true;
+        self.sequence += 1;
+        self.write(&format!("wl_q={}\n{text}", self.sequence)).await
+    }
+
+    async fn write(&mut self, text: &str) -> Result<(), Error> {
+        let Some(stdin) = self.stdin.as_mut() else { unreachable!("it is taken only at the end") };
+        let written = match stdin.write_all(text.as_bytes()).await {
+            Ok(()) => stdin.flush().await,
+            Err(error) => Err(error),
+        };
+        match written {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                self.busy = true;
+                Err(self.lost(Some(error)).await)
+            }
+        }
+    }
+
+    /// Reads the answer to the request under way: stdout to `sink`; code and stderr.
+    async fn answer<W: AsyncWrite + Unpin>(&mut self, sink: &mut W) -> Result<(i32, Vec<u8>), Error> {
+        let divide = self.mark("|", "\n");
+        self.until(&divide, sink).await?;
+        self.end_of_answer().await
+    }
+
+    async fn end_of_answer(&mut self) -> Result<(i32, Vec<u8>), Error> {
+        let end = self.mark("=", "");
+        let mut stderr = Vec::new();
+        self.until(&end, &mut stderr).await?;
+        let mut code = Vec::new();
+        self.until("\n", &mut code).await?;
+        let code = String::from_utf8_lossy(&code).parse().unwrap_or(-1);
+        self.busy = false;
+        Ok((code, stderr))
+    }
+
+    fn mark(&self, kind: &str, end: &str) -> String {
+        format!("\n{}.{}{kind}{end}", self.nonce, self.sequence)
+    }
+
+    async fn until<W: AsyncWrite + Unpin>(&mut self, mark: &str, sink: &mut W) -> Result<(), Error> {
+        let read = tokio::select! {
+            biased;
+            read = self.frames.until(mark.as_bytes(), sink) => read,
+            _ = self.closing.wait_for(|closing| *closing) => Err(std::io::Error::other("the run ended it")),
+        };
+        match read {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Err(self.lost(None).await),
+            Err(error) => Err(self.lost(Some(error)).await),
+        }
+    }
+
+    /// Why the session ended, as far as can be known.
+    async fn lost(&mut self, error: Option<std::io::Error>) -> Error {
+        let exit = match self.exit.take() {
+            Some(exit) if error.is_none() => tokio::time::timeout(Duration::from_secs(2), exit).await.ok(),
+            _ => None,
+        };
+        self.words.ended().await;
+        let words = self.words.text();
+        let words = words.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default().to_owned();
+        let mut reason = match (exit, error) {
+            (Some(Err(error)), _) => return Error::Connection(error),
+            (Some(Ok(Exit::Code(code))), _) => format!("the shell ended with code {code}"),
+            (Some(Ok(Exit::Signal(signal))), _) => format!("the shell was ended by signal {signal}"),
+            (None, Some(error)) => error.to_string(),
+            (None, None) => "the shell ended".to_owned(),
+        };
+        if !words.is_empty() {
+            reason = format!("{reason}: {words}");
+        }
+        Error::Connection(connection::Error::Lost { name: self.host.clone(), reason })
+    }
+}
+
+/// Bytes on their way to the host.
+pub(super) struct Content<'a> {
+    pub(super) reader: &'a mut (dyn AsyncRead + Send + Unpin),
+    pub(super) size: u64,
+    /// Sees all of them.
+    pub(super) each: &'a mut (dyn FnMut(&[u8]) + Send),
+}
+
+impl Content<'_> {
+    /// Copies exactly `size` bytes. A file that shrank meanwhile is an error: the host waits for the rest.
+    async fn send(self, stdin: &mut Writer) -> std::io::Result<()> {
+        const CHUNK: u64 = 256 * 1024;
+        let mut buffer = vec![0; usize::try_from(self.size.min(CHUNK)).unwrap_or_default()];
+        let mut left = self.size;
+        while left > 0 {
+            let most = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+            let n = self.reader.read(&mut buffer[..most]).await?;
+            if n == 0 {
+                return Err(std::io::Error::other("the file became shorter while it was sent"));
+            }
+            (self.each)(&buffer[..n]);
+            stdin.write_all(&buffer[..n]).await?;
+            left -= n as u64;
+        }
+        stdin.flush().await
+    }
+}
+
+/// The line for the login shell, whichever it is.
+fn line(user: Option<&Become>, nonce: &str) -> Result<String, Error> {
+    let lines: Vec<&str> = WATCH.lines().filter(|line| !line.starts_with('#')).collect();
+    let watch = lines.join(" ");
+    match user {
+        None => Ok(format!("exec sh -c '{watch}'")),
+        Some(user) => becoming::line(user, nonce, &watch),
+    }
+}
+
+/// The request that runs a program.
+fn program(command: &Command, environment: &IndexMap<String, String>, input: Option<&str>) -> Result<String, Error> {
+    let argv = match &command.what {
+        What::Program(argv) => quote::words(argv)?,
+        What::Shell { line, executable } => {
+            let shell = executable.as_deref().unwrap_or("/bin/sh");
+            quote::words(&[shell.to_owned(), "-c".to_owned(), line.clone()])?
+        }
+    };
+    if argv.is_empty() {
+        return Err(Error::Refused { what: "run a command".into(), reason: "it has no words".into() });
+    }
+    let exports = quote::exports(environment.iter().chain(&command.environment))?;
+    let exports = if exports.is_empty() { exports } else { format!("{exports} && ") };
+    let input = input.map_or_else(|| Ok("/dev/null".to_owned()), quote::path)?;
+    let run =
+        format!("( wl_u; {exports}wl_go {argv}\n) <{input} >\"$wl_d/o.$wl_q\" 2>\"$wl_d/e.$wl_q\"; wl_x $wl_q $?\n");
+    Ok(match &command.directory {
+        None => run,
+        Some(directory) => {
+            let directory = quote::path(directory)?;
+            format!(
+                "if (cd {directory}) 2>\"$wl_d/e.$wl_q\"; then\n{}else wl_x $wl_q {NO_DIRECTORY}; fi\n",
+                run.replacen("( ", &format!("( cd {directory} && "), 1)
+            )
+        }
+    })
+}
+
+/// What a command is called in messages: its program, never its arguments, which may hold secrets.
+fn name(command: &Command) -> String {
+    match &command.what {
+        What::Program(argv) => argv.first().cloned().unwrap_or_default(),
+        What::Shell { .. } => "the shell command".to_owned(),
+    }
+}
+
+/// 128 random bits, as hex.
+pub(super) fn random() -> String {
+    format!("{:032x}", rand::random::<u128>())
+}

@@ -1,0 +1,121 @@
+//! The sessions of one host: idle ones are used again, further ones opened up to what the connection allows.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+
+use super::session::Session;
+use super::{Become, Error};
+use crate::connection::{self, Connection};
+
+/// All sessions of one host. An idle session is used again; while all are busy a further one is opened,
+/// up to what the connection allows.
+pub struct Sessions {
+    connection: Arc<dyn Connection>,
+    /// Least recently used first.
+    idle: Mutex<Vec<(Option<Become>, Session)>>,
+    /// One permit for each session in use.
+    permits: Arc<Semaphore>,
+    capacity: usize,
+    closing: watch::Sender<bool>,
+}
+
+impl Sessions {
+    pub fn new(connection: Arc<dyn Connection>) -> Arc<Self> {
+        let capacity = connection.capacity().max(1);
+        Arc::new(Sessions {
+            connection,
+            idle: Mutex::default(),
+            permits: Arc::new(Semaphore::new(capacity)),
+            capacity,
+            closing: watch::channel(false).0,
+        })
+    }
+
+    pub fn connection(&self) -> &Arc<dyn Connection> {
+        &self.connection
+    }
+
+    /// Ends every session, and what still runs in them; requests under way fail. The connection stays open.
+    pub async fn close(&self) {
+        self.closing.send_replace(true);
+        let count = u32::try_from(self.capacity).unwrap_or(u32::MAX);
+        // Those in use fail at once; their users give the permits back.
+        let _ = tokio::time::timeout(Duration::from_secs(5), self.permits.acquire_many(count)).await;
+        let idle = std::mem::take(&mut *self.idle());
+        futures::future::join_all(idle.into_iter().map(async |(_, mut session)| session.end().await)).await;
+    }
+
+    /// Takes a session of a user, for one request or several that belong together.
+    pub(super) async fn take(self: &Arc<Self>, user: Option<&Become>) -> Result<Lent, Error> {
+        let permit = self.permits.clone().acquire_owned().await.expect("it is never closed");
+        if *self.closing.borrow() || self.connection.is_closed() {
+            let name = self.connection.description();
+            return Err(connection::Error::Lost { name, reason: "it was closed".into() }.into());
+        }
+        while let Some(mut session) = self.take_idle(user) {
+            if session.usable() {
+                return Ok(Lent {
+                    session: Some(session),
+                    user: user.cloned(),
+                    sessions: self.clone(),
+                    _permit: permit,
+                });
+            }
+        }
+        self.make_room();
+        let session = Session::open(&*self.connection, user, self.closing.subscribe()).await?;
+        Ok(Lent { session: Some(session), user: user.cloned(), sessions: self.clone(), _permit: permit })
+    }
+
+    fn take_idle(&self, user: Option<&Become>) -> Option<Session> {
+        let mut idle = self.idle();
+        let at = idle.iter().rposition(|(owner, _)| owner.as_ref() == user)?;
+        Some(idle.remove(at).1)
+    }
+
+    /// Drops idle sessions of other users until there is room for one more.
+    fn make_room(&self) {
+        let mut idle = self.idle();
+        // With our own permit counted.
+        let in_use = self.capacity - self.permits.available_permits().min(self.capacity);
+        while !idle.is_empty() && idle.len() + in_use > self.capacity {
+            let at = idle.iter().position(|(_, session)| !session.keeps_directories).unwrap_or(0);
+            idle.remove(at);
+        }
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<(Option<Become>, Session)>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A session in use. It goes back when this is dropped, unless it is out of step.
+pub(super) struct Lent {
+    session: Option<Session>,
+    user: Option<Become>,
+    sessions: Arc<Sessions>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl std::ops::Deref for Lent {
+    type Target = Session;
+    fn deref(&self) -> &Session {
+        self.session.as_ref().expect("it is taken only in drop")
+    }
+}
+
+impl std::ops::DerefMut for Lent {
+    fn deref_mut(&mut self) -> &mut Session {
+        self.session.as_mut().expect("it is taken only in drop")
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if let Some(session) = self.session.take().filter(Session::in_step) {
+            self.sessions.idle().push((self.user.take(), session));
+        }
+    }
+}

@@ -1,0 +1,53 @@
+# What every session starts with: a watcher that passes the requests on to the shell that answers them, and that ends
+# what this shell runs when they end, so when the connection is lost.
+# Given to `sh -c` by whatever shell the login has (csh, fish, ...): lines are joined by spaces, and there is no quote,
+# backslash or exclamation mark in them.
+#
+# The processes: ours, its two halves (the watcher, and what guards the shell), below them `cat` and the shell, below
+# these what the shell runs.
+# f: finds `cat` and the shell, in $v, and what the shell runs, in $g. A leader of a process group stands as -PID for all
+# its group, as `kill` takes it.
+f() {
+a=;
+for i in /proc/[0-9]*/stat; do
+{ read -r x <$i; } || continue;
+p=${x%% *};
+set -- ${x##*) };
+a="$a $2:$p:$3";
+done;
+t=" "; v=; g=;
+for i in $a; do
+case $i in $$:*) i=${i#*:}; t="$t${i%:*} ";; esac;
+done;
+u=$t;
+for i in $a; do
+case "$t" in *" ${i%%:*} "*) i=${i#*:}; v="$v ${i%:*}"; u="$u${i%:*} ";; esac;
+done;
+n=1;
+while [ $n = 1 ]; do
+n=0;
+for i in $a; do
+p=${i%%:*}; c=${i#*:}; r=${c#*:}; c=${c%:*};
+case "$t" in *" $p "*) continue;; esac;
+case "$u" in
+*" $c "*) ;;
+*" $p "*) u="$u$c "; n=1; [ $r = $c ] && c=-$c; g="$g $c";;
+esac;
+done;
+done;
+};
+e() {
+f;
+for i in $g; do kill -TERM $i; done;
+n=0;
+while [ $n -lt 20 ]; do
+l=;
+for i in $g; do kill -0 $i && l=1; done;
+[ "$l" ] || return;
+sleep 0.1 || sleep 1;
+n=$((n+1));
+done;
+h=$g; f;
+for i in $h $g; do kill -KILL $i; done;
+};
+{ cat; e; } 2>/dev/null | { sh || { f; kill $v; } 2>/dev/null; }
