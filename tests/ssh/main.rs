@@ -1,4 +1,8 @@
 //! The SSH connection against real OpenSSH servers on 127.0.0.1. Needs root, openssh-server and openssh-client.
 
 mod channels;
+mod host_keys;
+mod login;
+mod loss;
 mod server;
+mod way;

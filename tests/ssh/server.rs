@@ -1,6 +1,7 @@
 //! A real OpenSSH server on 127.0.0.1 for one test, with its own keys and files; it ends with the value.
 
 use std::fs;
+use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use windlass::connection::{Connection, Error, HostKeys, Method, Target};
+use windlass::value::Secret;
 
 pub struct Server {
     pub port: u16,
@@ -110,8 +112,10 @@ impl Server {
     pub fn target_with(&self, lines: &str) -> Target {
         let known = self.path("known_hosts");
         let config = self.path(&format!("config-{}", fs::read_dir(self.directory.path()).unwrap().count()));
-        let text =
-            format!("{lines}\nIdentityAgent none\nUserKnownHostsFile {}\nGlobalKnownHostsFile none\n", known.display());
+        let text = format!(
+            "{lines}\nMatch all\nIdentityAgent none\nUserKnownHostsFile {}\nGlobalKnownHostsFile none\n",
+            known.display()
+        );
         fs::write(&config, text).unwrap();
         Target {
             method: Method::Ssh,
@@ -140,6 +144,43 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.sshd.kill();
         let _ = self.sshd.wait();
+    }
+}
+
+/// A user of this machine with a password; it is removed with the value.
+pub struct User {
+    pub name: String,
+}
+
+pub const PASSWORD: &str = "a pass-word';$";
+
+impl User {
+    pub fn create(name: &str) -> User {
+        let name = format!("wl{}{name}", std::process::id() % 100_000);
+        let _ = Command::new("userdel").arg(&name).output();
+        let mut command = Command::new("useradd");
+        let output = command.args(["-M", "-d", "/", "-s", "/bin/sh", &name]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let mut chpasswd = Command::new("chpasswd").stdin(Stdio::piped()).spawn().unwrap();
+        let line = format!("{name}:{PASSWORD}\n");
+        chpasswd.stdin.take().unwrap().write_all(line.as_bytes()).unwrap();
+        assert!(chpasswd.wait().unwrap().success());
+        User { name }
+    }
+}
+
+impl Drop for User {
+    fn drop(&mut self) {
+        let _ = Command::new("userdel").arg(&self.name).output();
+    }
+}
+
+/// A target that has a password and no key.
+pub fn by_password(server: &Server, user: &User, password: &str) -> Target {
+    Target {
+        user: Some(user.name.clone()),
+        password: Some(Secret::new(password)),
+        ..server.target_with("IdentityFile none")
     }
 }
 

@@ -22,8 +22,6 @@ pub(super) use tokens::{home, user_id};
 pub(super) struct Settings {
     /// How messages call it: the inventory's name, or `web1's jump host bastion`.
     pub label: String,
-    /// As the inventory or the jump list has it.
-    pub given: String,
     /// What to connect to.
     pub address: String,
     pub port: u16,
@@ -165,7 +163,6 @@ impl Settings {
             known(&mut options, "globalknownhostsfile", &["/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2"])?;
         Ok(Settings {
             label: given.to_owned(),
-            given: given.to_owned(),
             port,
             password: None,
             passphrase: None,

@@ -18,6 +18,7 @@ use crate::connection::{Error, Exit, Process, Stream};
 
 /// What a program gets to end by itself when nobody listens to it any more.
 const GRACE: Duration = Duration::from_secs(2);
+const CALL_AGAIN: Duration = Duration::from_millis(250);
 
 /// What a channel must know of its connection.
 #[derive(Clone)]
@@ -123,15 +124,7 @@ impl Driver {
             _ = closing.wait_for(|closing| *closing) => true,
         };
         if stop {
-            // It gets end of file and a hang-up, as when a terminal is closed. Not waited for here: the connection
-            // may wait for us to take in what came.
-            let (write, running) = (self.write.clone(), self.exit.is_some());
-            tokio::spawn(async move {
-                if running {
-                    let _ = write.signal(Sig::HUP).await;
-                }
-                let _ = write.eof().await;
-            });
+            tokio::spawn(hang_up(self.write.clone(), self.exit.is_some(), self.ended.subscribe()));
             if tokio::time::timeout(GRACE, self.take_in(&mut read)).await.is_err() {
                 let write = self.write.clone();
                 tokio::spawn(async move { write.close().await });
@@ -174,6 +167,22 @@ impl Driver {
         self.stdout.end();
         if let Some(stderr) = &self.stderr {
             stderr.end();
+        }
+    }
+}
+
+/// Tells a program that nobody listens any more: end of file and, if it still runs, a hang-up, as when a terminal is
+/// closed. Not within the driver: the connection may wait for that one to take in what came.
+async fn hang_up(write: Arc<ChannelWriteHalf<Msg>>, running: bool, mut ended: watch::Receiver<bool>) {
+    let _ = write.eof().await;
+    // A program that is only just being started may not be there to get the first.
+    let calls = if running { GRACE.as_millis() / CALL_AGAIN.as_millis() } else { 0 };
+    for _ in 0..calls {
+        if write.signal(Sig::HUP).await.is_err() {
+            return;
+        }
+        if tokio::time::timeout(CALL_AGAIN, ended.wait_for(|ended| *ended)).await.is_ok() {
+            return;
         }
     }
 }

@@ -68,21 +68,22 @@ async fn greet(target: &Target, settings: &Settings, jumps_left: usize) -> Resul
     let (stream, way, complaint) = stream(target, settings, jumps_left).await?;
     let config = Arc::new(config(settings, &check));
     let (client, lost) = Client::new(check);
-    let failed = |reason: &str| {
-        let said = complaint.as_ref().and_then(proxy::Complaint::text);
-        let reason = said.map_or(reason.to_owned(), |said| format!("{reason}; the proxy command says: {said}"));
-        Failure::Transient(cannot(settings, &reason, None))
+    let reason = match timeout(settings.connect_timeout, connect_stream(config, stream, client)).await {
+        Ok(Ok(handle)) => return Ok((handle, way, lost)),
+        Ok(Err(Refusal::HostKey(error))) => return Err(error.into()),
+        Ok(Err(Refusal::Protocol(error))) => match &error {
+            russh::Error::HUP | russh::Error::Disconnect => "it closed the connection before the handshake".to_owned(),
+            russh::Error::IO(_) => in_words(&error),
+            _ => return Err(cannot(settings, &in_words(&error), None).into()),
+        },
+        Err(_) => format!("no SSH greeting within {:?}", settings.connect_timeout),
     };
-    match timeout(settings.connect_timeout, connect_stream(config, stream, client)).await {
-        Ok(Ok(handle)) => Ok((handle, way, lost)),
-        Ok(Err(Refusal::HostKey(error))) => Err(error.into()),
-        Ok(Err(Refusal::Protocol(error))) => Err(match &error {
-            russh::Error::HUP | russh::Error::Disconnect => failed("it closed the connection before the handshake"),
-            russh::Error::IO(_) => failed(&in_words(&error)),
-            _ => cannot(settings, &in_words(&error), None).into(),
-        }),
-        Err(_) => Err(failed(&format!("no SSH greeting within {:?}", settings.connect_timeout))),
-    }
+    let said = match complaint {
+        Some(mut complaint) => complaint.text().await,
+        None => None,
+    };
+    let reason = said.map_or(reason.clone(), |said| format!("{reason}; the proxy command says: {said}"));
+    Err(Failure::Transient(cannot(settings, &reason, None)))
 }
 
 type Way = (Box<dyn Stream>, Option<Box<Ssh>>, Option<proxy::Complaint>);

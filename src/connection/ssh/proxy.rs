@@ -3,21 +3,27 @@
 use std::io;
 use std::pin::Pin;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader, ReadBuf};
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::sync::{oneshot, watch};
+use tokio::time::timeout;
 
 use crate::connection::Stream;
 
+/// How long a command that failed may take to say why.
+const LAST_WORDS: Duration = Duration::from_millis(300);
+
 /// The last line that the command wrote to standard error.
-#[derive(Clone, Default)]
-pub(super) struct Complaint(Arc<Mutex<Option<String>>>);
+pub(super) struct Complaint(watch::Receiver<Option<String>>);
 
 impl Complaint {
-    pub(super) fn text(&self) -> Option<String> {
-        self.0.lock().ok().and_then(|line| line.clone())
+    /// What it said, at the latest when it closes its error output.
+    pub(super) async fn text(&mut self) -> Option<String> {
+        let _ = timeout(LAST_WORDS, async { while self.0.changed().await.is_ok() {} }).await;
+        self.0.borrow().clone()
     }
 }
 
@@ -32,23 +38,44 @@ pub(super) fn start(command: &str) -> io::Result<(Box<dyn Stream>, Complaint)> {
         .spawn()?;
     let piped = "all three streams are pipes";
     let (input, output) = (child.stdin.take().expect(piped), child.stdout.take().expect(piped));
-    let complaint = Complaint::default();
-    let mut lines = BufReader::new(child.stderr.take().expect(piped)).lines();
-    let last = complaint.clone();
-    tokio::spawn(async move {
+    let errors = child.stderr.take().expect(piped);
+    let (last, complaint) = watch::channel(None);
+    let (hold, released) = oneshot::channel();
+    tokio::spawn(attend(child, errors, last, released));
+    Ok((Box::new(Proxy { input, output, _hold: hold }), Complaint(complaint)))
+}
+
+/// Hears what the command complains of, and ends it when nobody needs it any more.
+async fn attend(
+    mut child: Child,
+    errors: ChildStderr,
+    last: watch::Sender<Option<String>>,
+    released: oneshot::Receiver<()>,
+) {
+    let mut lines = BufReader::new(errors).lines();
+    let hearing = async move {
         while let Ok(Some(line)) = lines.next_line().await {
-            if let (Ok(mut last), false) = (last.0.lock(), line.trim().is_empty()) {
-                *last = Some(line.trim().to_owned());
+            if !line.trim().is_empty() {
+                last.send_replace(Some(line.trim().to_owned()));
             }
         }
-    });
-    Ok((Box::new(Proxy { _child: child, input, output }), complaint))
+        // From here on it has nothing more to say; `last` goes and tells so.
+    };
+    let over = async {
+        let _ = released.await;
+        tokio::time::sleep(LAST_WORDS).await;
+    };
+    tokio::select! {
+        () = over => {}
+        _ = async { hearing.await; child.wait().await } => {}
+    }
+    let _ = child.kill().await;
 }
 
 struct Proxy {
-    _child: Child,
     input: ChildStdin,
     output: ChildStdout,
+    _hold: oneshot::Sender<()>,
 }
 
 impl AsyncRead for Proxy {

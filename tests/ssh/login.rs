@@ -1,0 +1,291 @@
+//! Every way to log in, and what is said when none works.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use windlass::connection::{Target, open as try_open};
+use windlass::value::Secret;
+
+use crate::channels::run;
+use crate::server::{PASSWORD, Server, User, at, by_password, keygen, open, refusal, set_mode};
+
+/// An agent of the test's own; it ends with the value.
+struct Agent {
+    socket: String,
+    process: Child,
+}
+
+impl Agent {
+    fn start(directory: &Path) -> Agent {
+        let socket = at(directory, "agent");
+        let process =
+            Command::new("ssh-agent").args(["-D", "-a", &socket]).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let agent = Agent { socket, process: process.unwrap() };
+        while !Path::new(&agent.socket).exists() {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        agent
+    }
+
+    fn add(&self, key: &str) {
+        let mut command = Command::new("ssh-add");
+        let output = command.args(["-q", key]).env("SSH_AUTH_SOCK", &self.socket).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn authorize(server: &Server, names: &[&str]) {
+    let keys: Vec<String> = names.iter().map(|name| server.read(name)).collect();
+    fs::write(server.path("authorized_keys"), keys.join("\n")).unwrap();
+}
+
+#[tokio::test]
+async fn keys_of_every_type_and_format_log_in() {
+    let server = Server::start();
+    let kinds: [(&str, &[&str]); 6] = [
+        ("ecdsa", &["-t", "ecdsa", "-b", "256"]),
+        ("ecdsa384", &["-t", "ecdsa", "-b", "384"]),
+        ("ecdsa521", &["-t", "ecdsa", "-b", "521"]),
+        ("rsa", &["-t", "rsa", "-b", "2048"]),
+        ("rsa-pem", &["-t", "rsa", "-b", "2048", "-m", "PEM"]),
+        ("rsa-pkcs8", &["-t", "rsa", "-b", "2048", "-m", "PKCS8"]),
+    ];
+    for (name, options) in kinds {
+        let file = server.path(name).display().to_string();
+        keygen(&[options, &["-N", "", "-f", &file]].concat());
+        authorize(&server, &[&format!("{name}.pub")]);
+        let target = server.target_with(&format!("IdentityFile {file}"));
+        assert_eq!(run(&*open(&target).await, "echo in").await.0, "in\n", "{name}");
+    }
+}
+
+#[tokio::test]
+async fn the_inventorys_key_file_is_used() {
+    let server = Server::start();
+    let target = Target { private_key_file: Some(server.path("id")), ..server.target_with("") };
+    open(&target).await;
+    let argument = format!("-i {}", server.path("id").display());
+    open(&Target { arguments: argument, ..server.target_with("") }).await;
+}
+
+#[tokio::test]
+async fn an_encrypted_key_needs_its_passphrase() {
+    let server = Server::start();
+    for (name, options) in [("new", vec!["-t", "ed25519"]), ("old", vec!["-t", "rsa", "-b", "2048", "-m", "PEM"])] {
+        let file = server.path(name).display().to_string();
+        keygen(&[&options[..], &["-N", "open sesame", "-f", &file]].concat());
+        authorize(&server, &[&format!("{name}.pub")]);
+        let mut target = server.target_with(&format!("IdentityFile {file}"));
+        let message = refusal(&target).await;
+        assert!(message.contains(&format!("the key {file} needs a passphrase")), "{message}");
+
+        target.private_key_passphrase = Some(Secret::new("wrong sesame"));
+        let message = refusal(&target).await;
+        assert!(message.contains(&format!("the passphrase of the key {file} is wrong")), "{message}");
+        assert!(!message.contains("sesame"), "{message}");
+
+        target.private_key_passphrase = Some(Secret::new("open sesame"));
+        open(&target).await;
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_a_missing_and_an_open_key_file_are_told_apart() {
+    let server = Server::start();
+    let other = server.path("other").display().to_string();
+    keygen(&["-t", "ed25519", "-N", "", "-f", &other]);
+    let message = refusal(&server.target_with(&format!("IdentityFile {other}"))).await;
+    let expected = format!(
+        "cannot log in to web1 (127.0.0.1:{}) as root: permission denied (the host takes publickey); tried key {other}",
+        server.port
+    );
+    assert!(message.starts_with(&expected), "{message}");
+    assert!(message.contains("authorized_keys"), "{message}");
+
+    let message = refusal(&server.target_with("IdentityFile /no/such/key")).await;
+    assert!(message.contains("there is no key file /no/such/key"), "{message}");
+    assert!(message.contains("there was nothing to try"), "{message}");
+
+    set_mode(&server.path("id"), 0o644);
+    let message = refusal(&server.target()).await;
+    assert!(message.contains("because others can read it (mode 0644): chmod 600"), "{message}");
+
+    fs::write(server.path("garbage"), "no key\n").unwrap();
+    set_mode(&server.path("garbage"), 0o600);
+    let message = refusal(&server.target_with(&format!("IdentityFile {}", at(&server.path(""), "garbage")))).await;
+    assert!(message.contains("is no private key that can be read"), "{message}");
+}
+
+#[tokio::test]
+async fn a_users_certificate_beside_its_key_logs_in() {
+    let server = Server::prepared("TrustedUserCAKeys DIR/ca.pub", |path| {
+        keygen(&["-t", "ed25519", "-N", "", "-f", &at(path, "ca")]);
+        for (name, kind) in [("cert-ed", "ed25519"), ("cert-rsa", "rsa"), ("cert-ec", "ecdsa")] {
+            keygen(&["-t", kind, "-N", "", "-f", &at(path, name)]);
+            let public = at(path, &format!("{name}.pub"));
+            keygen(&["-s", &at(path, "ca"), "-I", name, "-n", "root", &public]);
+        }
+    });
+    for name in ["cert-ed", "cert-rsa", "cert-ec"] {
+        let file = server.path(name).display().to_string();
+        open(&server.target_with(&format!("IdentityFile {file}"))).await;
+        let agent = Agent::start(server.path("").as_path());
+        agent.add(&file);
+        let mut target = server.target_with("IdentityFile none");
+        target.arguments = format!("-o IdentityAgent={}", agent.socket);
+        open(&target).await;
+        drop(agent);
+        let _ = fs::remove_file(server.path("agent"));
+    }
+}
+
+#[tokio::test]
+async fn the_agents_keys_log_in() {
+    let server = Server::start();
+    let agent = Agent::start(server.path("").as_path());
+    let with_agent = |server: &Server, lines: &str| Target {
+        arguments: format!("-o IdentityAgent={}", agent.socket),
+        ..server.target_with(lines)
+    };
+    let message = refusal(&with_agent(&server, "IdentityFile none")).await;
+    assert!(message.contains("the SSH agent has no keys"), "{message}");
+
+    keygen(&["-t", "rsa", "-b", "2048", "-N", "", "-f", &at(&server.path(""), "rsa")]);
+    for name in ["id", "rsa"] {
+        authorize(&server, &[&format!("{name}.pub")]);
+        agent.add(&at(&server.path(""), name));
+        open(&with_agent(&server, "IdentityFile none")).await;
+    }
+    let missing =
+        Target { arguments: "-o IdentityAgent=/no/agent".to_owned(), ..server.target_with("IdentityFile none") };
+    let message = refusal(&missing).await;
+    assert!(message.contains("the SSH agent at /no/agent cannot be asked"), "{message}");
+}
+
+#[tokio::test]
+async fn an_agent_full_of_keys_does_not_stand_in_the_way_of_the_named_one() {
+    let server = Server::start();
+    let agent = Agent::start(server.path("").as_path());
+    for index in 0..8 {
+        let file = at(&server.path(""), &format!("many{index}"));
+        keygen(&["-t", "ed25519", "-N", "", "-f", &file]);
+        agent.add(&file);
+    }
+    let arguments = format!("-o IdentityAgent={}", agent.socket);
+    open(&Target { arguments: arguments.clone(), ..server.target() }).await;
+
+    let message = refusal(&Target { arguments: arguments.clone(), ..server.target_with("IdentityFile none") }).await;
+    assert!(message.contains("too many attempts") && message.contains("tried agent key"), "{message}");
+
+    // The key is in the agent, too, and its file cannot be read: it is still offered first, and alone.
+    agent.add(&at(&server.path(""), "id"));
+    let public_only = server.path("elsewhere");
+    fs::copy(server.path("id.pub"), server.path("elsewhere.pub")).unwrap();
+    let lines = format!("IdentitiesOnly yes\nIdentityFile {}", public_only.display());
+    open(&Target { arguments, ..server.target_with(&lines) }).await;
+}
+
+#[tokio::test]
+async fn a_password_logs_in_and_is_never_shown() {
+    let user = User::create("p");
+    let server = Server::with("PasswordAuthentication yes");
+    let connection = open(&by_password(&server, &user, PASSWORD)).await;
+    assert_eq!(run(&*connection, "id -un").await.0, format!("{}\n", user.name));
+
+    let target = by_password(&server, &user, "wrong-word");
+    let message = refusal(&target).await;
+    assert!(message.contains("permission denied") && message.contains("tried password"), "{message}");
+    assert!(!message.contains("wrong-word") && !format!("{target:?}").contains("wrong-word"), "{message}");
+
+    let message = refusal(&Target { password: None, ..by_password(&server, &user, "") }).await;
+    assert!(message.contains("(the host takes publickey, password)"), "{message}");
+    assert!(message.contains("set ansible_password"), "{message}");
+}
+
+#[tokio::test]
+async fn keyboard_interactive_takes_the_password_once() {
+    let user = User::create("k");
+    let server = Server::with("UsePAM yes\nKbdInteractiveAuthentication yes\nPasswordAuthentication no");
+    let connection = open(&by_password(&server, &user, PASSWORD)).await;
+    assert_eq!(run(&*connection, "id -un").await.0, format!("{}\n", user.name));
+
+    let message = refusal(&by_password(&server, &user, "wrong-word")).await;
+    assert!(message.contains("tried keyboard-interactive"), "{message}");
+    assert!(!message.contains("wrong-word"), "{message}");
+}
+
+#[tokio::test]
+async fn the_password_still_has_its_turn_after_too_many_keys() {
+    let user = User::create("t");
+    let server = Server::with("PasswordAuthentication yes\nMaxAuthTries 3");
+    let agent = Agent::start(server.path("").as_path());
+    for index in 0..5 {
+        let file = at(&server.path(""), &format!("many{index}"));
+        keygen(&["-t", "ed25519", "-N", "", "-f", &file]);
+        agent.add(&file);
+    }
+    let mut target = by_password(&server, &user, PASSWORD);
+    target.arguments = format!("-o IdentityAgent={}", agent.socket);
+    open(&target).await;
+}
+
+#[tokio::test]
+async fn a_key_and_a_password_can_both_be_asked_for() {
+    let user = User::create("b");
+    let server = Server::with("PasswordAuthentication yes\nAuthenticationMethods publickey,password");
+    let target = Target { user: Some(user.name.clone()), password: Some(Secret::new(PASSWORD)), ..server.target() };
+    open(&target).await;
+    let message = refusal(&Target { password: None, ..target }).await;
+    assert!(message.contains("(the host takes password)"), "{message}");
+}
+
+/// Runs in a process of its own, for its home directory.
+#[tokio::test]
+#[ignore = "run by default_keys_of_the_home_directory_are_tried"]
+async fn inner_default_keys() {
+    let port: u16 = std::env::var("WINDLASS_TEST_PORT").unwrap().parse().unwrap();
+    let target = Target {
+        method: windlass::connection::Method::Ssh,
+        name: "web1".to_owned(),
+        address: "here".to_owned(),
+        port: Some(port),
+        user: None,
+        password: None,
+        private_key_file: None,
+        private_key_passphrase: None,
+        host_keys: None,
+        arguments: String::new(),
+        connect_timeout: None,
+        retries: 0,
+        config_file: None,
+    };
+    let connection = try_open(&target).await.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(run(&*connection, "echo home").await.0, "home\n");
+}
+
+#[test]
+fn default_keys_of_the_home_directory_are_tried() {
+    let server = Server::start();
+    let ssh = server.path("home/.ssh");
+    fs::create_dir_all(&ssh).unwrap();
+    fs::copy(server.path("id"), ssh.join("id_ed25519")).unwrap();
+    fs::copy(server.path("known_hosts"), ssh.join("known_hosts")).unwrap();
+    fs::write(ssh.join("config"), "Host here\n HostName 127.0.0.1\n User root\n").unwrap();
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "login::inner_default_keys", "--ignored"])
+        .env("HOME", server.path("home"))
+        .env("WINDLASS_TEST_PORT", server.port.to_string())
+        .env_remove("SSH_AUTH_SOCK")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+}
