@@ -319,3 +319,7 @@ fn hash(name: &str) -> String {
     let hash = keyed(&salt, name).finalize().into_bytes();
     format!("|1|{}|{}", STANDARD.encode(salt), STANDARD.encode(hash))
 }
+
+#[cfg(test)]
+#[path = "known_hosts_tests.rs"]
+mod tests;

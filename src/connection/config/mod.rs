@@ -146,7 +146,7 @@ impl Settings {
         let port = options.parsed("port", "a port", |port| port.parse().ok().filter(|port| *port != 0))?.unwrap_or(22);
         let address = match options.take("hostname") {
             Some(name) => Tokens::of_host(given).expand(&name, "HostName")?,
-            None => given.to_owned(),
+            None => given.to_lowercase(),
         };
         let tokens = Tokens { given, address: &address, port, user: &user };
         let agent = options.take("identityagent");

@@ -112,9 +112,16 @@ pub(super) fn read_files(given: &str, options: &mut Options, file: Option<&Path>
             (PathBuf::from(SYSTEM_DIRECTORY).join("ssh_config"), Owner::System),
         ],
     };
-    let mut reading = Reading { given, options, last_pass: false, wants_last_pass: false };
+    let host = given.to_owned();
+    let mut reading = Reading { given, host, options, last_pass: false, wants_last_pass: false };
     for last_pass in [false, true] {
-        reading.last_pass = last_pass;
+        if last_pass {
+            reading.last_pass = true;
+            reading.host = reading.address()?;
+            // The address stands, whatever the second reading says.
+            let address = reading.host.replace('%', "%%");
+            reading.options.put("hostname", vec![address]);
+        }
         for (path, owner) in &files {
             let must_exist = file.is_some();
             reading.file(path, *owner, must_exist, true, 0)?;
@@ -135,6 +142,8 @@ enum Owner {
 
 struct Reading<'a> {
     given: &'a str,
+    /// What `Host` is about: in the last pass, the address.
+    host: String,
     options: &'a mut Options,
     /// `Match final` asks for the files to be read once more when the address is known.
     last_pass: bool,
@@ -157,7 +166,7 @@ impl Reading<'_> {
             let here = |message: String| format!("{}:{}: {message}", path.display(), index + 1);
             let Some((keyword, values)) = directive(line).map_err(here)? else { continue };
             match keyword.as_str() {
-                "host" => active = outer && matches_any(values.iter().map(String::as_str), self.given),
+                "host" => active = outer && matches_any(values.iter().map(String::as_str), &self.host),
                 "match" => active = self.criteria(&values, outer).map_err(here)?,
                 "include" => {
                     for pattern in &values {
@@ -206,8 +215,9 @@ impl Reading<'_> {
 
     fn criterion(&self, name: &str, value: &str) -> Result<bool, String> {
         match name {
-            "host" => Ok(matches_list(value, &self.address()?)),
-            "originalhost" => Ok(matches_list(value, self.given)),
+            // Unlike `Host`, these do not mind case.
+            "host" => Ok(matches_list(&value.to_lowercase(), &self.address()?.to_lowercase())),
+            "originalhost" => Ok(matches_list(&value.to_lowercase(), &self.given.to_lowercase())),
             "user" => Ok(matches_list(value, &self.options.first("user").map_or_else(local_user, str::to_owned))),
             "localuser" => Ok(matches_list(value, &local_user())),
             "exec" => Err("Match exec is not supported; say it with Match host or user".to_owned()),
@@ -218,6 +228,7 @@ impl Reading<'_> {
     fn address(&self) -> Result<String, String> {
         match self.options.first("hostname") {
             Some(name) => Tokens::of_host(self.given).expand(name, "HostName"),
+            None if self.last_pass => Ok(self.given.to_lowercase()),
             None => Ok(self.given.to_owned()),
         }
     }
