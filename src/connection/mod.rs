@@ -91,7 +91,9 @@ pub enum Exit {
     Signal(String),
 }
 
-/// An open way to a host. Dropping the last of it ends what was started through it.
+/// An open way to a host. Dropping the last of it ends what was started through it, as dropping a [`Process`] ends that
+/// one: it gets end of file and, if it still runs, a signal. (OpenSSH passes no signals on to programs of root, so what
+/// is to end for certain must read its input.)
 #[async_trait]
 pub trait Connection: Send + Sync + fmt::Debug {
     /// Starts a program from a line for the login user's shell.

@@ -128,6 +128,16 @@ async fn accept_new_adds_a_line_after_one_without_its_end_and_hashes_if_asked() 
 }
 
 #[tokio::test]
+async fn accept_new_may_record_nowhere() {
+    let server = Server::start();
+    for nowhere in ["none", "/dev/null"] {
+        let mut target = server.target_checking(HostKeys::AcceptNew);
+        target.arguments = format!("-o UserKnownHostsFile={nowhere}");
+        open(&target).await;
+    }
+}
+
+#[tokio::test]
 async fn checking_can_be_switched_off_in_so_many_words() {
     let server = Server::start();
     server.known(&format!("{} {}\n", server.name(), server.public("id.pub")));

@@ -29,14 +29,13 @@ fn message<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
     result.unwrap_err().to_string()
 }
 
-/// What OpenSSH says about a host: its lines of one keyword.
-fn openssh(config: &Path, address: &str, keyword: &str) -> Vec<String> {
+/// What OpenSSH says about a host: keyword and value of each line.
+fn openssh(config: &Path, address: &str) -> Vec<(String, String)> {
     let output = Command::new("ssh").arg("-G").arg("-F").arg(config).arg(address).output();
     let output = output.expect("openssh-client is installed");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap();
-    let values = text.lines().filter_map(|line| line.strip_prefix(keyword)?.strip_prefix(' '));
-    values.map(str::to_owned).collect()
+    text.lines().filter_map(|line| line.split_once(' ')).map(|(key, value)| (key.into(), value.into())).collect()
 }
 
 /// The same of ours, in the words of `ssh -G`.
@@ -163,27 +162,15 @@ Host *
     let config = path("config");
     fs::write(&config, text).unwrap();
     let hosts = [
-        "plain",
-        "PLAIN",
-        "web.prod",
-        "db.prod",
-        "db1.prod",
-        "quoted",
-        "matched",
-        "other",
-        "finally",
-        "included",
-        "nested",
-        "asleep",
-        "none",
-        "jump6",
-        "unknown",
-        "10.0.0.1",
+        "plain", "PLAIN", "web.prod", "db.prod", "db1.prod", "quoted", "matched", "other", "finally", "included",
+        "nested", "asleep", "none", "jump6", "unknown", "10.0.0.1",
     ];
     for host in hosts {
         let settings = Settings::of(&target(host, Some(config.clone()))).unwrap();
+        let all_theirs = openssh(&config, host);
         for (keyword, values) in ours(&config, host) {
-            let theirs = openssh(&config, host, keyword);
+            let of_keyword = all_theirs.iter().filter(|(name, _)| name == keyword);
+            let theirs = of_keyword.map(|(_, value)| value.clone()).collect();
             let theirs = comparable(keyword, theirs, &settings.user, &settings.address, host);
             // `ssh -G` shows a command with its tokens still in it.
             let theirs = match keyword {

@@ -15,6 +15,7 @@ use tokio::time::timeout;
 
 use super::authenticate::{self, Denied};
 use super::proxy;
+use super::stall::Watched;
 use super::verify::{Check, Client, Refusal, in_words};
 use super::{Connection, Ssh};
 use crate::connection::config::{Settings, bracketed};
@@ -42,22 +43,28 @@ impl From<Error> for Failure {
 
 /// Connects and logs in.
 pub(super) async fn connect(target: &Target, settings: &Settings) -> Result<Ssh, Failure> {
-    let mut with_keys = true;
-    loop {
-        let (mut session, way, lost) = greet(target, settings, MAX_JUMPS).await?;
-        let login = authenticate::authenticate(&mut session, settings, &lost, with_keys);
-        let denied = match timeout(LOGIN_GRACE, login).await {
-            Ok(Ok(())) => return Ok(Ssh::new(settings, session, lost, way)),
-            Ok(Err(denied)) => denied,
-            Err(_) => return Err(cannot(settings, "the log-in took too long", None).into()),
-        };
-        match denied {
-            // The server has had enough of our keys before the password's turn came.
-            Denied::TooManyFailures(_) if with_keys && settings.password.is_some() => with_keys = false,
-            Denied::TooManyFailures(error) | Denied::Refused(error) => return Err(error.into()),
-            Denied::Lost(error) => return Err(Failure::Transient(error)),
+    reach(target, settings, MAX_JUMPS).await
+}
+
+/// As [`connect`]; boxed because jump hosts may have jump hosts.
+fn reach<'a>(target: &'a Target, settings: &'a Settings, jumps_left: usize) -> BoxFuture<'a, Result<Ssh, Failure>> {
+    Box::pin(async move {
+        let mut with_keys = true;
+        loop {
+            let (mut session, way, lost) = greet(target, settings, jumps_left).await?;
+            let login = authenticate::authenticate(&mut session, settings, &lost, with_keys);
+            let Ok(login) = timeout(LOGIN_GRACE, login).await else {
+                return Err(cannot(settings, "the log-in took too long", None).into());
+            };
+            match login {
+                Ok(()) => return Ok(Ssh::new(settings, session, lost, way)),
+                // The server has had enough of our keys before the password's turn came.
+                Err(Denied::TooManyFailures(_)) if with_keys && settings.password.is_some() => with_keys = false,
+                Err(Denied::TooManyFailures(error) | Denied::Refused(error)) => return Err(error.into()),
+                Err(Denied::Lost(error)) => return Err(Failure::Transient(error)),
+            }
         }
-    }
+    })
 }
 
 type Greeted = (Handle<Client>, Option<Box<Ssh>>, watch::Receiver<Option<String>>);
@@ -68,6 +75,7 @@ async fn greet(target: &Target, settings: &Settings, jumps_left: usize) -> Resul
     let (stream, way, complaint) = stream(target, settings, jumps_left).await?;
     let config = Arc::new(config(settings, &check));
     let (client, lost) = Client::new(check);
+    let stream = Watched::new(stream, silence(settings));
     let reason = match timeout(settings.connect_timeout, connect_stream(config, stream, client)).await {
         Ok(Ok(handle)) => return Ok((handle, way, lost)),
         Ok(Err(Refusal::HostKey(error))) => return Err(error.into()),
@@ -98,7 +106,7 @@ async fn stream(target: &Target, settings: &Settings, jumps_left: usize) -> Resu
             jump.jumps = before.to_vec();
             jump.proxy_command = None;
         }
-        let way = connect_jump(target, &jump, jumps_left - 1).await?;
+        let way = reach(target, &jump, jumps_left - 1).await?;
         let tunnel = way.tunnel(&settings.address, settings.port).await.map_err(|error| {
             Failure::Transient(cannot(settings, &format!("through jump host {}: {error}", nearest.host), None))
         })?;
@@ -110,20 +118,6 @@ async fn stream(target: &Target, settings: &Settings, jumps_left: usize) -> Resu
         return Ok((stream, None, Some(complaint)));
     }
     Ok((Box::new(dial(settings).await?), None, None))
-}
-
-/// As [`connect`]; boxed because jump hosts may have jump hosts.
-fn connect_jump<'a>(target: &'a Target, jump: &'a Settings, jumps_left: usize) -> BoxFuture<'a, Result<Ssh, Failure>> {
-    Box::pin(async move {
-        let (mut session, way, lost) = greet(target, jump, jumps_left).await?;
-        let login = authenticate::authenticate(&mut session, jump, &lost, true);
-        match timeout(LOGIN_GRACE, login).await {
-            Ok(Ok(())) => Ok(Ssh::new(jump, session, lost, way)),
-            Ok(Err(Denied::TooManyFailures(error) | Denied::Refused(error))) => Err(error.into()),
-            Ok(Err(Denied::Lost(error))) => Err(Failure::Transient(error)),
-            Err(_) => Err(cannot(jump, "the log-in took too long", None).into()),
-        }
-    })
 }
 
 /// Connects to the first of the host's addresses that takes us.
@@ -190,14 +184,16 @@ pub(super) fn cannot(settings: &Settings, reason: &str, hint: Option<&str>) -> E
     }
 }
 
+/// After how long without a sign of life a host is given up.
+fn silence(settings: &Settings) -> Option<Duration> {
+    let times = u32::try_from(settings.alive_count).unwrap_or(u32::MAX).saturating_add(1);
+    settings.alive_interval.map(|interval| interval.saturating_mul(times))
+}
+
 fn config(settings: &Settings, check: &Check) -> Config {
     let keys = check.known.algorithms(check.name());
     // Asked for only where an authority is recorded: a host that has a certificate would show nothing else.
     let certificates = if check.known.has_authority(check.name()) { keys.clone() } else { Vec::new() };
-    let silence = settings.alive_interval.map(|interval| {
-        let times = u32::try_from(settings.alive_count).unwrap_or(u32::MAX).saturating_add(1);
-        interval.saturating_mul(times)
-    });
     Config {
         preferred: Preferred {
             key: Cow::Owned(keys),
@@ -215,8 +211,6 @@ fn config(settings: &Settings, check: &Check) -> Config {
         },
         keepalive_interval: settings.alive_interval,
         keepalive_max: settings.alive_count,
-        // Keep-alives are not sent while a write is stuck; this notices a host that stops reading.
-        inactivity_timeout: silence,
         nodelay: true,
         ..Config::default()
     }

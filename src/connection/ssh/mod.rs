@@ -6,6 +6,7 @@ mod connect;
 mod identity;
 mod proxy;
 mod spool;
+mod stall;
 mod verify;
 
 use std::fmt;

@@ -17,6 +17,8 @@ use tokio::io::{AsyncRead, ReadBuf};
 /// Bytes of one stream that are held in memory at most.
 const MEMORY: usize = 1 << 20;
 const CHUNK: usize = 128 << 10;
+/// What a piece costs beside its bytes, so that many tiny ones are not taken for little.
+const PIECE: usize = 128;
 
 #[derive(Default)]
 struct State {
@@ -94,8 +96,8 @@ impl Drop for Filler {
 impl State {
     fn add(&mut self, bytes: Bytes) -> io::Result<()> {
         let spilled = self.overflow.as_ref().is_some_and(|overflow| overflow.read < overflow.written);
-        if !spilled && self.held + bytes.len() <= MEMORY {
-            self.held += bytes.len();
+        if !spilled && self.held + bytes.len() + PIECE <= MEMORY {
+            self.held += bytes.len() + PIECE;
             self.memory.push_back(bytes);
             return Ok(());
         }
@@ -127,7 +129,7 @@ impl State {
             overflow.file.set_len(0)?;
             (overflow.read, overflow.written) = (0, 0);
         }
-        self.held += chunk.len();
+        self.held += chunk.len() + PIECE;
         self.memory.push_back(Bytes::from(chunk));
         Ok(())
     }
@@ -146,10 +148,12 @@ impl AsyncRead for Tap {
             let length = front.len().min(buffer.remaining());
             buffer.put_slice(&front[..length]);
             front.advance(length);
-            if front.is_empty() {
-                state.memory.pop_front();
-            }
+            let emptied = front.is_empty();
             state.held -= length;
+            if emptied {
+                state.memory.pop_front();
+                state.held -= PIECE;
+            }
             return Poll::Ready(Ok(()));
         }
         match &state.end {

@@ -1,5 +1,6 @@
 //! Whether the host is the one it says it is, and when its connection ended: our side of russh's callbacks.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use russh::client::{DisconnectReason, Handler, Session};
@@ -185,7 +186,10 @@ pub(super) fn in_words(error: &russh::Error) -> String {
         E::KeepaliveTimeout | E::InactivityTimeout => "the host no longer answers".to_owned(),
         E::HUP | E::Disconnect | E::RecvError | E::SendError => "the host closed it".to_owned(),
         E::IO(error) => match error.kind() {
-            std::io::ErrorKind::UnexpectedEof | std::io::ErrorKind::ConnectionReset => "the host closed it".to_owned(),
+            ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
+                "the host closed it".to_owned()
+            }
+            ErrorKind::TimedOut => "the host no longer answers".to_owned(),
             _ => error.to_string(),
         },
         E::Version => "what answers is no SSH server".to_owned(),
