@@ -37,10 +37,6 @@ impl Load<'_> {
         }
         let is_block = |key: &Node| matches!(key.as_str(), Some("block" | "rescue" | "always"));
         match pairs(node).iter().find(|(key, _)| is_block(key)) {
-            Some((key, _)) if place == Place::Handler => {
-                self.complain(Complaint::new("a block cannot be a handler", Some(&key.origin)));
-                Vec::new()
-            }
             Some((key, _)) if node.get("block").is_none() => {
                 let message = format!("{:?} without \"block\"", key.as_str().unwrap_or_default());
                 self.complain(Complaint::new(message, Some(&key.origin)).hint("is it indented as far as its block?"));
@@ -51,7 +47,8 @@ impl Load<'_> {
         }
     }
 
-    fn block(&mut self, map: &Node, around: &Around) -> Block {
+    /// Complains of keys that blocks do not have.
+    pub(super) fn complain_of_block_keys(&mut self, map: &Node) {
         for (key, _) in pairs(map) {
             let name = key.as_str().unwrap_or_default();
             if keywords::at(name, Place::Block).is_some() {
@@ -65,6 +62,10 @@ impl Load<'_> {
             };
             self.complain(complaint);
         }
+    }
+
+    fn block(&mut self, map: &Node, around: &Around) -> Block {
+        self.complain_of_block_keys(map);
         let name = map.get("name").and_then(|name| self.written(name)).map(|name| name.value);
         let keywords = self.inherit(map, Place::Block, around);
         let inside = around.with(keywords.clone());

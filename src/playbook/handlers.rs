@@ -6,6 +6,7 @@ use super::include::Verb;
 use super::inherit::Around;
 use super::keywords::{self, Place};
 use super::load::Load;
+use super::read::pairs;
 use super::{Handler, Step};
 use crate::value::Origin;
 use crate::value::origin::Complaint;
@@ -26,11 +27,26 @@ impl Load<'_> {
         if is_import(node) {
             return self.imported_handlers(node, around);
         }
+        if let Some(inner) = node.get("block") {
+            return self.handlers_of_block(node, inner, around);
+        }
         let listen = self.listen(node);
         let one = Node { kind: NodeKind::Seq(vec![node.clone()]), ..node.clone() };
         let mut handlers = Vec::new();
         collect(self.steps(&one, "handlers", around, Place::Handler), &listen, &mut handlers);
         handlers
+    }
+
+    /// The handlers of a block, which gives them its keywords and is nothing by itself.
+    fn handlers_of_block(&mut self, map: &Node, inner: &Node, around: &Around) -> Vec<Handler> {
+        self.complain_of_block_keys(map);
+        for (key, _) in pairs(map).iter().filter(|(key, _)| matches!(key.as_str(), Some("rescue" | "always"))) {
+            let message = format!("{:?} among handlers", key.as_str().unwrap_or_default());
+            let hint = "a handler runs by itself, outside of its block; put a block into a file and include that";
+            self.complain(Complaint::new(message, Some(&key.origin)).hint(hint));
+        }
+        let keywords = self.inherit(map, Place::Block, around);
+        self.handlers(inner, "\"block\"", &around.with(keywords))
     }
 
     fn imported_handlers(&mut self, map: &Node, around: &Around) -> Vec<Handler> {
@@ -72,7 +88,7 @@ impl Load<'_> {
 
 /// Whether an entry is an `import_tasks`, whose handlers keep their own `listen`.
 fn is_import(node: &Node) -> bool {
-    super::read::pairs(node)
+    pairs(node)
         .iter()
         .filter_map(|(key, _)| super::include::doc(key.as_str()?))
         .any(|doc| Verb::of(doc) == Some(Verb::ImportTasks))

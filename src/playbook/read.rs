@@ -208,6 +208,20 @@ impl Load<'_> {
         for (key, _) in pairs(node) {
             self.variable_name(key);
         }
+        self.values(node)
+    }
+
+    /// As [`Load::vars`], of a file: a name that is none is odd, but can be reached as `vars['a-b']`.
+    pub(super) fn file_vars(&mut self, node: &Node) -> Vars {
+        for (key, _) in pairs(node) {
+            if let Some(warning) = key.as_str().and_then(|name| names::wrong(name, &key.origin)) {
+                self.warn(warning);
+            }
+        }
+        self.values(node)
+    }
+
+    fn values(&mut self, node: &Node) -> Vars {
         let vars = node.to_vars(&self.loader.keyring);
         let vars = self.keep(vars).unwrap_or_default();
         for value in vars.values() {
@@ -227,7 +241,8 @@ impl Load<'_> {
     /// True or false where it must be known before the run.
     pub(super) fn flag(&mut self, written: Option<&Written>) -> Option<bool> {
         let written = written?;
-        let known = self.render(written, &Vars::new())?;
+        let extra_vars = self.loader.extra_vars.clone();
+        let known = self.render(written, &extra_vars)?;
         if let Ok(value) = bool::try_from(known.clone()) {
             return Some(value);
         }

@@ -87,7 +87,7 @@ impl Load<'_> {
         let mut all = Vars::new();
         for path in self.part_files(directory, name, origin) {
             if let Some(node) = self.file(&path) {
-                all.extend(self.vars(&node));
+                all.extend(self.file_vars(&node));
             }
         }
         all

@@ -98,3 +98,12 @@ fn handlers_keep_their_names_and_what_they_listen_to() {
     assert_eq!(play.handlers[1].listen.join(","), "x");
     assert!(play.handlers[2].include.is_some());
 }
+
+#[test]
+fn a_block_among_handlers_gives_them_its_keywords() {
+    let play = play(
+        "- hosts: all\n  handlers:\n    - name: both\n      when: go\n      block:\n        - name: a\n          ping:\n          listen: x\n        - name: b\n          ping:\n",
+    );
+    assert_eq!((play.handlers.len(), play.handlers[0].listen.len()), (2, 1));
+    assert_eq!(conditions(&play.handlers[1].task), "go");
+}
