@@ -47,6 +47,7 @@ mod testing;
 mod uri;
 mod user;
 mod vault_file;
+mod wait_for;
 mod x509;
 mod x509_ca;
 mod x509_certificate;
@@ -95,6 +96,7 @@ pub static MODULES: &[Entry] = &[
     entry::<template::Template>(),
     entry::<uri::Uri>(),
     entry::<user::User>(),
+    entry::<wait_for::WaitFor>(),
     entry::<x509_ca::X509Ca>(),
     entry::<x509_certificate::X509Certificate>(),
 ];
