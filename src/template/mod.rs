@@ -1,23 +1,36 @@
 //! Templates with Ansible's behaviour, on minijinja. Knows variables, not where they come from.
+//!
+//! `render.rs` runs the engine, `environment.rs` sets it up, `rewrite.rs` bends the language where Ansible differs,
+//! `lazy.rs` renders variables when they are looked at, `naming.rs` says what was undefined and where.
 
+mod args;
+mod environment;
+mod error;
+mod file;
+mod filters;
+mod functions;
+mod lazy;
+mod lookups;
+mod methods;
+mod mutable;
+mod naming;
+mod render;
+mod rewrite;
 pub mod scope;
+mod suggest;
+mod tests;
+mod time;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
+use minijinja::value::{Object, ObjectRepr, ValueKind};
+
+pub use error::Error;
+use rewrite::Reading;
 pub use scope::Scope;
 
-use crate::value::{Origin, Value};
-
-/// What goes wrong while rendering.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum Error {
-    /// The variable, and where the text that used it stands.
-    #[error("{name:?} is undefined")]
-    Undefined { name: String, origin: Option<Origin> },
-    #[error("{message}")]
-    Other { message: String, origin: Option<Origin> },
-}
+use crate::value::{Origin, Template, Value};
 
 /// Renders templates and evaluates expressions. One for a whole run; compiled texts are kept.
 #[derive(Debug)]
@@ -56,20 +69,30 @@ impl Default for Options {
 
 impl Templar {
     pub fn new() -> Arc<Self> {
-        todo!()
+        Arc::new(Templar {})
     }
 
     /// Renders every template in a value, at any depth; a lone `{{ expr }}` keeps its type. The result holds no
     /// templates and no lazy parts. A value that turns out to be `omit` is dropped from the mapping that holds it.
     pub fn render(&self, value: &Value, scope: &Scope) -> Result<Value, Error> {
-        let _ = (value, scope);
-        todo!()
+        if value.as_object().is_none() {
+            return Ok(value.clone());
+        }
+        let scope = Arc::new(scope.clone());
+        if is_omit(value) {
+            return Ok(value.clone());
+        }
+        let Some(template) = value.downcast_object_ref::<Template>() else { return render::settle(value, &scope) };
+        let value = render::template(template, &scope)?;
+        if is_omit(&value) {
+            return Ok(value);
+        }
+        render::settle_of(&value, &template.source, Reading::Template, template.origin.as_ref(), &scope)
     }
 
     /// As [`Templar::render`], to a string as Ansible prints it.
     pub fn render_string(&self, value: &Value, scope: &Scope) -> Result<String, Error> {
-        let _ = (value, scope);
-        todo!()
+        Ok(render::print(&self.render(value, scope)?))
     }
 
     /// Renders the text of a template file.
@@ -80,48 +103,122 @@ impl Templar {
         options: &Options,
         scope: &Scope,
     ) -> Result<String, Error> {
-        let _ = (text, path, options, scope);
-        todo!()
+        file::render(text, path, options, &Arc::new(scope.clone()))
     }
 
     /// Evaluates a condition: an expression without braces (`when: x is defined`), or a boolean.
     pub fn condition(&self, expression: &Value, origin: Option<&Origin>, scope: &Scope) -> Result<bool, Error> {
-        let _ = (expression, origin, scope);
-        todo!()
+        let value = match expression.downcast_object_ref::<Template>() {
+            // `when: "{{ x }}"` is frowned upon, but understood.
+            Some(template) => {
+                let rendered = self.render(expression, scope)?;
+                let origin = template.origin.as_ref().or(origin);
+                match rendered.as_str() {
+                    Some(text) => self.expression(text, origin, scope)?,
+                    None => rendered,
+                }
+            }
+            None => match expression.as_str() {
+                Some(text) if text.trim().is_empty() => return Ok(true),
+                Some(text) => self.evaluate(text, origin, &Arc::new(scope.clone()))?,
+                None => expression.clone(),
+            },
+        };
+        truth(&value, expression, origin)
     }
 
     /// Evaluates an expression without braces (`loop` of `until`, `debug: var=`), keeping its type.
     pub fn expression(&self, expression: &str, origin: Option<&Origin>, scope: &Scope) -> Result<Value, Error> {
-        let _ = (expression, origin, scope);
-        todo!()
+        let scope = Arc::new(scope.clone());
+        let value = self.evaluate(expression, origin, &scope)?;
+        if is_omit(&value) {
+            return Ok(value);
+        }
+        render::settle_of(&value, expression, Reading::Expression, origin, &scope)
+    }
+
+    /// The value of an expression; a string that came of a variable with an expression in it is not evaluated again.
+    fn evaluate(&self, expression: &str, origin: Option<&Origin>, scope: &Arc<Scope>) -> Result<Value, Error> {
+        render::expression(expression.trim(), origin, scope)
     }
 
     /// Checks the syntax of every template in a value, and that its filters and tests exist, without variables.
     pub fn check(&self, value: &Value) -> Result<(), Error> {
-        let _ = value;
-        todo!()
+        suggest::value(value)
     }
 
     /// As [`Templar::check`], for an expression without braces.
     pub fn check_expression(&self, expression: &str, origin: Option<&Origin>) -> Result<(), Error> {
-        let _ = (expression, origin);
-        todo!()
+        suggest::expression(expression.trim(), origin)
     }
 
     /// Runs a lookup by name, as `with_<name>` does; the result is a list.
     pub fn lookup(&self, name: &str, terms: &Value, scope: &Scope) -> Result<Value, Error> {
-        let _ = (name, terms, scope);
-        todo!()
+        let terms = self.render(terms, scope)?;
+        let terms = match terms.kind() {
+            ValueKind::Seq | ValueKind::Iterable => terms.try_iter().into_iter().flatten().collect(),
+            _ => vec![terms],
+        };
+        lookups::run(name, terms, Vec::new(), &Arc::new(scope.clone())).map(Value::from)
+    }
+
+    /// All variables of a scope as a mapping, each rendered in that scope when it is looked at: `vars`, or one host
+    /// of `hostvars`. Such a mapping may stand in another scope's variables.
+    pub fn view(scope: &Scope) -> Value {
+        Value::from_object(lazy::View(Arc::new(scope.clone())))
+    }
+}
+
+/// Whether a condition's value is true; a string is not taken for one that is empty or `no` by accident.
+fn truth(value: &Value, expression: &Value, origin: Option<&Origin>) -> Result<bool, Error> {
+    match value.kind() {
+        ValueKind::Bool => Ok(value.is_true()),
+        ValueKind::String => match value.as_str().unwrap_or("").trim().to_lowercase().as_str() {
+            "true" | "yes" | "on" | "1" => Ok(true),
+            "false" | "no" | "off" | "0" | "" => Ok(false),
+            _ => Ok(true),
+        },
+        ValueKind::Undefined | ValueKind::Invalid => {
+            Err(Error::other(format!("the condition {expression} has no value"), origin))
+        }
+        _ => Ok(value.is_true()),
     }
 }
 
 /// The value of `omit`.
 pub fn omit() -> Value {
-    todo!()
+    static OMIT: LazyLock<Value> = LazyLock::new(|| Value::from_object(Omit));
+    OMIT.clone()
 }
 
 /// Whether a value is `omit`.
 pub fn is_omit(value: &Value) -> bool {
-    let _ = value;
-    todo!()
+    value.downcast_object_ref::<Omit>().is_some()
 }
+
+#[derive(Debug)]
+struct Omit;
+
+impl Object for Omit {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Plain
+    }
+    fn render(self: &Arc<Self>, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("omit")
+    }
+}
+
+/// An engine's error in one line without its own places, for ours are better.
+pub(crate) fn words(error: &minijinja::Error) -> String {
+    let kind = error.kind().to_string();
+    match error.detail() {
+        Some(detail) if matches!(error.kind(), minijinja::ErrorKind::InvalidOperation) => detail.to_owned(),
+        Some(detail) => format!("{kind}: {detail}"),
+        None => kind,
+    }
+}
+
+#[cfg(test)]
+mod behaviour;
+#[cfg(test)]
+mod oracle;

@@ -5,6 +5,8 @@ mod emit;
 mod parse;
 mod scalar;
 
+pub use emit::{Flow, Style, emit};
+
 use std::path::Path;
 use std::sync::Arc;
 

@@ -1,0 +1,216 @@
+//! What a person sees of templates beyond their results: places, names, chains, laziness, files.
+
+use std::path::Path;
+
+use super::*;
+use crate::value::Vars;
+use crate::value::origin::{Complaint, Source};
+use crate::value::vault::Keyring;
+use crate::value::yaml;
+
+fn vars(file: &str, text: &str) -> Vars {
+    let source = Arc::new(Source { path: file.into(), text: text.into() });
+    let nodes = yaml::parse(&source).unwrap();
+    nodes[0].to_vars(&Keyring::default()).unwrap()
+}
+
+/// Renders the variable `it` of a file.
+fn render(text: &str) -> Result<Value, Error> {
+    let vars = vars("vars.yml", text);
+    let it = vars["it"].clone();
+    Templar::new().render(&it, &Scope::default().with(vars))
+}
+
+fn complaint(text: &str) -> Complaint {
+    render(text).unwrap_err().complaint()
+}
+
+fn condition(expression: &str) -> Result<bool, Error> {
+    let scope =
+        Scope::default().with(vars("v.yml", "a: {b: 1}\nt: true\nn: 'no'\nx: '{{ a.b }}'\nneed: '{{ nope }}'\n"));
+    Templar::new().condition(&Value::from(expression), None, &scope)
+}
+
+#[test]
+fn an_undefined_variable_is_named_at_the_place_where_it_is_used() {
+    assert_eq!(complaint("a: 1\nit: 'x {{ a }} {{ nope }}'\n").to_string(), "vars.yml:2:19: \"nope\" is undefined");
+    assert_eq!(complaint("it: '{{ nope.a.b }}'\n").to_string(), "vars.yml:1:9: \"nope\" is undefined");
+    assert_eq!(
+        complaint("d: {a: {}}\nit: \"{{ d.a.x | upper }}\"\n").to_string(),
+        "vars.yml:2:9: \"d.a.x\" is undefined"
+    );
+    assert_eq!(complaint("it: |\n  one\n  {{ nope }}\n").to_string(), "vars.yml:3:6: \"nope\" is undefined");
+    assert_eq!(complaint("it: '{{ [nope] }}'\n").to_string(), "vars.yml:1:10: \"nope\" is undefined");
+    assert_eq!(
+        complaint("a: {}\nit: '{{ a is defined and nope == 1 }}'\n").to_string(),
+        "vars.yml:2:26: \"nope\" is undefined"
+    );
+}
+
+#[test]
+fn the_way_to_an_undefined_variable_is_told() {
+    let complaint = complaint("it: '{{ mid }}'\nmid: '{{ deep.x }}'\ndeep: {x: '{{ missing }}'}\n");
+    assert_eq!(
+        complaint.to_string(),
+        "vars.yml:3:15: \"missing\" is undefined, needed by \"deep.x\", needed by \"mid\""
+    );
+}
+
+#[test]
+fn variables_that_need_themselves_are_told_so() {
+    assert!(complaint("it: '{{ a }}'\na: '{{ b }}'\nb: '{{ a }}'\n").message.starts_with("recursive loop in template"));
+    assert_eq!(render("me: {x: 1, y: '{{ me.x }}'}\nit: '{{ me.y }}'\n").unwrap(), Value::from(1));
+}
+
+#[test]
+fn only_what_is_looked_at_is_rendered() {
+    assert_eq!(render("d: {good: '{{ 1 + 1 }}', bad: '{{ nope }}'}\nit: '{{ d.good }}'\n").unwrap(), Value::from(2));
+    assert_eq!(
+        render("l: ['{{ nope }}', 'x']\nit: '{{ l[1] }}{{ l | length }}'\n").unwrap_err().undefined(),
+        Some("nope")
+    );
+}
+
+#[test]
+fn omit_is_dropped_from_what_holds_it() {
+    let value = render("it: {a: 1, b: '{{ nope | default(omit) }}', c: ['{{ omit }}', 2]}\n").unwrap();
+    assert_eq!(value.to_string(), "{'a': 1, 'c': [2]}");
+    assert!(is_omit(&render("it: '{{ nope | default(omit) }}'\n").unwrap()));
+}
+
+#[test]
+fn what_a_host_answered_is_never_rendered() {
+    let mut vars = vars("v.yml", "it: '{{ answer }}'\n");
+    vars.insert("answer".into(), Value::from_pairs([("stdout", "{{ 1 + 1 }}")]));
+    let value = Templar::new().render(&vars["it"].clone(), &Scope::default().with(vars)).unwrap();
+    assert_eq!(value.get_attr("stdout").unwrap().as_str(), Some("{{ 1 + 1 }}"));
+}
+
+#[test]
+fn conditions_are_true_false_or_an_error() {
+    for (expression, expected) in [
+        ("t", true),
+        ("not t", false),
+        ("a.b == 1", true),
+        ("x == 1", true),
+        ("a.c is defined", false),
+        ("n | bool", false),
+        ("a.c.d | default(true)", true),
+        ("need is defined", false),
+        ("zz is not defined", true),
+        ("'a' in ['a']", true),
+    ] {
+        assert_eq!(condition(expression).unwrap(), expected, "{expression}");
+    }
+    assert_eq!(condition("nope == 1").unwrap_err().undefined(), Some("nope"));
+    assert_eq!(condition("need == 1").unwrap_err().undefined(), Some("nope"));
+    assert!(condition("t and").is_err());
+}
+
+#[test]
+fn unknown_filters_tests_and_bad_syntax_are_found_without_variables() {
+    let check = |text: &str| Templar::new().check(&Template::value(text, None)).map_err(|error| error.to_string());
+    assert_eq!(check("{{ a | defualt(1) }}").unwrap_err(), "there is no filter \"defualt\", did you mean \"default\"?");
+    assert_eq!(check("{{ a is definde }}").unwrap_err(), "there is no test \"definde\", did you mean \"defined\"?");
+    assert!(check("{{ a ").unwrap_err().contains("syntax error"));
+    assert!(check("{{ a | ansible.builtin.combine(b) }} {% if a is not defined %}x{% endif %}").is_ok());
+    let expression = |text: &str| Templar::new().check_expression(text, None).map_err(|error| error.to_string());
+    assert!(expression("a is defined and b | length > 0").is_ok());
+    assert!(expression("a ===  b").is_err());
+}
+
+fn file(text: &str, options: &Options) -> Result<String, Error> {
+    let scope = Scope::default().with(vars("v.yml", "a: 1\nlist: [1, 2]\nlater: '{{ a }}!'\nbad: '{{ nope }}'\n"));
+    Templar::new().render_file(text, Path::new("templates/x.j2"), options, &scope)
+}
+
+#[test]
+fn template_files_keep_their_last_newline_and_trim_blocks() {
+    let text = "{% for i in list %}\n{{ i }} {{ later }}\n{% endfor %}\nend\n";
+    assert_eq!(file(text, &Options::default()).unwrap(), "1 1!\n2 1!\nend\n");
+    assert_eq!(
+        file("  {% if a %}\nx\n  {% endif %}\n", &Options { lstrip_blocks: true, ..Options::default() }).unwrap(),
+        "x\n"
+    );
+    assert_eq!(file("a\n", &Options { newline: Some("\r\n".into()), ..Options::default() }).unwrap(), "a\r\n");
+    assert_eq!(file(r"{{ 'x\ty' }}", &Options::default()).unwrap(), "x\ty");
+}
+
+#[test]
+fn the_header_of_a_template_file_changes_its_syntax() {
+    let text = "#jinja2: variable_start_string: '[%', variable_end_string: '%]', trim_blocks: False\n[% a %] {{ a }}\n";
+    assert_eq!(file(text, &Options::default()).unwrap(), "1 {{ a }}\n");
+}
+
+#[test]
+fn errors_of_template_files_name_the_line() {
+    let undefined = file("one\n{{ a }} {{ nope.x }}\n", &Options::default()).unwrap_err().complaint();
+    assert_eq!(undefined.to_string(), "templates/x.j2:2:12: \"nope\" is undefined");
+    let syntax = file("one\n{% if a %}\n", &Options::default()).unwrap_err().complaint().to_string();
+    assert!(syntax.starts_with("templates/x.j2:2:1: syntax error"), "{syntax}");
+    let inner = file("{{ bad }}\n", &Options::default()).unwrap_err().complaint().to_string();
+    assert_eq!(inner, "v.yml:4:10: \"nope\" is undefined, needed by \"bad\"");
+}
+
+#[test]
+fn template_files_include_import_and_extend_from_the_search_path() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("part.j2"), "part {{ a }} {{ q.r.s | default('none') }}\n").unwrap();
+    std::fs::write(dir.path().join("macros.j2"), "{% macro m(x) %}<{{ x }}>{% endmacro %}").unwrap();
+    std::fs::write(dir.path().join("base.j2"), "top {% block body %}{% endblock %} end\n").unwrap();
+    let options = Options { search: vec![dir.path().into()], ..Options::default() };
+    assert_eq!(file("{% include 'part.j2' %}", &options).unwrap(), "part 1 none\n");
+    assert_eq!(file("{% import 'macros.j2' as m %}{{ m.m(a) }}", &options).unwrap(), "<1>");
+    assert_eq!(file("{% from 'macros.j2' import m %}{{ m(2) }}", &options).unwrap(), "<2>");
+    assert_eq!(
+        file("{% extends 'base.j2' %}{% block body %}x{{ a }}{% endblock %}", &options).unwrap(),
+        "top x1 end\n"
+    );
+    assert_eq!(file("{% include 'nowhere.j2' ignore missing %}ok", &options).unwrap(), "ok");
+    assert!(file("{% include 'nowhere.j2' %}", &options).unwrap_err().to_string().contains("nowhere.j2"));
+}
+
+#[test]
+fn a_view_renders_each_host_in_its_own_scope() {
+    let host = Scope::default().with(vars("h.yml", "name: h1\naddress: '{{ name }}.example'\nbad: '{{ nope }}'\n"));
+    let mut vars = vars(
+        "v.yml",
+        "name: other\nit: \"{{ hostvars['h1'].address }} {{ ['h1'] | map('extract', hostvars, 'address') | join }}\"\n",
+    );
+    vars.insert("hostvars".into(), Value::from_pairs([("h1", Templar::view(&host))]));
+    let value = Templar::new().render(&vars["it"].clone(), &Scope::default().with(vars)).unwrap();
+    assert_eq!(value.as_str(), Some("h1.example h1.example"));
+}
+
+#[test]
+fn lookups_read_files_of_the_search_path_and_keep_passwords() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("files")).unwrap();
+    std::fs::write(dir.path().join("files/a.txt"), "content\n").unwrap();
+    std::fs::write(dir.path().join("files/a.ini"), "[s]\nk = v\n").unwrap();
+    let mut scope = Scope::default();
+    scope.search = Arc::new(vec![dir.path().into()]);
+    scope.base = Arc::new(dir.path().into());
+    let templar = Templar::new();
+    let get = |text: &str| templar.expression(text, None, &scope).map(|value| value.to_string());
+    assert_eq!(get("lookup('file', 'a.txt')").unwrap(), "content");
+    assert_eq!(get("lookup('ini', 'k section=s file=a.ini')").unwrap(), "v");
+    assert!(get("lookup('first_found', ['zz', 'a.txt'])").unwrap().ends_with("files/a.txt"));
+    assert!(get("lookup('fileglob', 'a.*') is search('a.txt')").unwrap() == "True");
+    let first = get("lookup('password', 'pw/x length=12')").unwrap();
+    assert_eq!((first.len(), get("lookup('password', 'pw/x length=12')").unwrap()), (12, first));
+    assert!(get("lookup('file', 'nope.txt')").unwrap_err().contains_place("no such file: nope.txt"));
+    assert_eq!(
+        get("lookup('fiel', 'a')").unwrap_err().to_string(),
+        "there is no lookup \"fiel\", did you mean \"file\"?"
+    );
+    assert_eq!(get("lookup('file', 'nope.txt', errors='ignore') is none").unwrap(), "True");
+    let items = templar.lookup("items", &Value::from(vec![1, 2]), &scope).unwrap();
+    assert_eq!(items.to_string(), "[1, 2]");
+}
+
+impl Error {
+    fn contains_place(&self, text: &str) -> bool {
+        self.to_string().contains(text)
+    }
+}

@@ -1,0 +1,130 @@
+//! The template engine with Ansible's manners: strict about undefined, Python's printing, all filters and tests.
+
+use std::sync::LazyLock;
+
+use minijinja::value::{Rest, ValueOrKwargs};
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior};
+
+use super::args::Args;
+use super::{filters, functions, is_omit, lazy, methods, omit, render, tests};
+use crate::value::Value;
+
+/// A filter: its own part of the state, and its arguments, the filtered value first.
+pub type Filter = fn(&mut State<'_, '_>, Args) -> Result<Value, Error>;
+
+/// A test.
+pub type Test = fn(&mut State<'_, '_>, Args) -> Result<bool, Error>;
+
+/// What the names of Ansible's own filters, tests and lookups may begin with.
+pub const COLLECTIONS: [&str; 2] = ["ansible.builtin.", "ansible.legacy."];
+
+/// An environment without templates.
+pub fn new() -> Environment<'static> {
+    let mut env = Environment::new();
+    env.set_auto_escape_callback(|_| AutoEscape::None);
+    env.set_undefined_behavior(UndefinedBehavior::Strict);
+    env.set_syntax(render::syntax());
+    env.set_formatter(put_out);
+    env.set_unknown_method_callback(methods::call);
+    for (name, filter) in filters::FILTERS {
+        let filter = *filter;
+        add_filter(&mut env, name, move |state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>| {
+            match Args::new(state, &values.into_values())? {
+                Ok(args) => filter(state, args),
+                Err(undefined) => Ok(undefined),
+            }
+        });
+    }
+    for (name, filter) in filters::engine_filters() {
+        add_filter(&mut env, name, move |state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>| {
+            filters::call_engine_filter(&filter, state, &values.into_values())
+        });
+    }
+    for (name, filter) in filters::of_undefined::FILTERS {
+        add_filter(&mut env, name, *filter);
+    }
+    for (name, test) in tests::TESTS {
+        let test = *test;
+        add_test(&mut env, name, move |state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>| {
+            match Args::new(state, &values.into_values())? {
+                Ok(args) => test(state, args),
+                Err(_) => Err(Error::from(ErrorKind::UndefinedError)),
+            }
+        });
+    }
+    for (name, test) in tests::of_undefined::TESTS {
+        add_test(&mut env, name, *test);
+    }
+    functions::add(&mut env);
+    env.add_global("omit", omit());
+    env
+}
+
+fn add_filter<F, Rv, A>(env: &mut Environment<'static>, name: &'static str, filter: F)
+where
+    F: minijinja::functions::Function<Rv, A> + Clone,
+    Rv: minijinja::value::FunctionResult,
+    A: for<'a> minijinja::value::FunctionArgs<'a>,
+{
+    for collection in COLLECTIONS {
+        env.add_filter(format!("{collection}{name}"), filter.clone());
+    }
+    env.add_filter(name, filter);
+}
+
+fn add_test<F, Rv, A>(env: &mut Environment<'static>, name: &'static str, test: F)
+where
+    F: minijinja::functions::Function<Rv, A> + Clone,
+    Rv: minijinja::value::FunctionResult,
+    A: for<'a> minijinja::value::FunctionArgs<'a>,
+{
+    for collection in COLLECTIONS {
+        env.add_test(format!("{collection}{name}"), test.clone());
+    }
+    env.add_test(name, test);
+}
+
+/// Writes a value into the output.
+fn put_out(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+    if value.is_undefined() {
+        // The engine has refused real undefined ones; this is `'a' if false` without an else.
+        render::put_out(&Value::from(""));
+        return Ok(());
+    }
+    let settled = match value.as_object() {
+        Some(_) if !is_omit(value) => lazy::settle(value, &lazy::scope_of(state)).map_err(super::Error::into_engine)?,
+        _ => value.clone(),
+    };
+    render::put_out(&settled);
+    match settled.as_str() {
+        Some(text) => out.write_str(text)?,
+        None => out.write_str(&render::print(&settled))?,
+    }
+    Ok(())
+}
+
+/// Names of functions, which are no variables.
+pub fn is_function(name: &str) -> bool {
+    static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| new().globals().map(|(name, _)| name.to_owned()).collect());
+    NAMES.iter().any(|known| known == name)
+}
+
+/// Short names of all filters, sorted.
+pub fn filter_names() -> Vec<&'static str> {
+    let own = filters::FILTERS.iter().map(|(name, _)| *name);
+    let of_undefined = filters::of_undefined::FILTERS.iter().map(|(name, _)| *name);
+    let mut names: Vec<_> =
+        own.chain(of_undefined).chain(filters::engine_filters().into_iter().map(|(name, _)| name)).collect();
+    names.retain(|name| !name.starts_with('_'));
+    names.sort_unstable();
+    names
+}
+
+/// Short names of all tests, sorted.
+pub fn test_names() -> Vec<&'static str> {
+    let own = tests::TESTS.iter().map(|(name, _)| *name);
+    let of_undefined = tests::of_undefined::TESTS.iter().map(|(name, _)| *name);
+    let mut names: Vec<_> = own.chain(of_undefined).chain(tests::ENGINE_TESTS.iter().copied()).collect();
+    names.sort_unstable();
+    names
+}

@@ -1,0 +1,108 @@
+//! Template files: their own syntax settings, `#jinja2:` headers, and `include`, `import`, `extends`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use minijinja::syntax::SyntaxConfig;
+
+use super::rewrite::{Reading, rewrite};
+use super::{Error, Options, Scope, naming, render, words};
+use crate::value::origin::{Origin, Source};
+
+/// Renders the text of a template file. Places in errors are of the file.
+pub fn render(text: &str, path: &Path, options: &Options, scope: &Arc<Scope>) -> Result<String, Error> {
+    let _session = render::Session::enter();
+    let source = Arc::new(Source { path: path.into(), text: text.to_owned() });
+    let origin = Origin { source, line: 1, column: 1 };
+    let at = |message: String| Error::other(message, Some(&origin));
+    let mut options = options.clone();
+    let (body, headers) = header(text, &mut options).map_err(at)?;
+    let syntax = syntax(&options).map_err(|error| at(words(&error)))?;
+    let explain = |error: &minijinja::Error| {
+        let line = error.line().map_or(1, |line| line + headers);
+        let origin = Origin { line, ..origin.clone() };
+        match error.name() {
+            Some(name) if name != path.to_string_lossy() && Error::inside(error).is_none() => {
+                Error::other(format!("in {name}, line {}: {}", error.line().unwrap_or(1), words(error)), Some(&origin))
+            }
+            _ => naming::explain_file(error, body, &syntax, &origin, scope),
+        }
+    };
+    let name = path.to_string_lossy();
+    let mut engine = render::engine();
+    engine.set_syntax(syntax.clone());
+    engine.set_path_join_callback(|name, _| name.into());
+    let (search, included) = (search(path, &options, scope), syntax.clone());
+    engine.set_loader(move |name| read(name, &search, &included));
+    let body_text = rewrite(body, Reading::Template, &syntax, false).map_err(|error| explain(&error))?;
+    let template = engine.template_from_named_str(&name, &body_text).map_err(|error| explain(&error))?;
+    let rendered = template.render(render::root(scope)).map_err(|error| explain(&error))?;
+    Ok(match &options.newline {
+        Some(newline) if newline != "\n" => rendered.replace('\n', newline),
+        _ => rendered,
+    })
+}
+
+fn search(path: &Path, options: &Options, scope: &Scope) -> Vec<PathBuf> {
+    let beside = path.parent().map(Path::to_path_buf);
+    let more = scope.search.iter().flat_map(|dir| [dir.join("templates"), dir.clone()]);
+    beside.into_iter().chain(options.search.iter().cloned()).chain(more).collect()
+}
+
+/// Finds and reads an included file.
+fn read(name: &str, search: &[PathBuf], syntax: &SyntaxConfig) -> Result<Option<String>, minijinja::Error> {
+    let Some(path) = search.iter().map(|dir| dir.join(name)).find(|path| path.is_file()) else { return Ok(None) };
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| super::args::fail(format!("cannot read {}: {error}", path.display())))?;
+    rewrite(&text, Reading::Template, syntax, false).map(Some)
+}
+
+fn syntax(options: &Options) -> Result<SyntaxConfig, minijinja::Error> {
+    let mut builder = SyntaxConfig::builder();
+    builder.trim_blocks(options.trim_blocks);
+    builder.lstrip_blocks(options.lstrip_blocks);
+    builder.keep_trailing_newline(options.keep_trailing_newline);
+    if let Some((start, end)) = options.variable.clone() {
+        builder.variable_delimiters(start, end);
+    }
+    if let Some((start, end)) = options.block.clone() {
+        builder.block_delimiters(start, end);
+    }
+    if let Some((start, end)) = options.comment.clone() {
+        builder.comment_delimiters(start, end);
+    }
+    builder.build()
+}
+
+/// Takes a `#jinja2: trim_blocks: False, ...` line off the top; the rest, and how many lines were taken.
+fn header<'a>(text: &'a str, options: &mut Options) -> Result<(&'a str, usize), String> {
+    let Some(rest) = text.strip_prefix("#jinja2:") else { return Ok((text, 0)) };
+    let (line, body) = rest.split_once('\n').unwrap_or((rest, ""));
+    for setting in line.split(',').filter(|setting| !setting.trim().is_empty()) {
+        let (key, value) = setting.split_once(':').ok_or_else(|| format!("not a setting: {:?}", setting.trim()))?;
+        let (key, value) = (key.trim(), value.trim());
+        let flag = || match value.to_lowercase().as_str() {
+            "true" => Ok(true),
+            "false" => Ok(false),
+            _ => Err(format!("{key} must be True or False, not {value}")),
+        };
+        let text = value.trim_matches(['\'', '"']).to_owned();
+        let default = |pair: &Option<(String, String)>, start: &str, end: &str| {
+            pair.clone().unwrap_or_else(|| (start.to_owned(), end.to_owned()))
+        };
+        match key {
+            "trim_blocks" => options.trim_blocks = flag()?,
+            "lstrip_blocks" => options.lstrip_blocks = flag()?,
+            "keep_trailing_newline" => options.keep_trailing_newline = flag()?,
+            "newline_sequence" => options.newline = Some(text.replace("\\r", "\r").replace("\\n", "\n")),
+            "variable_start_string" => options.variable = Some((text, default(&options.variable, "{{", "}}").1)),
+            "variable_end_string" => options.variable = Some((default(&options.variable, "{{", "}}").0, text)),
+            "block_start_string" => options.block = Some((text, default(&options.block, "{%", "%}").1)),
+            "block_end_string" => options.block = Some((default(&options.block, "{%", "%}").0, text)),
+            "comment_start_string" => options.comment = Some((text, default(&options.comment, "{#", "#}").1)),
+            "comment_end_string" => options.comment = Some((default(&options.comment, "{#", "#}").0, text)),
+            _ => return Err(format!("unknown setting {key} in the #jinja2 line")),
+        }
+    }
+    Ok((body, 1))
+}

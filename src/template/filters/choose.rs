@@ -1,0 +1,110 @@
+//! Filters that apply another filter or test to every item: `map`, `select`, `reject`, `selectattr`, `groupby`.
+
+use minijinja::value::{Kwargs, Tuple};
+use minijinja::{Error, ErrorKind, State};
+
+use super::super::args::{Args, fail, items, member, text};
+use super::{Handed, by_name};
+use crate::value::Value;
+
+/// `map('filter', args...)` or `map(attribute='a.b', default=x)`.
+pub fn map(state: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let list = items(&args.req("value")?)?;
+    if let Some(attribute) = args.named("attribute") {
+        let default = args.named("default");
+        args.end()?;
+        let path = text(&attribute);
+        let found = |item: &Value| {
+            let found = member(item, &path);
+            if found.is_undefined() { default.clone().unwrap_or(found) } else { found }
+        };
+        return defined(list.iter().map(found).collect(), &path);
+    }
+    let name = args.text("filter")?;
+    let handed = Handed { positional: args.rest(), named: args.rest_named() };
+    let mapped = list.into_iter().map(|item| by_name(&name, state, item, &handed));
+    mapped.collect::<Result<Vec<_>, Error>>().map(Value::from)
+}
+
+/// A list in which nothing may be undefined.
+fn defined(list: Vec<Value>, path: &str) -> Result<Value, Error> {
+    if list.iter().any(Value::is_undefined) {
+        return Err(super::super::Error::Undefined { name: path.to_owned(), origin: None }.into_engine());
+    }
+    Ok(Value::from(list))
+}
+
+/// `select('test', args...)`; without a test, what is true.
+pub fn select(state: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
+    filtered(state, args, false, true)
+}
+
+/// `reject('test', args...)`
+pub fn reject(state: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
+    filtered(state, args, false, false)
+}
+
+/// `selectattr('a.b', 'test', args...)`
+pub fn selectattr(state: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
+    filtered(state, args, true, true)
+}
+
+/// `rejectattr('a.b', 'test', args...)`
+pub fn rejectattr(state: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
+    filtered(state, args, true, false)
+}
+
+fn filtered(state: &mut State<'_, '_>, mut args: Args, by_member: bool, wanted: bool) -> Result<Value, Error> {
+    let list = items(&args.req("value")?)?;
+    let path = if by_member { Some(args.text("attribute")?) } else { None };
+    let test = args.opt("test").map(|test| text(&test));
+    let mut handed = args.rest();
+    let named = args.rest_named();
+    if !named.is_empty() {
+        handed.push(named.into_iter().collect::<Kwargs>().into());
+    }
+    let mut kept = Vec::new();
+    for item in list {
+        let value = path.as_deref().map_or_else(|| item.clone(), |path| member(&item, path));
+        let holds = match &test {
+            None if value.is_undefined() => return Err(Error::from(ErrorKind::UndefinedError)),
+            None => value.is_true(),
+            Some(test) => perform(state, test, value, &handed)?,
+        };
+        if holds == wanted {
+            kept.push(item);
+        }
+    }
+    Ok(Value::from(kept))
+}
+
+fn perform(state: &mut State<'_, '_>, test: &str, value: Value, handed: &[Value]) -> Result<bool, Error> {
+    let mut values = vec![value];
+    values.extend(handed.iter().cloned());
+    state.perform_test(test, &values).map_err(|error| match error.kind() {
+        ErrorKind::UnknownTest => fail(format!("there is no test {test:?}")),
+        _ => error,
+    })
+}
+
+/// `groupby('a.b', default=x)`: pairs of the value and the items that have it, by value.
+pub fn groupby(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let list = items(&args.req("value")?)?;
+    let (path, default) = (args.text("attribute")?, args.opt("default"));
+    args.end()?;
+    let mut groups: Vec<(Value, Vec<Value>)> = Vec::new();
+    for item in list {
+        let found = member(&item, &path);
+        let found = if found.is_undefined() { default.clone().unwrap_or(found) } else { found };
+        if found.is_undefined() {
+            return Err(super::super::Error::Undefined { name: path, origin: None }.into_engine());
+        }
+        match groups.iter_mut().find(|(key, _)| *key == found) {
+            Some((_, items)) => items.push(item),
+            None => groups.push((found, vec![item])),
+        }
+    }
+    groups.sort_by(|a, b| a.0.cmp(&b.0));
+    let group = |(key, items)| Value::from(Tuple::new(vec![key, Value::from(items)]));
+    Ok(Value::from(groups.into_iter().map(group).collect::<Vec<Value>>()))
+}

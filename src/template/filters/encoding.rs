@@ -1,0 +1,65 @@
+//! Base64, URL and vault encodings.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use minijinja::{Error, State};
+
+use super::super::args::{Args, fail, text};
+use super::super::lazy::scope_of;
+use crate::value::{Secret, Value, vault as sealed};
+
+pub fn b64encode(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let string = args.text("string")?;
+    Ok(Value::from(STANDARD.encode(string)))
+}
+
+pub fn b64decode(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let string: String = args.text("string")?.split_whitespace().collect();
+    let bytes = STANDARD.decode(string).map_err(|error| fail(format!("not base64: {error}")))?;
+    String::from_utf8(bytes).map(Value::from).map_err(|_| fail("the decoded bytes are not UTF-8 text"))
+}
+
+pub fn urldecode(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let string = args.text("string")?.replace('+', " ");
+    let mut bytes = Vec::with_capacity(string.len());
+    let mut rest = string.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let byte = after
+            .get(..2)
+            .and_then(|hex| std::str::from_utf8(hex).ok())
+            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        match byte {
+            Some(byte) if *first == b'%' => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            _ => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    Ok(Value::from(String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// `vault(secret, salt, vault_id)`
+pub fn vault(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let (data, secret) = (args.text("data")?, args.text("secret")?);
+    let _salt = args.opt("salt");
+    let id = args.opt("vault_id").map(|id| text(&id)).filter(|id| id != "filter_default");
+    Ok(Value::from(sealed::encrypt(data.as_bytes(), &Secret::new(secret), id.as_deref())))
+}
+
+/// `unvault(secret)`; without one, the run's vault passwords.
+pub fn unvault(state: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let data = args.text("vault")?;
+    let mut keyring = (*scope_of(state).keyring).clone();
+    if let Some(secret) = args.opt("secret") {
+        keyring.passwords.push(("default".into(), Secret::new(text(&secret))));
+    }
+    if !sealed::is_vault(&data) {
+        return Ok(Value::from(data));
+    }
+    let plain = keyring.decrypt(&data).map_err(|error| fail(error.to_string()))?;
+    String::from_utf8(plain).map(Value::from).map_err(|_| fail("the decrypted text is not UTF-8"))
+}

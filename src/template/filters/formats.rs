@@ -1,0 +1,197 @@
+//! JSON and YAML, in and out.
+
+use minijinja::value::ValueKind;
+use minijinja::{Error, State};
+use serde::Serialize as _;
+
+use super::super::args::{Args, fail, pairs, text};
+use crate::value::{Value, yaml};
+
+/// `to_json(indent, sort_keys, separators, ensure_ascii...)`, as Python's `json.dumps` prints.
+pub fn to_json(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let value = args.req("a")?;
+    let indent = args.named("indent").and_then(|indent| indent.as_usize());
+    let sort = args.named("sort_keys").is_some_and(|sort| sort.is_true());
+    let ascii = args.named("ensure_ascii").is_none_or(|ascii| ascii.is_true());
+    dump(&value, indent, sort, ascii)
+}
+
+/// `to_nice_json(indent=4, sort_keys=True)`
+pub fn to_nice_json(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let value = args.req("a")?;
+    let indent = args.named("indent").and_then(|indent| indent.as_usize()).unwrap_or(4);
+    let sort = args.named("sort_keys").is_none_or(|sort| sort.is_true());
+    let ascii = args.named("ensure_ascii").is_none_or(|ascii| ascii.is_true());
+    dump(&value, Some(indent), sort, ascii)
+}
+
+fn dump(value: &Value, indent: Option<usize>, sort: bool, ascii: bool) -> Result<Value, Error> {
+    let mut out = String::new();
+    Dump { indent, sort, ascii }.value(value, 0, &mut out)?;
+    Ok(Value::from(out))
+}
+
+struct Dump {
+    indent: Option<usize>,
+    sort: bool,
+    ascii: bool,
+}
+
+impl Dump {
+    fn value(&self, value: &Value, level: usize, out: &mut String) -> Result<(), Error> {
+        match value.kind() {
+            ValueKind::None => out.push_str("null"),
+            ValueKind::Bool => out.push_str(if value.is_true() { "true" } else { "false" }),
+            ValueKind::Number => out.push_str(&number(value)),
+            ValueKind::Map => self.map(value, level, out)?,
+            ValueKind::Seq | ValueKind::Iterable => {
+                let items: Vec<Value> = value.try_iter()?.collect();
+                self.group(['[', ']'], level, out, items.len(), |i, out| self.value(&items[i], level + 1, out))?;
+            }
+            ValueKind::Undefined | ValueKind::Invalid => return Err(fail("an undefined value cannot be JSON")),
+            _ => self.string(&text(value), out),
+        }
+        Ok(())
+    }
+
+    fn map(&self, value: &Value, level: usize, out: &mut String) -> Result<(), Error> {
+        let mut pairs = pairs(value, "to_json")?;
+        if self.sort {
+            pairs.sort_by(|a, b| a.0.cmp(&b.0));
+        }
+        self.group(['{', '}'], level, out, pairs.len(), |i, out| {
+            let (key, value) = &pairs[i];
+            match key.kind() {
+                ValueKind::String => self.string(&text(key), out),
+                ValueKind::None => out.push_str("\"null\""),
+                ValueKind::Bool => out.push_str(if key.is_true() { "\"true\"" } else { "\"false\"" }),
+                _ => self.string(&text(key), out),
+            }
+            out.push_str(": ");
+            self.value(value, level + 1, out)
+        })
+    }
+
+    fn group(
+        &self,
+        [open, close]: [char; 2],
+        level: usize,
+        out: &mut String,
+        count: usize,
+        item: impl Fn(usize, &mut String) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        out.push(open);
+        for i in 0..count {
+            match (self.indent, i) {
+                (Some(indent), 0) => out.push_str(&format!("\n{}", " ".repeat(indent * (level + 1)))),
+                (Some(indent), _) => out.push_str(&format!(",\n{}", " ".repeat(indent * (level + 1)))),
+                (None, 0) => {}
+                (None, _) => out.push_str(", "),
+            }
+            item(i, out)?;
+        }
+        if let (Some(indent), 1..) = (self.indent, count) {
+            out.push_str(&format!("\n{}", " ".repeat(indent * level)));
+        }
+        out.push(close);
+        Ok(())
+    }
+
+    fn string(&self, text: &str, out: &mut String) {
+        out.push('"');
+        for c in text.chars() {
+            match c {
+                '"' => out.push_str("\\\""),
+                '\\' => out.push_str("\\\\"),
+                '\n' => out.push_str("\\n"),
+                '\r' => out.push_str("\\r"),
+                '\t' => out.push_str("\\t"),
+                '\u{8}' => out.push_str("\\b"),
+                '\u{c}' => out.push_str("\\f"),
+                c if (c as u32) < 0x20 || self.ascii && !c.is_ascii() => {
+                    for unit in c.encode_utf16(&mut [0; 2]) {
+                        out.push_str(&format!("\\u{unit:04x}"));
+                    }
+                }
+                c => out.push(c),
+            }
+        }
+        out.push('"');
+    }
+}
+
+fn number(value: &Value) -> String {
+    match text(value).as_str() {
+        "inf" => "Infinity".into(),
+        "-inf" => "-Infinity".into(),
+        "nan" => "NaN".into(),
+        number => number.into(),
+    }
+}
+
+pub fn from_json(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let value = args.req("value")?;
+    let Some(json) = value.as_str() else { return Ok(value) };
+    let parsed: serde_json::Value = serde_json::from_str(json).map_err(|error| fail(format!("not JSON: {error}")))?;
+    Ok(Value::from(minijinja::value::Serde(parsed)))
+}
+
+pub fn from_yaml(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let value = args.req("value")?;
+    let Some(text) = value.as_str() else { return Ok(value) };
+    let mut documents = yaml::plain_values(text).map_err(|error| fail(error.to_string()))?;
+    match documents.len() {
+        0 => Ok(Value::from(())),
+        1 => Ok(documents.remove(0)),
+        _ => Err(fail("from_yaml: more than one document, use from_yaml_all")),
+    }
+}
+
+pub fn from_yaml_all(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let text = args.text("value")?;
+    yaml::plain_values(&text).map(Value::from).map_err(|error| fail(error.to_string()))
+}
+
+/// `to_yaml(indent=2, width=80, sort_keys=True, default_flow_style=None)`
+pub fn to_yaml(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
+    emit(args, 2, yaml::Flow::Leaves)
+}
+
+/// `to_nice_yaml(indent=4)`
+pub fn to_nice_yaml(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
+    emit(args, 4, yaml::Flow::Never)
+}
+
+fn emit(mut args: Args, indent: usize, flow: yaml::Flow) -> Result<Value, Error> {
+    let value = args.req("a")?;
+    let number = |value: Option<Value>, default| value.and_then(|value| value.as_usize()).unwrap_or(default);
+    let style = yaml::Style {
+        indent: number(args.named("indent"), indent),
+        width: number(args.named("width"), 80),
+        sort_keys: args.named("sort_keys").is_none_or(|sort| sort.is_true()),
+        flow: match args.named("default_flow_style") {
+            Some(style) if style.is_none() => yaml::Flow::Leaves,
+            Some(style) if style.is_true() => yaml::Flow::Always,
+            Some(_) => yaml::Flow::Never,
+            None => flow,
+        },
+        explicit_start: args.named("explicit_start").is_some_and(|start| start.is_true()),
+    };
+    Ok(Value::from(yaml::emit(&value, &style)))
+}
+
+/// `json_query('a[*].b')`: JMESPath.
+pub fn json_query(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let (value, query) = (args.req("data")?, args.text("expr")?);
+    let compiled = jmespath::compile(&query)
+        .map_err(|error| fail(format!("not a JMESPath expression: {query:?}: {}", first_line(&error))))?;
+    let data = value.serialize(serde_json::value::Serializer).map_err(|error| fail(format!("json_query: {error}")))?;
+    let data = jmespath::Variable::from_serializable(data).map_err(|error| fail(first_line(&error)))?;
+    let found = compiled.search(data).map_err(|error| fail(format!("json_query: {}", first_line(&error))))?;
+    let found = serde_json::to_value(&*found).map_err(|error| fail(error.to_string()))?;
+    Ok(Value::from(minijinja::value::Serde(found)))
+}
+
+fn first_line(error: &dyn std::fmt::Display) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,258 @@
+//! Filters of lists: flattening, pairing, ordering, picking.
+
+use minijinja::value::{Tuple, ValueKind};
+use minijinja::{Error, ErrorKind, State};
+
+use super::super::args::{Args, fail, items, kind, list, member, pairs, text, truthy};
+use crate::value::Value;
+
+/// More results than this are nobody's wish.
+const MANY: usize = 1_000_000;
+
+fn tuple(items: Vec<Value>) -> Value {
+    Value::from(Tuple::new(items))
+}
+
+/// `flatten(levels=None, skip_nulls=True)`
+pub fn flatten(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let value = list(&args.req("mylist")?, "flatten")?;
+    let levels = args.int("levels")?;
+    let skip_nulls = args.opt("skip_nulls").is_none_or(|skip| truthy(&skip));
+    args.end()?;
+    let mut flat = Vec::new();
+    flatten_into(&mut flat, value, levels.unwrap_or(i64::MAX), skip_nulls);
+    Ok(Value::from(flat))
+}
+
+fn flatten_into(flat: &mut Vec<Value>, value: Vec<Value>, levels: i64, skip_nulls: bool) {
+    for item in value {
+        if skip_nulls && (item.is_none() || matches!(item.as_str(), Some("None" | "null"))) {
+            continue;
+        }
+        match item.kind() {
+            ValueKind::Seq if levels > 0 => {
+                flatten_into(flat, item.try_iter().into_iter().flatten().collect(), levels - 1, skip_nulls);
+            }
+            _ => flat.push(item),
+        }
+    }
+}
+
+/// `key | extract(container, morekeys)`
+pub fn extract(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let (key, container) = (args.req("item")?, args.req("container")?);
+    let more = args.opt("morekeys").filter(|more| !more.is_none());
+    args.end()?;
+    let more = match more {
+        None => Vec::new(),
+        Some(more) if more.kind() == ValueKind::Seq => items(&more)?,
+        Some(more) => vec![more],
+    };
+    let mut value = container.get_item(&key)?;
+    for key in &more {
+        if value.is_undefined() {
+            break;
+        }
+        value = value.get_item(key)?;
+    }
+    if value.is_undefined() {
+        let name = std::iter::once(&key).chain(&more).map(text).collect::<Vec<_>>().join(".");
+        return Err(super::super::Error::Undefined { name, origin: None }.into_engine());
+    }
+    Ok(value)
+}
+
+/// `subelements('a.b', skip_missing=False)`: pairs of an item and each of its subelements.
+pub fn subelements(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let (value, key) = (args.req("obj")?, args.req("subelements")?);
+    let skip = args.flag("skip_missing");
+    args.end()?;
+    let value = match value.kind() {
+        ValueKind::Map => pairs(&value, "subelements")?.into_iter().map(|(_, item)| item).collect(),
+        _ => list(&value, "subelements")?,
+    };
+    let path = match key.kind() {
+        ValueKind::Seq => items(&key)?.iter().map(text).collect::<Vec<_>>().join("."),
+        _ => text(&key),
+    };
+    let mut result = Vec::new();
+    for item in value {
+        let found = member(&item, &path);
+        if found.is_undefined() {
+            if skip {
+                continue;
+            }
+            return Err(fail(format!("could not find {path:?} key in iterated item {item}")));
+        }
+        for sub in list(&found, &format!("the key {path:?} of subelements"))? {
+            result.push(tuple(vec![item.clone(), sub]));
+        }
+    }
+    Ok(Value::from(result))
+}
+
+/// `a | zip(b, c...)`, as far as the shortest goes.
+pub fn zip(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let lists = args.rest().iter().map(items).collect::<Result<Vec<_>, Error>>()?;
+    args.end()?;
+    let length = lists.iter().map(Vec::len).min().unwrap_or(0);
+    let row = |i: usize| tuple(lists.iter().map(|list| list[i].clone()).collect());
+    Ok(Value::from((0..length).map(row).collect::<Vec<_>>()))
+}
+
+/// `a | zip_longest(b, c..., fillvalue=x)`
+pub fn zip_longest(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let fill = args.named("fillvalue").unwrap_or(Value::from(()));
+    let lists = args.rest().iter().map(items).collect::<Result<Vec<_>, Error>>()?;
+    args.end()?;
+    let length = lists.iter().map(Vec::len).max().unwrap_or(0);
+    let row = |i: usize| tuple(lists.iter().map(|list| list.get(i).unwrap_or(&fill).clone()).collect());
+    Ok(Value::from((0..length).map(row).collect::<Vec<_>>()))
+}
+
+/// `a | product(b, c..., repeat=1)`
+pub fn product(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let repeat = args.named("repeat").map_or(Ok(1), |repeat| super::super::args::int(&repeat))?;
+    let lists = args.rest().iter().map(items).collect::<Result<Vec<_>, Error>>()?;
+    args.end()?;
+    let lists: Vec<Vec<Value>> = (0..repeat).flat_map(|_| lists.clone()).collect();
+    if lists.iter().try_fold(1usize, |n, list| n.checked_mul(list.len())).is_none_or(|n| n > MANY) {
+        return Err(fail(format!("product of more than {MANY} items")));
+    }
+    let mut rows = vec![Vec::new()];
+    for list in &lists {
+        rows = rows
+            .into_iter()
+            .flat_map(|row: Vec<Value>| list.iter().map(move |item| [row.clone(), vec![item.clone()]].concat()))
+            .collect();
+    }
+    Ok(Value::from(rows.into_iter().map(tuple).collect::<Vec<_>>()))
+}
+
+/// `combinations(n)`
+pub fn combinations(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let value = items(&args.req("value")?)?;
+    let n = args.int("n")?.ok_or_else(|| fail("combinations needs a number"))?;
+    args.end()?;
+    choose(&value, n, false)
+}
+
+/// `permutations(n)`
+pub fn permutations(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let value = items(&args.req("value")?)?;
+    let n = args.int("n")?.unwrap_or(value.len() as i64);
+    args.end()?;
+    choose(&value, n, true)
+}
+
+fn choose(value: &[Value], n: i64, ordered: bool) -> Result<Value, Error> {
+    let n = usize::try_from(n).map_err(|_| fail("a number below zero"))?;
+    let mut result = Vec::new();
+    let mut picked = Vec::new();
+    pick(value, n, ordered, &mut picked, &mut result)?;
+    Ok(Value::from(result))
+}
+
+fn pick(value: &[Value], n: usize, ordered: bool, picked: &mut Vec<usize>, all: &mut Vec<Value>) -> Result<(), Error> {
+    if picked.len() == n {
+        if all.len() >= MANY {
+            return Err(fail(format!("more than {MANY} ways to choose")));
+        }
+        all.push(tuple(picked.iter().map(|i| value[*i].clone()).collect()));
+        return Ok(());
+    }
+    let first = if ordered { 0 } else { picked.last().map_or(0, |last| last + 1) };
+    for i in first..value.len() {
+        if !picked.contains(&i) {
+            picked.push(i);
+            pick(value, n, ordered, picked, all)?;
+            picked.pop();
+        }
+    }
+    Ok(())
+}
+
+/// `join(d='', attribute=None)`
+pub fn join(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let value = items(&args.req("value")?)?;
+    let (separator, attribute) = (args.text_or("d", ""), args.opt("attribute").filter(|a| !a.is_none()));
+    args.end()?;
+    let path = attribute.map(|attribute| text(&attribute));
+    let word = |item: &Value| match &path {
+        None => Ok(text(item)),
+        Some(path) => match member(item, path) {
+            found if found.is_undefined() => Err(Error::from(ErrorKind::UndefinedError)),
+            found => Ok(text(&found)),
+        },
+    };
+    Ok(Value::from(value.iter().map(word).collect::<Result<Vec<_>, Error>>()?.join(&separator)))
+}
+
+/// `sort(reverse=False, case_sensitive=False, attribute=None)`
+pub fn sort(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let value = items(&args.req("value")?)?;
+    let (reverse, case) = (args.flag("reverse"), args.flag("case_sensitive"));
+    let attribute = args.opt("attribute").filter(|a| !a.is_none()).map(|a| text(&a));
+    args.end()?;
+    let mut keyed = Vec::with_capacity(value.len());
+    for item in value {
+        keyed.push((sort_keys(&item, attribute.as_deref(), case)?, item));
+    }
+    if let Some(pair) = keyed.windows(2).find(|pair| !comparable(&pair[0].0, &pair[1].0)) {
+        return Err(fail(format!("cannot sort {} and {} together", kind(&pair[0].1), kind(&pair[1].1))));
+    }
+    keyed.sort_by(|a, b| if reverse { b.0.cmp(&a.0) } else { a.0.cmp(&b.0) });
+    Ok(Value::from(keyed.into_iter().map(|(_, item)| item).collect::<Vec<_>>()))
+}
+
+/// What an item is ordered by: itself, or its members `a.b` and `c` for the attribute `a.b,c`.
+fn sort_keys(item: &Value, attribute: Option<&str>, case: bool) -> Result<Vec<Value>, Error> {
+    let plain = |value: Value| match value.as_str() {
+        Some(text) if !case => Value::from(text.to_lowercase()),
+        _ => value,
+    };
+    let Some(attribute) = attribute else { return Ok(vec![plain(item.clone())]) };
+    attribute
+        .split(',')
+        .map(|path| match member(item, path) {
+            found if found.is_undefined() => {
+                Err(super::super::Error::Undefined { name: path.into(), origin: None }.into_engine())
+            }
+            found => Ok(plain(found)),
+        })
+        .collect()
+}
+
+fn comparable(a: &[Value], b: &[Value]) -> bool {
+    let number = |value: &Value| matches!(value.kind(), ValueKind::Number | ValueKind::Bool);
+    a.iter().zip(b).all(|(a, b)| a.kind() == b.kind() || number(a) && number(b))
+}
+
+/// `min(attribute=None)`
+pub fn min(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
+    extreme(args, std::cmp::Ordering::Less)
+}
+
+/// `max(attribute=None)`
+pub fn max(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
+    extreme(args, std::cmp::Ordering::Greater)
+}
+
+fn extreme(mut args: Args, wanted: std::cmp::Ordering) -> Result<Value, Error> {
+    let value = items(&args.req("value")?)?;
+    let case = args.named("case_sensitive").is_none_or(|case| truthy(&case));
+    let attribute = args.named("attribute").filter(|a| !a.is_none()).map(|a| text(&a));
+    args.end()?;
+    let mut best: Option<(Vec<Value>, Value)> = None;
+    for item in value {
+        let key = sort_keys(&item, attribute.as_deref(), case)?;
+        match &best {
+            Some((top, other)) if !comparable(&key, top) => {
+                return Err(fail(format!("cannot compare {} and {}", kind(&item), kind(other))));
+            }
+            Some((top, _)) if key.cmp(top) != wanted => {}
+            _ => best = Some((key, item)),
+        }
+    }
+    best.map(|(_, item)| item).ok_or_else(|| fail("an empty list has no least and no greatest item"))
+}

@@ -1,0 +1,126 @@
+//! Filters of numbers and sizes.
+
+use minijinja::value::ValueKind;
+use minijinja::{Error, State};
+
+use super::super::args::{Args, fail, text};
+use super::super::render::print;
+use crate::value::Value;
+
+fn number(value: &Value) -> Result<f64, Error> {
+    match value.kind() {
+        ValueKind::Bool => Ok(f64::from(u8::from(value.is_true()))),
+        _ => f64::try_from(value.clone())
+            .ok()
+            .or_else(|| value.as_str().and_then(|text| text.trim().parse().ok()))
+            .ok_or_else(|| fail(format!("{value:?} is not a number"))),
+    }
+}
+
+/// `int(default=0, base=10)`
+pub fn int(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let value = args.req("value")?;
+    let (default, base) = (args.opt("default").unwrap_or(Value::from(0)), args.int("base")?.unwrap_or(10));
+    args.end()?;
+    if value.kind() == ValueKind::Number && value.is_integer() {
+        return Ok(value);
+    }
+    if let Some(string) = value.as_str() {
+        let clean = string.trim().replace('_', "").to_lowercase();
+        let (sign, digits) = clean.strip_prefix('-').map_or((1, clean.as_str()), |digits| (-1, digits));
+        let digits = match base {
+            16 => digits.strip_prefix("0x").unwrap_or(digits),
+            8 => digits.strip_prefix("0o").unwrap_or(digits),
+            2 => digits.strip_prefix("0b").unwrap_or(digits),
+            _ => digits,
+        };
+        let base =
+            u32::try_from(base).ok().filter(|base| (2..=36).contains(base)).ok_or_else(|| fail("a base is 2 to 36"))?;
+        if let Ok(number) = i128::from_str_radix(digits, base) {
+            let number = number * sign;
+            return Ok(i64::try_from(number).map_or_else(|_| Value::from(number), Value::from));
+        }
+    }
+    Ok(number(&value)
+        .ok()
+        .filter(|number| number.is_finite())
+        .map_or(default, |number| Value::from(number.trunc() as i64)))
+}
+
+/// `float(default=0.0)`
+pub fn float(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let value = args.req("value")?;
+    let default = args.opt("default").unwrap_or(Value::from(0.0));
+    args.end()?;
+    Ok(number(&value).map_or(default, Value::from))
+}
+
+/// `log(base=e)`
+pub fn log(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let x = number(&args.req("x")?)?;
+    let base = args.opt("base").map_or(Ok(std::f64::consts::E), |base| number(&base))?;
+    if x <= 0.0 {
+        return Err(fail("log needs a number above zero"));
+    }
+    Ok(Value::from(if base == 10.0 { x.log10() } else { x.ln() / base.ln() }))
+}
+
+/// `pow(y)`
+pub fn pow(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    Ok(Value::from(number(&args.req("x")?)?.powf(number(&args.req("y")?)?)))
+}
+
+/// `root(base=2)`
+pub fn root(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let x = number(&args.req("x")?)?;
+    let base = args.opt("base").map_or(Ok(2.0), |base| number(&base))?;
+    Ok(Value::from(if base == 2.0 { x.sqrt() } else { x.powf(1.0 / base) }))
+}
+
+const UNITS: [(char, f64); 8] = [
+    ('Y', 1_208_925_819_614_629_174_706_176.0),
+    ('Z', 1_180_591_620_717_411_303_424.0),
+    ('E', 1_152_921_504_606_846_976.0),
+    ('P', 1_125_899_906_842_624.0),
+    ('T', 1_099_511_627_776.0),
+    ('G', 1_073_741_824.0),
+    ('M', 1_048_576.0),
+    ('K', 1024.0),
+];
+
+/// `human_readable(isbits=False, unit=None)`
+pub fn human_readable(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let size = number(&args.req("size")?)?;
+    let bits = args.flag("isbits");
+    let unit =
+        args.opt("unit").filter(|unit| !unit.is_none()).and_then(|unit| text(&unit).to_uppercase().chars().next());
+    let base = if bits { "bits" } else { "Bytes" };
+    let fits = |(name, limit): &&(char, f64)| match unit {
+        Some(unit) => unit == *name,
+        None => size >= *limit,
+    };
+    Ok(Value::from(match UNITS.iter().find(fits) {
+        Some((name, limit)) => format!("{:.2} {name}{}", size / limit, if bits { 'b' } else { 'B' }),
+        None => format!("{size:.2} {base}"),
+    }))
+}
+
+/// `human_to_bytes(default_unit=None, isbits=False)`: `1.5G` to bytes.
+pub fn human_to_bytes(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let size = print(&args.req("size")?);
+    let default = args.opt("default_unit").filter(|unit| !unit.is_none()).map(|unit| text(&unit));
+    let wrong = || fail(format!("human_to_bytes cannot read {size:?}"));
+    let size = size.trim();
+    let digits = size.len() - size.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').len();
+    let (number, unit) = size.split_at(digits);
+    let number: f64 = number.parse().map_err(|_| wrong())?;
+    let unit =
+        Some(unit.trim()).filter(|unit| !unit.is_empty()).map(str::to_owned).or(default).unwrap_or_else(|| "B".into());
+    let first = unit.chars().next().unwrap_or('B').to_ascii_uppercase();
+    let factor = match UNITS.iter().find(|(name, _)| *name == first) {
+        Some((_, factor)) => *factor,
+        None if first == 'B' => 1.0,
+        None => return Err(wrong()),
+    };
+    Ok(Value::from((number * factor).round() as i64))
+}

@@ -1,0 +1,81 @@
+//! Filters that may get undefined values: `default`, `mandatory`, `type_debug`, and the softener of member access.
+
+use minijinja::value::{Object, Rest, ValueOrKwargs};
+use minijinja::{Error, ErrorKind, State};
+
+use super::super::args::{Args, kind, text};
+use super::super::{is_omit, lazy};
+use crate::value::Value;
+
+type Raw = fn(&mut State<'_, '_>, Rest<ValueOrKwargs>) -> Result<Value, Error>;
+
+pub static FILTERS: &[(&str, Raw)] =
+    &[("_soft", soft), ("d", default), ("default", default), ("mandatory", mandatory), ("type_debug", type_debug)];
+
+/// Something without members: looking for one gives undefined, not an error.
+#[derive(Debug)]
+struct Nothing;
+
+impl Object for Nothing {
+    fn call_method(self: &std::sync::Arc<Self>, _: &mut State<'_, '_>, _: &str, _: &[Value]) -> Result<Value, Error> {
+        Ok(Value::UNDEFINED)
+    }
+}
+
+/// The value, or [`Nothing`] for an undefined one.
+fn soft(_: &mut State<'_, '_>, values: Rest<ValueOrKwargs>) -> Result<Value, Error> {
+    let value = values.into_values().into_iter().next().unwrap_or(Value::UNDEFINED);
+    Ok(if value.is_undefined() { Value::from_object(Nothing) } else { value })
+}
+
+/// `default(value='', boolean=False)`
+fn default(state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>) -> Result<Value, Error> {
+    let mut values = values.into_values().into_iter();
+    let value = values.next().unwrap_or(Value::UNDEFINED);
+    let rest: Vec<Value> = values.collect();
+    // The default may be undefined itself; it is so, then.
+    let Ok(mut args) = Args::new(state, &rest)? else {
+        return Ok(if value.is_undefined() { rest.into_iter().next().unwrap_or(Value::UNDEFINED) } else { value });
+    };
+    let default = args.opt("default_value").unwrap_or(Value::from(""));
+    let boolean = args.opt("boolean").is_some_and(|boolean| boolean.is_true());
+    args.end()?;
+    let empty = value.is_undefined() || boolean && (!value.is_true() || is_omit(&value));
+    Ok(if empty { default } else { value })
+}
+
+/// `mandatory(msg=None)`
+fn mandatory(_: &mut State<'_, '_>, values: Rest<ValueOrKwargs>) -> Result<Value, Error> {
+    let mut values = values.into_values().into_iter();
+    match (values.next(), values.next()) {
+        (Some(value), _) if !value.is_undefined() => Ok(value),
+        (_, Some(message)) => {
+            let message = message.get_attr("msg").ok().filter(|m| !m.is_undefined()).unwrap_or(message);
+            Err(super::super::args::fail(text(&message)))
+        }
+        _ => Err(Error::from(ErrorKind::UndefinedError)),
+    }
+}
+
+/// The name of Python's type.
+fn type_debug(state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>) -> Result<Value, Error> {
+    use minijinja::value::ValueKind;
+    let value = values.into_values().into_iter().next().unwrap_or(Value::UNDEFINED);
+    let value = match lazy::needs_settling(&value) {
+        true => lazy::settle_argument(&value, &lazy::scope_of(state)).map_err(super::super::Error::into_engine)?,
+        false => value,
+    };
+    Ok(Value::from(match value.kind() {
+        ValueKind::Undefined => "AnsibleUndefined",
+        ValueKind::None => "NoneType",
+        ValueKind::Bool => "bool",
+        ValueKind::Number if value.is_integer() => "int",
+        ValueKind::Number => "float",
+        ValueKind::String => "str",
+        ValueKind::Bytes => "bytes",
+        ValueKind::Seq if value.is_tuple() => "tuple",
+        ValueKind::Seq | ValueKind::Iterable => "list",
+        ValueKind::Map => "dict",
+        _ => kind(&value),
+    }))
+}

@@ -1,0 +1,161 @@
+//! Paths as text; those that look at files look at the controller's.
+
+use std::path::{Component, Path, PathBuf};
+
+use minijinja::value::{Tuple, ValueKind};
+use minijinja::{Error, State};
+
+use super::super::args::{Args, fail, items, text};
+use crate::value::Value;
+
+pub fn basename(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let path = args.text("path")?;
+    Ok(Value::from(path.rsplit_once('/').map_or(path.as_str(), |(_, name)| name)))
+}
+
+pub fn win_basename(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let path = args.text("path")?;
+    Ok(Value::from(path.rsplit(['\\', '/']).next().unwrap_or("")))
+}
+
+pub fn dirname(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let path = args.text("path")?;
+    let head = path.rsplit_once('/').map_or("", |(_, _)| &path[..=path.rfind('/').unwrap_or(0)]);
+    let trimmed = head.trim_end_matches('/');
+    Ok(Value::from(if trimmed.is_empty() { head } else { trimmed }))
+}
+
+/// The path without its extension, and the extension with its dot.
+pub fn splitext(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let path = args.text("path")?;
+    let name = path.rfind('/').map_or(0, |slash| slash + 1);
+    let first = path[name..].find(|c| c != '.').map_or(path.len(), |at| name + at);
+    let dot = path[first..].rfind('.').map_or(path.len(), |dot| first + dot);
+    Ok(Value::from(Tuple::new(vec![Value::from(&path[..dot]), Value::from(&path[dot..])])))
+}
+
+pub fn expanduser(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    Ok(Value::from(expand_home(&args.text("path")?)))
+}
+
+/// `~` and `~/x` with the home directory of who runs us.
+pub fn expand_home(path: &str) -> String {
+    match (path.strip_prefix('~'), std::env::var("HOME")) {
+        (Some(rest), Ok(home)) if rest.is_empty() || rest.starts_with('/') => format!("{home}{rest}"),
+        _ => path.to_owned(),
+    }
+}
+
+/// `$NAME` and `${NAME}` from the environment; unknown ones stay.
+pub fn expandvars(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let string = args.text("path")?;
+    let regex = super::regex(r"\$(?:(\w+)|\{([^}]*)\})", false, false)?;
+    let replaced = regex.replace_all(&string, |captures: &fancy_regex::Captures<'_>| {
+        let name = captures.get(1).or_else(|| captures.get(2)).map_or("", |name| name.as_str());
+        std::env::var(name).unwrap_or_else(|_| captures[0].to_owned())
+    });
+    Ok(Value::from(replaced.into_owned()))
+}
+
+pub fn normpath(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let path = clean(Path::new(&args.text("path")?));
+    Ok(Value::from(if path.as_os_str().is_empty() { ".".into() } else { path.display().to_string() }))
+}
+
+/// A path without `.`, and without `..` as far as there is something to go up from.
+fn clean(path: &Path) -> PathBuf {
+    path.components().fold(PathBuf::new(), |mut path, part| {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if path.file_name().is_some_and(|name| name != "..") => {
+                path.pop();
+            }
+            Component::ParentDir if path.has_root() => {}
+            part => path.push(part),
+        }
+        path
+    })
+}
+
+fn absolute(path: &str) -> PathBuf {
+    clean(&std::env::current_dir().unwrap_or_default().join(path))
+}
+
+pub fn realpath(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let path = args.text("path")?;
+    Ok(Value::from(std::fs::canonicalize(&path).unwrap_or_else(|_| absolute(&path)).display().to_string()))
+}
+
+/// `relpath(start='.')`
+pub fn relpath(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let (path, start) = (absolute(&args.text("path")?), absolute(&args.text_or("start", ".")));
+    let common = path.components().zip(start.components()).take_while(|(a, b)| a == b).count();
+    let up = start.components().skip(common).map(|_| Component::ParentDir);
+    let relative: PathBuf = up.chain(path.components().skip(common)).collect();
+    Ok(Value::from(if relative.as_os_str().is_empty() { ".".into() } else { relative.display().to_string() }))
+}
+
+/// `['a', 'b'] | path_join`: an absolute part begins anew.
+pub fn path_join(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let value = args.req("paths")?;
+    let parts = if value.kind() == ValueKind::String { vec![value] } else { items(&value)? };
+    let joined = parts.iter().fold(String::new(), |path, part| {
+        let part = text(part);
+        match path.as_str() {
+            _ if part.starts_with('/') => part,
+            "" => part,
+            _ if path.ends_with('/') => path + &part,
+            _ => format!("{path}/{part}"),
+        }
+    });
+    Ok(Value::from(joined))
+}
+
+pub fn commonpath(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let paths: Vec<PathBuf> = items(&args.req("paths")?)?.iter().map(|path| PathBuf::from(text(path))).collect();
+    let first = paths.first().ok_or_else(|| fail("commonpath of no paths"))?;
+    let same = |n: &usize| paths.iter().all(|path| path.components().take(*n).eq(first.components().take(*n)));
+    let longest = (0..=first.components().count()).rev().find(same).unwrap_or(0);
+    Ok(Value::from(first.components().take(longest).collect::<PathBuf>().display().to_string()))
+}
+
+/// Files of the controller that match, sorted.
+pub fn fileglob(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    Ok(Value::from(glob(&args.text("pattern")?)))
+}
+
+/// The files that match a pattern whose last part may have `*`, `?` and `[a-z]`.
+pub fn glob(pattern: &str) -> Vec<Value> {
+    let (directory, name) = pattern.rsplit_once('/').unwrap_or((".", pattern));
+    let Ok(regex) = super::regex(&glob_regex(name), false, false) else { return Vec::new() };
+    let directory = if directory.is_empty() { "/" } else { directory };
+    let mut found: Vec<String> = std::fs::read_dir(directory)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| entry.path().is_file())
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|file| regex.is_match(file).unwrap_or(false) && (!file.starts_with('.') || name.starts_with('.')))
+        .map(|file| if pattern.contains('/') { format!("{}/{file}", directory.trim_end_matches('/')) } else { file })
+        .collect();
+    found.sort();
+    found.into_iter().map(Value::from).collect()
+}
+
+fn glob_regex(pattern: &str) -> String {
+    let mut regex = String::from("^");
+    for c in pattern.chars() {
+        match c {
+            '*' => regex.push_str(".*"),
+            '?' => regex.push('.'),
+            '[' | ']' | '-' => regex.push(c),
+            '!' if regex.ends_with('[') => regex.push('^'),
+            c if c.is_alphanumeric() => regex.push(c),
+            c => {
+                regex.push('\\');
+                regex.push(c);
+            }
+        }
+    }
+    regex + "$"
+}

@@ -1,0 +1,180 @@
+//! Regular expressions, in Python's dialect.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex};
+
+use fancy_regex::{Captures, Regex};
+use minijinja::{Error, State};
+
+use super::super::args::{Args, fail, text};
+use crate::value::Value;
+
+/// A compiled pattern, from the cache or new.
+pub fn regex(pattern: &str, ignorecase: bool, multiline: bool) -> Result<Arc<Regex>, Error> {
+    static COMPILED: LazyLock<Mutex<HashMap<String, Arc<Regex>>>> = LazyLock::new(Mutex::default);
+    let mut flags = String::new();
+    if ignorecase {
+        flags.push('i');
+    }
+    if multiline {
+        flags.push('m');
+    }
+    // Python's `\Z` is the very end, which is `\z` elsewhere.
+    let pattern = pattern.replace(r"\Z", r"\z");
+    let full = if flags.is_empty() { pattern } else { format!("(?{flags}){pattern}") };
+    let mut compiled = COMPILED.lock().unwrap_or_else(|e| e.into_inner());
+    if let Some(regex) = compiled.get(&full) {
+        return Ok(regex.clone());
+    }
+    let regex = Regex::new(&full).map_err(|error| fail(format!("not a regular expression: {full:?}: {error}")))?;
+    if compiled.len() > 1000 {
+        compiled.clear();
+    }
+    Ok(compiled.entry(full).or_insert(Arc::new(regex)).clone())
+}
+
+fn broken(error: fancy_regex::Error) -> Error {
+    fail(format!("the regular expression took too long: {error}"))
+}
+
+/// `regex_replace(pattern, replacement, ignorecase, multiline, count, mandatory_count)`
+pub fn regex_replace(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let string = args.text("value")?;
+    let (pattern, replacement) = (args.text_or("pattern", ""), args.text_or("replacement", ""));
+    let (ignorecase, multiline) = (args.flag("ignorecase"), args.flag("multiline"));
+    let (count, mandatory) = (args.int("count")?.unwrap_or(0), args.int("mandatory_count")?.unwrap_or(0));
+    args.end()?;
+    let regex = regex(&pattern, ignorecase, multiline)?;
+    let mut result = String::with_capacity(string.len());
+    let (mut done, mut replaced) = (0, 0);
+    for captures in regex.captures_iter(&string) {
+        let captures = captures.map_err(broken)?;
+        let whole = captures.get(0).expect("group 0 is the match");
+        if count > 0 && replaced >= count {
+            break;
+        }
+        result.push_str(&string[done..whole.start()]);
+        expand(&replacement, &captures, &mut result)?;
+        done = whole.end();
+        replaced += 1;
+    }
+    if mandatory > 0 && replaced != mandatory {
+        return Err(fail(format!(
+            "'{pattern}' should match {mandatory} times, but matches {replaced} times in '{string}'"
+        )));
+    }
+    result.push_str(&string[done..]);
+    Ok(Value::from(result))
+}
+
+/// Writes a replacement with `\1`, `\g<1>`, `\g<name>` and `\n` filled in.
+fn expand(replacement: &str, captures: &Captures<'_>, result: &mut String) -> Result<(), Error> {
+    let mut rest = replacement;
+    while let Some(at) = rest.find('\\') {
+        result.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        if digits > 0 {
+            let (number, after) = rest.split_at(digits.min(2));
+            push_group(number, captures, result)?;
+            rest = after;
+        } else if let Some((name, after)) = rest.strip_prefix("g<").and_then(|rest| rest.split_once('>')) {
+            push_group(name, captures, result)?;
+            rest = after;
+        } else {
+            let mut chars = rest.chars();
+            match chars.next() {
+                Some('n') => result.push('\n'),
+                Some('t') => result.push('\t'),
+                Some('r') => result.push('\r'),
+                Some('\\') => result.push('\\'),
+                Some(c) if c.is_ascii_alphabetic() => return Err(fail(format!("bad escape \\{c} in the replacement"))),
+                Some(c) => {
+                    result.push('\\');
+                    result.push(c);
+                }
+                None => return Err(fail("a backslash at the end of the replacement")),
+            }
+            rest = chars.as_str();
+        }
+    }
+    result.push_str(rest);
+    Ok(())
+}
+
+fn push_group(name: &str, captures: &Captures<'_>, result: &mut String) -> Result<(), Error> {
+    let group = match name.parse::<usize>() {
+        Ok(number) if number >= captures.len() => return Err(fail(format!("invalid group reference {number}"))),
+        Ok(number) => captures.get(number),
+        Err(_) => captures.name(name),
+    };
+    result.push_str(group.map_or("", |group| group.as_str()));
+    Ok(())
+}
+
+/// `regex_search(pattern, '\\1', ..., ignorecase, multiline)`: the match, the groups asked for, or None.
+pub fn regex_search(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let (string, pattern) = (args.text("value")?, args.text("regex")?);
+    let ignorecase = args.named("ignorecase").is_some_and(|flag| flag.is_true());
+    let multiline = args.named("multiline").is_some_and(|flag| flag.is_true());
+    let groups: Vec<String> = args.rest().iter().map(text).collect();
+    args.end()?;
+    let regex = regex(&pattern, ignorecase, multiline)?;
+    let Some(captures) = regex.captures(&string).map_err(broken)? else { return Ok(Value::from(())) };
+    let value =
+        |group: Option<fancy_regex::Match<'_>>| group.map_or(Value::from(()), |group| Value::from(group.as_str()));
+    if groups.is_empty() {
+        return Ok(value(captures.get(0)));
+    }
+    let wanted = |group: &String| {
+        let name = group.strip_prefix("\\g<").and_then(|name| name.strip_suffix('>'));
+        let number = name.or_else(|| group.strip_prefix('\\')).and_then(|number| number.parse::<usize>().ok());
+        match (number, name) {
+            (Some(number), _) if number < captures.len() => Ok(value(captures.get(number))),
+            (None, Some(name)) if regex.capture_names().flatten().any(|known| known == name) => {
+                Ok(value(captures.name(name)))
+            }
+            _ => Err(fail(format!("no such group: {group}"))),
+        }
+    };
+    Ok(Value::from(groups.iter().map(wanted).collect::<Result<Vec<_>, Error>>()?))
+}
+
+/// `regex_findall(pattern, multiline, ignorecase)`
+pub fn regex_findall(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let (string, pattern) = (args.text("value")?, args.text("regex")?);
+    let (multiline, ignorecase) = (args.flag("multiline"), args.flag("ignorecase"));
+    args.end()?;
+    let regex = regex(&pattern, ignorecase, multiline)?;
+    let mut found = Vec::new();
+    for captures in regex.captures_iter(&string) {
+        let captures = captures.map_err(broken)?;
+        let group = |i: usize| Value::from(captures.get(i).map_or("", |group| group.as_str()));
+        // Python: the match without groups, the group if there is one, else a tuple of all.
+        found.push(match captures.len() {
+            1 => group(0),
+            2 => group(1),
+            n => Value::from(minijinja::value::Tuple::new((1..n).map(group).collect())),
+        });
+    }
+    Ok(Value::from(found))
+}
+
+/// `regex_escape(re_type='python')`
+pub fn regex_escape(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let (string, kind) = (args.text("string")?, args.text_or("re_type", "python"));
+    args.end()?;
+    let special = match kind.as_str() {
+        "python" => "()[]{}?*+-|^$\\.&~# \t\n\r\u{b}\u{c}",
+        "posix_basic" => "].[^$*\\",
+        _ => return Err(fail(format!("re_type cannot be {kind:?}"))),
+    };
+    let mut escaped = String::with_capacity(string.len());
+    for c in string.chars() {
+        if special.contains(c) {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    Ok(Value::from(escaped))
+}

@@ -1,0 +1,46 @@
+//! Chance. With a seed the same result comes every time, though not the one that Python would give.
+
+use minijinja::value::ValueKind;
+use minijinja::{Error, State};
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom as _;
+use rand::{Rng as _, SeedableRng as _};
+use sha2::{Digest as _, Sha256};
+
+use super::super::args::{Args, fail, items, text};
+use crate::value::Value;
+
+fn generator(seed: Option<Value>) -> StdRng {
+    match seed.filter(|seed| !seed.is_none()) {
+        Some(seed) => StdRng::from_seed(Sha256::digest(text(&seed).as_bytes()).into()),
+        None => StdRng::from_rng(&mut rand::rng()),
+    }
+}
+
+/// `60 | random(start=0, step=1, seed=None)`, or an item of a list.
+pub fn random(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let end = args.req("end")?;
+    let (start, step, seed) = (args.int("start")?, args.int("step")?, args.opt("seed"));
+    args.end()?;
+    let mut random = generator(seed);
+    if end.kind() == ValueKind::Number {
+        let (end, start, step) = (super::super::args::int(&end)?, start.unwrap_or(0), step.unwrap_or(1).max(1));
+        let count = (end - start + step - 1) / step;
+        if count <= 0 {
+            return Err(fail("random needs an end above the start"));
+        }
+        return Ok(Value::from(start + step * random.random_range(0..count)));
+    }
+    let list = items(&end)?;
+    if list.is_empty() {
+        return Err(fail("random of an empty list"));
+    }
+    Ok(list[random.random_range(0..list.len())].clone())
+}
+
+/// `shuffle(seed=None)`
+pub fn shuffle(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let mut list = items(&args.req("mylist")?)?;
+    list.shuffle(&mut generator(args.opt("seed")));
+    Ok(Value::from(list))
+}

@@ -1,0 +1,199 @@
+//! Filters of text.
+
+use minijinja::formatting::{FormatStyle, format as engine_format};
+use minijinja::{Error, State};
+
+use super::super::args::{Args, fail, items, text};
+use crate::value::Value;
+
+/// `'%s and %d' % x`
+pub fn percent(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let (format, value) = (args.text("format")?, args.req("value")?);
+    let values = if value.is_tuple() { items(&value)? } else { vec![value] };
+    printf(&format, &values)
+}
+
+/// `'%s and %s' | format(a, b)`
+pub fn format(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let format = args.text("value")?;
+    let (mut values, named) = (args.rest(), args.rest_named());
+    if !named.is_empty() {
+        values = vec![Value::from_pairs(named)];
+    }
+    printf(&format, &values)
+}
+
+fn printf(format: &str, values: &[Value]) -> Result<Value, Error> {
+    engine_format(FormatStyle::Printf, format, values).map(Value::from)
+}
+
+/// `replace(old, new, count)`
+pub fn replace(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let (string, old, new) = (args.text("s")?, args.text("old")?, args.text("new")?);
+    let count = args.int("count")?;
+    args.end()?;
+    Ok(Value::from(match count {
+        Some(count) if count >= 0 => string.replacen(&old, &new, count as usize),
+        _ => string.replace(&old, &new),
+    }))
+}
+
+/// `split(sep, maxsplit)`, Python's.
+pub fn split(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let string = args.text("value")?;
+    let sep = args.opt("sep").filter(|sep| !sep.is_none()).map(|sep| text(&sep));
+    let limit = args.int("maxsplit")?.and_then(|max| usize::try_from(max).ok()).map_or(usize::MAX, |max| max + 1);
+    args.end()?;
+    let parts: Vec<Value> = match sep {
+        Some(sep) if sep.is_empty() => return Err(fail("empty separator")),
+        Some(sep) => string.splitn(limit, &*sep).map(Value::from).collect(),
+        None if limit == usize::MAX => string.split_whitespace().map(Value::from).collect(),
+        None => {
+            let mut rest = string.trim_start();
+            let mut parts = Vec::new();
+            while parts.len() + 1 < limit && !rest.is_empty() {
+                let (word, after) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+                parts.push(Value::from(word));
+                rest = after.trim_start();
+            }
+            if !rest.is_empty() {
+                parts.push(Value::from(rest));
+            }
+            parts
+        }
+    };
+    Ok(Value::from(parts))
+}
+
+/// The lines, without their ends.
+pub fn splitlines(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let string = args.text("value")?;
+    let keep = args.flag("keepends");
+    args.end()?;
+    let line = |line: &str| Value::from(if keep { line } else { line.trim_end_matches(['\n', '\r']) });
+    Ok(Value::from(string.split_inclusive('\n').map(line).collect::<Vec<_>>()))
+}
+
+/// A word of a shell command line.
+pub fn quote(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let value = args.req("a")?;
+    args.end()?;
+    let string = if value.is_none() { String::new() } else { text(&value) };
+    let safe = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./-_".contains(c);
+    if !string.is_empty() && string.chars().all(safe) {
+        return Ok(Value::from(string));
+    }
+    Ok(Value::from(format!("'{}'", string.replace('\'', "'\"'\"'"))))
+}
+
+/// `center(width=80)`
+pub fn center(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let string = args.text("value")?;
+    let width = usize::try_from(args.int("width")?.unwrap_or(80)).unwrap_or(0);
+    args.end()?;
+    let missing = width.saturating_sub(string.chars().count());
+    let left = missing / 2 + (missing & width & 1);
+    Ok(Value::from(format!("{}{string}{}", " ".repeat(left), " ".repeat(missing - left))))
+}
+
+/// `truncate(length=255, killwords=False, end='...', leeway=5)`
+pub fn truncate(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let string = args.text("s")?;
+    let length = usize::try_from(args.int("length")?.unwrap_or(255)).unwrap_or(0);
+    let (killwords, end) = (args.flag("killwords"), args.text_or("end", "..."));
+    let leeway = usize::try_from(args.int("leeway")?.unwrap_or(5)).unwrap_or(0);
+    args.end()?;
+    if string.chars().count() <= length + leeway {
+        return Ok(Value::from(string));
+    }
+    let room = length
+        .checked_sub(end.chars().count())
+        .ok_or_else(|| fail("truncate: the length is less than that of the end"))?;
+    let cut: String = string.chars().take(room).collect();
+    if killwords {
+        return Ok(Value::from(cut + &end));
+    }
+    Ok(Value::from(cut.rsplit_once(' ').map_or(cut.as_str(), |(words, _)| words).to_owned() + &end))
+}
+
+pub fn wordcount(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let string = args.text("s")?;
+    args.end()?;
+    let words = string.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+    Ok(Value::from(words.count()))
+}
+
+/// `wordwrap(width=79, break_long_words=True, wrapstring='\n')`
+pub fn wordwrap(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let string = args.text("s")?;
+    let width = usize::try_from(args.int("width")?.unwrap_or(79)).unwrap_or(1).max(1);
+    let break_long = args.opt("break_long_words").is_none_or(|value| value.is_true());
+    let newline = args.text_or("wrapstring", "\n");
+    args.end()?;
+    let wrapped: Vec<String> = string.lines().map(|line| wrap(line, width, break_long).join(&newline)).collect();
+    Ok(Value::from(wrapped.join(&newline)))
+}
+
+fn wrap(line: &str, width: usize, break_long: bool) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in line.split(' ') {
+        let mut word = word;
+        let current = lines.last_mut().expect("there is always one line");
+        let used = current.chars().count();
+        if used > 0 && used + 1 + word.chars().count() <= width {
+            current.push(' ');
+            current.push_str(word);
+            continue;
+        }
+        if used > 0 {
+            lines.push(String::new());
+        }
+        while break_long && word.chars().count() > width {
+            let at = word.char_indices().nth(width).map_or(word.len(), |(at, _)| at);
+            lines.last_mut().expect("there is always one line").push_str(&word[..at]);
+            lines.push(String::new());
+            word = &word[at..];
+        }
+        lines.last_mut().expect("there is always one line").push_str(word);
+    }
+    lines
+}
+
+/// HTML's special characters as entities.
+pub fn escape(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let string = args.text("s")?;
+    args.end()?;
+    let escaped = string.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    Ok(Value::from(escaped.replace('\'', "&#39;").replace('"', "&#34;")))
+}
+
+/// `comment('plain' | 'c' | 'cblock' | 'xml' | 'erlang', decoration=..., prefix=..., ...)`
+pub fn comment(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let string = args.text("text")?;
+    let style = args.text_or("style", "plain");
+    let (beginning, decoration, end) = match style.as_str() {
+        "plain" => ("", "# ", ""),
+        "erlang" => ("", "% ", ""),
+        "c" => ("", "// ", ""),
+        "cblock" => ("/*", " * ", " */"),
+        "xml" => ("<!--", " - ", "-->"),
+        _ => return Err(fail(format!("there is no comment style {style:?}"))),
+    };
+    let mut named =
+        |name: &str, default: &str| args.named(name).map_or_else(|| default.to_owned(), |value| text(&value));
+    let newline = named("newline", "\n");
+    let (beginning, end) = (named("beginning", beginning), named("end", end));
+    let decoration = named("decoration", decoration);
+    let prefix = named("prefix", decoration.trim_end());
+    let postfix = named("postfix", decoration.trim_end());
+    let count = |value: Option<Value>| value.and_then(|value| value.as_i64()).unwrap_or(1).max(0) as usize;
+    let (before, after) = (count(args.named("prefix_count")), count(args.named("postfix_count")));
+    args.end()?;
+    let part = |text: &str| if text.is_empty() { String::new() } else { format!("{text}{newline}") };
+    let line = |line: &str| format!("{decoration}{line}").trim_end_matches(' ').to_owned();
+    let body = string.split('\n').map(line).collect::<Vec<_>>().join(&newline);
+    let block = |text: &str, count: usize| format!("{text}{newline}").repeat(count);
+    let postfix = (0..after).map(|_| format!("{newline}{postfix}")).collect::<String>();
+    let end = if end.is_empty() { String::new() } else { format!("{newline}{end}") };
+    Ok(Value::from(format!("{}{}{body}{postfix}{end}", part(&beginning), block(&prefix, before))))
+}

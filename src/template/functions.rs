@@ -1,0 +1,134 @@
+//! Functions of templates: `lookup`, `query`, `now`, `range` and the like.
+
+use minijinja::value::{Rest, ValueKind, ValueOrKwargs};
+use minijinja::{Environment, Error, ErrorKind, State};
+
+use super::args::{Args, fail, text};
+use super::{lazy, lookups, time};
+use crate::value::Value;
+
+/// Adds all functions to an environment.
+pub fn add(env: &mut Environment<'static>) {
+    env.remove_global("debug");
+    env.add_function("lookup", |state: &mut State<'_, '_>, args: Rest<ValueOrKwargs>| {
+        look_up(state, &args.into_values(), false)
+    });
+    env.add_function("query", |state: &mut State<'_, '_>, args: Rest<ValueOrKwargs>| {
+        look_up(state, &args.into_values(), true)
+    });
+    env.add_function("q", |state: &mut State<'_, '_>, args: Rest<ValueOrKwargs>| {
+        look_up(state, &args.into_values(), true)
+    });
+    env.add_function("now", time::now);
+    env.add_function("undef", |_: Rest<ValueOrKwargs>| Value::UNDEFINED);
+    env.add_function("range", range);
+    env.add_function("cycler", |Rest(items): Rest<Value>| Value::from_object(Cycler::new(items)));
+    env.add_function("joiner", |separator: Option<String>| Value::from_object(Joiner::new(separator)));
+}
+
+/// `lookup('name', terms..., wantlist=, errors=, default=...)`.
+fn look_up(state: &mut State<'_, '_>, values: &[Value], query: bool) -> Result<Value, Error> {
+    let Ok(mut args) = Args::new(state, values)? else { return Err(Error::from(ErrorKind::UndefinedError)) };
+    let name = args.text("name")?;
+    let want_list = args.named("wantlist").is_some_and(|value| value.is_true()) || query;
+    let errors = args.named("errors").map_or_else(|| "strict".to_owned(), |value| text(&value));
+    let terms = args.rest();
+    let scope = lazy::scope_of(state);
+    let found = match lookups::run(&name, terms, args.rest_named(), &scope) {
+        Ok(found) => found,
+        Err(error) if errors == "strict" => return Err(error.into_engine()),
+        Err(error) => {
+            if errors == "warn" {
+                tracing::warn!("lookup {name}: {error}");
+            }
+            return Ok(if want_list { Value::from(Vec::<Value>::new()) } else { Value::from(()) });
+        }
+    };
+    if want_list {
+        return Ok(Value::from(found));
+    }
+    // As in Ansible: one result is itself, several strings are joined by commas.
+    match found.len() {
+        1 => Ok(found.into_iter().next().expect("there is one")),
+        _ if found.iter().all(|value| value.kind() == ValueKind::String) => {
+            Ok(Value::from(found.iter().map(text).collect::<Vec<_>>().join(",")))
+        }
+        _ => Ok(Value::from(found)),
+    }
+}
+
+fn range(first: i64, stop: Option<i64>, step: Option<i64>) -> Result<Value, Error> {
+    let (start, stop, step) = match stop {
+        Some(stop) => (first, stop, step.unwrap_or(1)),
+        None => (0, first, 1),
+    };
+    let count = match step {
+        0 => return Err(fail("range needs a step that is not 0")),
+        1.. => (stop - start).max(0) / step + i64::from((stop - start).max(0) % step > 0),
+        _ => (start - stop).max(0) / -step + i64::from((start - stop).max(0) % -step > 0),
+    };
+    if count > 1_000_000 {
+        return Err(fail("range of more than 1,000,000 numbers"));
+    }
+    Ok(Value::from((0..count).map(|i| Value::from(start + i * step)).collect::<Vec<_>>()))
+}
+
+/// Jinja's `cycler`: `next()`, `reset()`, `current`.
+#[derive(Debug)]
+struct Cycler {
+    items: Vec<Value>,
+    at: std::sync::atomic::AtomicUsize,
+}
+
+impl Cycler {
+    fn new(items: Vec<Value>) -> Self {
+        Cycler { items, at: 0.into() }
+    }
+}
+
+impl minijinja::value::Object for Cycler {
+    fn get_value(self: &std::sync::Arc<Self>, key: &Value) -> Option<Value> {
+        let at = self.at.load(std::sync::atomic::Ordering::Relaxed);
+        (key.as_str() == Some("current")).then(|| self.items.get(at % self.items.len().max(1)).cloned())?
+    }
+
+    fn call_method(
+        self: &std::sync::Arc<Self>,
+        _: &mut State<'_, '_>,
+        method: &str,
+        _: &[Value],
+    ) -> Result<Value, Error> {
+        use std::sync::atomic::Ordering::Relaxed;
+        match method {
+            "next" => {
+                let at = self.at.fetch_add(1, Relaxed);
+                self.items.get(at % self.items.len().max(1)).cloned().ok_or_else(|| fail("cycler without items"))
+            }
+            "reset" => {
+                self.at.store(0, Relaxed);
+                Ok(Value::from(()))
+            }
+            _ => Err(Error::from(ErrorKind::UnknownMethod)),
+        }
+    }
+}
+
+/// Jinja's `joiner`: nothing at the first call, the separator at all others.
+#[derive(Debug)]
+struct Joiner {
+    separator: String,
+    used: std::sync::atomic::AtomicBool,
+}
+
+impl Joiner {
+    fn new(separator: Option<String>) -> Self {
+        Joiner { separator: separator.unwrap_or_else(|| ", ".into()), used: false.into() }
+    }
+}
+
+impl minijinja::value::Object for Joiner {
+    fn call(self: &std::sync::Arc<Self>, _: &mut State<'_, '_>, _: &[Value]) -> Result<Value, Error> {
+        let used = self.used.swap(true, std::sync::atomic::Ordering::Relaxed);
+        Ok(Value::from(if used { self.separator.as_str() } else { "" }))
+    }
+}

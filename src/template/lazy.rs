@@ -1,0 +1,242 @@
+//! Views of values that hold unrendered templates: each part is rendered when it is looked at, and never before.
+
+use std::sync::Arc;
+
+use minijinja::value::{Enumerator, Object, ObjectRepr, ValueKind};
+
+use super::{Error, Scope, is_omit, render};
+use crate::value::{Template, Value};
+
+/// A list or mapping whose templates are rendered at access.
+#[derive(Clone)]
+pub struct Lazy {
+    inner: Value,
+    scope: Arc<Scope>,
+}
+
+/// All variables of a scope as a mapping: the root of every template, `vars`, one host of `hostvars`.
+#[derive(Clone)]
+pub struct View(pub Arc<Scope>);
+
+impl std::fmt::Debug for Lazy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.inner)
+    }
+}
+
+impl std::fmt::Debug for View {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("variables")
+    }
+}
+
+/// A raw value as a template sees it. Templates in it are rendered now if it is one, at access if it holds some.
+pub fn see(value: &Value, scope: &Arc<Scope>) -> Result<Value, Error> {
+    let Some(object) = value.as_object() else { return Ok(value.clone()) };
+    if let Some(template) = object.downcast_ref::<Template>() {
+        return render::template(template, scope);
+    }
+    if is_plain_container(value) {
+        return Ok(Value::from_object(Lazy { inner: value.clone(), scope: scope.clone() }));
+    }
+    Ok(value.clone())
+}
+
+/// Lists and mappings that are nobody's special object.
+fn is_plain_container(value: &Value) -> bool {
+    let Some(object) = value.as_object() else { return false };
+    object.is::<Vec<Value>>() || object.is::<indexmap::IndexMap<Value, Value>>()
+}
+
+/// [`see`], as the template engine wants it: undefined inside is undefined outside, other errors are values that fail.
+fn look(value: &Value, scope: &Arc<Scope>) -> Option<Value> {
+    match see(value, scope) {
+        Ok(value) => Some(value),
+        Err(error) if error.undefined().is_some() => None,
+        Err(error) => Some(Value::from(error.into_engine())),
+    }
+}
+
+/// Why a member that is there is undefined: its text fails.
+pub fn failure(value: &Value, key: &Value) -> Option<Error> {
+    let (raw, scope) = match (value.downcast_object_ref::<Lazy>(), value.downcast_object_ref::<View>()) {
+        (Some(lazy), _) => (lazy.inner.get_item(key).ok()?, &lazy.scope),
+        (None, Some(view)) => (view.0.get(key.as_str()?)?.clone(), &view.0),
+        (None, None) => return None,
+    };
+    see(&raw, scope).err()
+}
+
+impl Object for Lazy {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        match self.inner.kind() {
+            ValueKind::Map => ObjectRepr::Map,
+            _ => ObjectRepr::Seq,
+        }
+    }
+
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        look(&self.inner.as_object()?.get_value(key)?, &self.scope)
+    }
+
+    fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
+        look(&self.inner.as_object()?.get_value_by_str(key)?, &self.scope)
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        match self.inner.kind() {
+            ValueKind::Map => Enumerator::Values(self.inner.try_iter().into_iter().flatten().collect()),
+            _ => Enumerator::Seq(self.inner.len().unwrap_or(0)),
+        }
+    }
+}
+
+impl Object for View {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        self.get_value_by_str(key.as_str()?)
+    }
+
+    fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
+        if key == SCOPE {
+            return Some(Value::from_dyn_object(self.clone()));
+        }
+        look(self.0.get(key)?, &self.0)
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Values(self.0.names().iter().map(|name| Value::from(name.clone())).collect())
+    }
+}
+
+/// Under this name a template's root gives itself, so that filters and lookups find the scope.
+pub const SCOPE: &str = " scope";
+
+/// The value with every template in it rendered and no lazy parts. `omit` is dropped from lists and mappings.
+pub fn settle(value: &Value, scope: &Arc<Scope>) -> Result<Value, Error> {
+    Settling { scope, views: false }.value(value)
+}
+
+/// As [`settle`], for arguments of filters: `vars` and `hostvars` stay views, for they are large.
+pub fn settle_argument(value: &Value, scope: &Arc<Scope>) -> Result<Value, Error> {
+    Settling { scope, views: true }.value(value)
+}
+
+#[derive(Clone, Copy)]
+struct Settling<'a> {
+    scope: &'a Arc<Scope>,
+    /// Views stay.
+    views: bool,
+}
+
+impl Settling<'_> {
+    fn value(self, value: &Value) -> Result<Value, Error> {
+        let Some(object) = value.as_object() else {
+            return match value.kind() {
+                ValueKind::Invalid => Err(invalid(value)),
+                // Who knows the text fills in the name.
+                ValueKind::Undefined => Err(Error::Undefined { name: String::new(), origin: None }),
+                _ => Ok(value.clone()),
+            };
+        };
+        if let Some(template) = object.downcast_ref::<Template>() {
+            return self.value(&render::template(template, self.scope)?);
+        }
+        if let Some(lazy) = object.downcast_ref::<Lazy>() {
+            return Settling { scope: &lazy.scope, ..self }.value(&lazy.inner);
+        }
+        if let Some(view) = object.downcast_ref::<View>() {
+            return if self.views { Ok(value.clone()) } else { Settling { scope: &view.0, ..self }.view() };
+        }
+        if let Some(plain) = super::mutable::plain(value) {
+            return self.value(&plain);
+        }
+        if self.is_settled(value) { Ok(value.clone()) } else { self.container(value) }
+    }
+
+    /// All variables of the scope.
+    fn view(self) -> Result<Value, Error> {
+        let pair = |name: &Arc<str>| {
+            let raw = self.scope.get(name).expect("the scope has its own names");
+            Ok((Value::from(name.clone()), self.value(raw)?))
+        };
+        Ok(Value::from_pairs(self.scope.names().iter().map(pair).collect::<Result<Vec<_>, Error>>()?))
+    }
+
+    fn container(self, value: &Value) -> Result<Value, Error> {
+        let object = value.as_object().expect("only objects hold other values");
+        match object.repr() {
+            ObjectRepr::Map => {
+                let mut pairs = Vec::new();
+                for (key, item) in object.try_iter_pairs().into_iter().flatten() {
+                    let item = self.value(&item)?;
+                    if !is_omit(&item) {
+                        pairs.push((key, item));
+                    }
+                }
+                Ok(Value::from_pairs(pairs))
+            }
+            ObjectRepr::Seq | ObjectRepr::Iterable => {
+                let mut items = Vec::new();
+                for item in object.try_iter().into_iter().flatten() {
+                    let item = self.value(&item)?;
+                    if !is_omit(&item) {
+                        items.push(item);
+                    }
+                }
+                Ok(Value::from(items))
+            }
+            _ => Ok(value.clone()),
+        }
+    }
+
+    /// Whether nothing in the value is to be rendered, dropped or listed.
+    fn is_settled(self, value: &Value) -> bool {
+        let Some(object) = value.as_object() else {
+            return !matches!(value.kind(), ValueKind::Invalid | ValueKind::Undefined);
+        };
+        if object.is::<View>() {
+            return self.views;
+        }
+        if object.is::<Template>() || object.is::<Lazy>() || is_omit(value) || super::mutable::plain(value).is_some() {
+            return false;
+        }
+        match object.repr() {
+            ObjectRepr::Map => object.try_iter_pairs().into_iter().flatten().all(|(_, item)| self.is_settled(&item)),
+            ObjectRepr::Seq => {
+                !value.is_tuple() && object.try_iter().into_iter().flatten().all(|item| self.is_settled(&item))
+            }
+            ObjectRepr::Iterable => false,
+            _ => true,
+        }
+    }
+}
+
+/// Whether a filter's argument must be settled first. `vars` and `hostvars` stay views: they are large.
+pub fn needs_settling(value: &Value) -> bool {
+    let Some(object) = value.as_object() else { return value.kind() == ValueKind::Invalid };
+    if object.is::<View>() || value.is_tuple() || is_omit(value) {
+        return false;
+    }
+    match object.repr() {
+        ObjectRepr::Map | ObjectRepr::Seq => {
+            object.is::<Lazy>() || super::mutable::plain(value).is_some() || is_plain_container(value)
+        }
+        _ => object.is::<Template>(),
+    }
+}
+
+/// What a failing value says, as our error.
+fn invalid(value: &Value) -> Error {
+    match value.try_iter() {
+        Err(error) => Error::inside(&error).cloned().unwrap_or_else(|| Error::other(super::words(&error), None)),
+        Ok(_) => Error::other("a value that cannot be rendered", None),
+    }
+}
+
+/// The scope of the template that is being rendered.
+pub fn scope_of(state: &minijinja::State<'_, '_>) -> Arc<Scope> {
+    state
+        .lookup(SCOPE)
+        .and_then(|value| value.downcast_object_ref::<View>().map(|view| view.0.clone()))
+        .unwrap_or_default()
+}

@@ -1,0 +1,307 @@
+//! Lookups of files on the controller.
+
+use std::path::{Path, PathBuf};
+
+use minijinja::value::ValueKind;
+use rand::Rng as _;
+
+use super::super::args::text;
+use super::super::{file as template_file, filters};
+use super::{Call, fail};
+use crate::template::{Error, Options};
+use crate::value::{Value, vault};
+
+fn not_found(call: &Call<'_>, name: &str, folder: &str) -> Error {
+    let places: Vec<String> = call.places(name, folder).iter().map(|path| path.display().to_string()).collect();
+    fail(format!("no such file: {name}, looked for as {}", places.join(", ")))
+}
+
+fn read(call: &Call<'_>, name: &str, folder: &str) -> Result<(PathBuf, String), Error> {
+    let path = call.find(name, folder).ok_or_else(|| not_found(call, name, folder))?;
+    let text =
+        std::fs::read_to_string(&path).map_err(|error| fail(format!("cannot read {}: {error}", path.display())))?;
+    if !vault::is_vault(&text) {
+        return Ok((path, text));
+    }
+    let plain = call
+        .scope
+        .keyring
+        .decrypt(&text)
+        .map_err(|error| fail(format!("cannot decrypt {}: {error}", path.display())))?;
+    let plain = String::from_utf8(plain).map_err(|_| fail(format!("{} is not UTF-8 text", path.display())))?;
+    Ok((path, plain))
+}
+
+/// The contents of files, without the newline at their end. Options `lstrip` and `rstrip`.
+pub fn file(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+    let (lstrip, rstrip) = (call.flag("lstrip", false), call.flag("rstrip", true));
+    let one = |name: &String| {
+        let (_, text) = read(call, name, "files")?;
+        let text = if rstrip { text.trim_end() } else { &text };
+        Ok(Value::from(if lstrip { text.trim_start() } else { text }))
+    };
+    call.texts().iter().map(one).collect()
+}
+
+/// The contents of vault files.
+pub fn unvault(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+    call.texts().iter().map(|name| read(call, name, "files").map(|(_, text)| Value::from(text))).collect()
+}
+
+/// Template files, rendered with the variables at hand and those of the option `template_vars`.
+pub fn template(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+    let mut scope = (**call.scope).clone();
+    if let Some(more) = call.option("template_vars") {
+        let pairs =
+            super::super::args::pairs(more, "template_vars").map_err(|error| fail(crate::template::words(&error)))?;
+        scope = scope.with(pairs.into_iter().map(|(key, value)| (text(&key).into(), value)).collect());
+    }
+    let mut options = Options {
+        trim_blocks: call.flag("trim_blocks", true),
+        lstrip_blocks: call.flag("lstrip_blocks", false),
+        ..Options::default()
+    };
+    let pair = |start: &str, end: &str| {
+        Some((call.option(start)?, call.option(end)?)).map(|(start, end)| (text(start), text(end)))
+    };
+    options.variable = pair("variable_start_string", "variable_end_string");
+    let convert = call.flag("convert_data", true);
+    let scope = std::sync::Arc::new(scope);
+    let one = |name: &String| {
+        let (path, body) = read(call, name, "templates")?;
+        let text = template_file::render(&body, &path, &options, &scope)?;
+        // As in Ansible: what looks like JSON is data.
+        let data = convert && text.trim_start().starts_with(['{', '[']);
+        let parsed = data.then(|| serde_json::from_str::<serde_json::Value>(&text).ok()).flatten();
+        Ok(parsed.map_or_else(|| Value::from(text), |json| Value::from(minijinja::value::Serde(json))))
+    };
+    call.texts().iter().map(one).collect()
+}
+
+/// Files that match patterns, sorted.
+pub fn fileglob(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+    let mut found = Vec::new();
+    for pattern in call.texts() {
+        let places = call.places(&pattern, "files");
+        found.extend(
+            places
+                .iter()
+                .map(|place| filters::glob(&place.to_string_lossy()))
+                .find(|found| !found.is_empty())
+                .unwrap_or_default(),
+        );
+    }
+    Ok(found)
+}
+
+/// The first of several files that is there. Terms: names, or a mapping of `files` and `paths`; `skip` for none at all.
+pub fn first_found(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+    let mut skip = call.flag("skip", false);
+    let mut names = Vec::new();
+    let option = |name: &str| call.option(name).cloned();
+    add(&mut names, option("files"), option("paths"));
+    for term in &call.terms {
+        match term.kind() {
+            ValueKind::Map => {
+                let get = |key: &str| term.get_attr(key).ok().filter(|value| !value.is_undefined());
+                skip |= get("skip").is_some_and(|skip| skip.is_true());
+                add(&mut names, get("files"), get("paths"));
+            }
+            ValueKind::Seq => names.extend(term.try_iter().into_iter().flatten().map(|name| text(&name))),
+            _ => names.push(text(term)),
+        }
+    }
+    let folders = ["files", "templates", "vars", "tasks"];
+    let found = names.iter().find_map(|name| folders.iter().find_map(|folder| call.find(name, folder)));
+    match found {
+        Some(path) => Ok(vec![Value::from(path.display().to_string())]),
+        None if skip => Ok(Vec::new()),
+        None => Err(fail(format!("none of these files was found: {}", names.join(", ")))),
+    }
+}
+
+/// Every file in every path.
+fn add(names: &mut Vec<String>, files: Option<Value>, paths: Option<Value>) {
+    let split = |value: Option<Value>, at: &[char]| -> Vec<String> {
+        match value {
+            Some(value) if value.kind() == ValueKind::Seq => {
+                value.try_iter().into_iter().flatten().map(|v| text(&v)).collect()
+            }
+            Some(value) => {
+                text(&value).split(at).map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
+            }
+            None => Vec::new(),
+        }
+    };
+    let (files, paths) = (split(files, &[',', ';']), split(paths, &[',', ':', ';']));
+    if paths.is_empty() {
+        names.extend(files);
+        return;
+    }
+    for path in &paths {
+        names.extend(files.iter().map(|file| format!("{}/{file}", path.trim_end_matches('/'))));
+    }
+}
+
+/// A value of a file of columns: `key file=x.csv delimiter=, col=1`.
+pub fn csvfile(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+    let mut found = Vec::new();
+    for term in call.texts() {
+        let (key, options) = options(&term);
+        let get = |name: &str, default: &str| {
+            options.iter().find(|(n, _)| n == name).map_or_else(|| call.text_option(name, default), |(_, v)| v.clone())
+        };
+        let delimiter = match get("delimiter", "TAB").as_str() {
+            "TAB" | "\\t" => "\t".to_owned(),
+            delimiter => delimiter.to_owned(),
+        };
+        let number = |name: &str, default: &str| {
+            get(name, default).parse::<usize>().map_err(|_| fail(format!("csvfile: {name} must be a number")))
+        };
+        let (column, key_column) = (number("col", "1")?, number("keycol", "0")?);
+        let (_, text) = read(call, &get("file", "ansible.csv"), "files")?;
+        let row = text.lines().map(|line| columns(line, &delimiter)).find(|row| row.get(key_column) == Some(&key));
+        match row.and_then(|row| row.get(column).cloned()) {
+            Some(value) => found.push(Value::from(value)),
+            None => found.extend(call.option("default").cloned()),
+        }
+    }
+    Ok(found)
+}
+
+/// The columns of a line; quotes hold delimiters together.
+fn columns(line: &str, delimiter: &str) -> Vec<String> {
+    let mut columns = vec![String::new()];
+    let mut quoted = false;
+    let mut rest = line;
+    while let Some(c) = rest.chars().next() {
+        let last = columns.last_mut().expect("there is always one column");
+        if c == '"' && quoted && rest[1..].starts_with('"') {
+            last.push('"');
+            rest = &rest[2..];
+        } else if c == '"' {
+            quoted = !quoted;
+            rest = &rest[1..];
+        } else if !quoted && rest.starts_with(delimiter) {
+            columns.push(String::new());
+            rest = &rest[delimiter.len()..];
+        } else {
+            last.push(c);
+            rest = &rest[c.len_utf8()..];
+        }
+    }
+    columns
+}
+
+/// A value of an INI or properties file: `key section=x file=y.ini type=ini default=z`.
+pub fn ini(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+    let mut found = Vec::new();
+    for term in call.texts() {
+        let (key, options) = options(&term);
+        let get = |name: &str, default: &str| {
+            options.iter().find(|(n, _)| n == name).map_or_else(|| call.text_option(name, default), |(_, v)| v.clone())
+        };
+        let (_, text) = read(call, &get("file", "ansible.ini"), "files")?;
+        let section = if get("type", "ini") == "properties" { String::new() } else { get("section", "global") };
+        match ini_value(&text, &section, &key) {
+            Some(value) => found.push(Value::from(value)),
+            None => found.push(Value::from(get("default", ""))),
+        }
+    }
+    Ok(found)
+}
+
+fn ini_value(text: &str, wanted: &str, key: &str) -> Option<String> {
+    let mut section = String::new();
+    for line in text.lines().map(str::trim).filter(|line| !line.starts_with(['#', ';'])) {
+        if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            section = name.to_owned();
+        } else if section == wanted {
+            if let Some((name, value)) = line.split_once(['=', ':']) {
+                if name.trim().eq_ignore_ascii_case(key) {
+                    return Some(value.trim().to_owned());
+                }
+            }
+        }
+    }
+    None
+}
+
+/// `word name=value name=value`
+fn options(term: &str) -> (String, Vec<(String, String)>) {
+    let words = shlex::split(term).unwrap_or_else(|| vec![term.to_owned()]);
+    let mut words = words.into_iter();
+    let first = words.next().unwrap_or_default();
+    let options =
+        words.filter_map(|word| word.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned())));
+    (first, options.collect())
+}
+
+/// A password kept in a file, made when the file is not there: `path length=20 chars=ascii_letters,digits encrypt=sha512_crypt`.
+pub fn password(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+    let one = |term: &String| {
+        let (path, options) = options(term);
+        let get = |name: &str, default: &str| {
+            options.iter().find(|(n, _)| n == name).map_or_else(|| call.text_option(name, default), |(_, v)| v.clone())
+        };
+        let length: usize = get("length", "20").parse().map_err(|_| fail("password: length must be a number"))?;
+        let letters = letters(&get("chars", "ascii_letters,digits,.,:-_").replace(",,", "\u{0},"));
+        let (mut password, mut salt) = (None, None);
+        let path: PathBuf = call.scope.base.join(filters::expand_home(&path));
+        if path != Path::new("/dev/null") {
+            if let Ok(text) = std::fs::read_to_string(&path) {
+                let line = text.trim_end_matches('\n');
+                let (word, kept) = line.split_once(" salt=").map_or((line, None), |(word, salt)| (word, Some(salt)));
+                password = Some(word.to_owned());
+                salt = kept.map(|kept| kept.split(' ').next().unwrap_or("").to_owned());
+            }
+        }
+        let fresh = password.is_none();
+        let password = password.unwrap_or_else(|| {
+            let mut random = rand::rng();
+            (0..length).map(|_| letters[random.random_range(0..letters.len())]).collect()
+        });
+        let encrypt = get("encrypt", "");
+        let salt = (!encrypt.is_empty()).then(|| salt.unwrap_or_else(|| filters::random_salt(16)));
+        if fresh && path != Path::new("/dev/null") {
+            let salt = salt.as_ref().map_or_else(String::new, |salt| format!(" salt={salt}"));
+            keep(&path, &format!("{password}{salt}\n"))
+                .map_err(|error| fail(format!("cannot write {}: {error}", path.display())))?;
+        }
+        match salt {
+            Some(salt) => filters::crypt(&password, &encrypt, &salt, None)
+                .map(Value::from)
+                .map_err(|error| fail(crate::template::words(&error))),
+            None => Ok(Value::from(password)),
+        }
+    };
+    call.texts().iter().map(one).collect()
+}
+
+/// Writes a file that only its owner can read.
+fn keep(path: &Path, text: &str) -> std::io::Result<()> {
+    use std::io::Write as _;
+    use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+    if let Some(parent) = path.parent() {
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+    }
+    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())
+}
+
+/// The letters that names of classes and lone characters stand for.
+fn letters(classes: &str) -> Vec<char> {
+    let mut letters = Vec::new();
+    for class in classes.split(',') {
+        match class {
+            "ascii_letters" => letters.extend(('a'..='z').chain('A'..='Z')),
+            "ascii_lowercase" => letters.extend('a'..='z'),
+            "ascii_uppercase" => letters.extend('A'..='Z'),
+            "digits" => letters.extend('0'..='9'),
+            "hexdigits" => letters.extend(('0'..='9').chain('a'..='f').chain('A'..='F')),
+            "punctuation" => letters.extend((33u8..127).map(char::from).filter(char::is_ascii_punctuation)),
+            other => letters.extend(other.chars().map(|c| if c == '\0' { ',' } else { c })),
+        }
+    }
+    if letters.is_empty() { vec!['a'] } else { letters }
+}

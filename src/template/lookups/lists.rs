@@ -1,0 +1,198 @@
+//! Lookups that make lists of their terms: what `with_items`, `with_dict`, `with_nested` and the like loop over.
+
+use minijinja::value::ValueKind;
+use rand::seq::IndexedRandom as _;
+
+use super::super::args::{self, text};
+use super::{Call, fail};
+use crate::template::Error;
+use crate::value::Value;
+
+fn listed(value: &Value) -> Vec<Value> {
+    match value.kind() {
+        ValueKind::Seq | ValueKind::Iterable => value.try_iter().into_iter().flatten().collect(),
+        _ => vec![value.clone()],
+    }
+}
+
+/// The terms, one level flattened.
+pub fn items(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+    Ok(call.terms.iter().flat_map(listed).collect())
+}
+
+pub fn list(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+    Ok(std::mem::take(&mut call.terms))
+}
+
+/// Pairs of a position and an item.
+pub fn indexed_items(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+    let items = items(call)?.into_iter().enumerate();
+    Ok(items.map(|(i, item)| Value::from(vec![Value::from(i), item])).collect())
+}
+
+/// A mapping as a list of `key` and `value`.
+pub fn dict(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+    let mut all = Vec::new();
+    for term in &call.terms {
+        let pairs = args::pairs(term, "dict").map_err(|error| fail(crate::template::words(&error)))?;
+        all.extend(pairs.into_iter().map(|(key, value)| Value::from_pairs([("key", key), ("value", value)])));
+    }
+    Ok(all)
+}
+
+/// Every combination of one item of each term.
+pub fn nested(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+    let mut rows: Vec<Vec<Value>> = vec![Vec::new()];
+    for term in &call.terms {
+        let items = listed(term);
+        let with =
+            |row: Vec<Value>| items.iter().map(move |item| [row.clone(), listed(item)].concat()).collect::<Vec<_>>();
+        rows = rows.into_iter().flat_map(with).collect();
+    }
+    Ok(rows.into_iter().map(Value::from).collect())
+}
+
+/// The first items of each term together, the second ones, and so on; None where a term has no more.
+pub fn together(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+    let lists: Vec<Vec<Value>> = call.terms.iter().map(listed).collect();
+    let length = lists.iter().map(Vec::len).max().unwrap_or(0);
+    let row = |i: usize| lists.iter().map(|list| list.get(i).cloned().unwrap_or(Value::from(()))).collect::<Vec<_>>();
+    Ok((0..length).map(|i| Value::from(row(i))).collect())
+}
+
+/// Pairs of an item and each of its subelements: `[list, 'a.b', {skip_missing: true}]`.
+pub fn subelements(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+    let [list, path, rest @ ..] = call.terms.as_slice() else {
+        return Err(fail("subelements needs a list and the name of a subelement"));
+    };
+    let skip = rest.first().is_some_and(|flags| flags.get_attr("skip_missing").is_ok_and(|skip| skip.is_true()));
+    let items = match list.kind() {
+        ValueKind::Map => {
+            args::pairs(list, "subelements").unwrap_or_default().into_iter().map(|(_, value)| value).collect()
+        }
+        _ => listed(list),
+    };
+    let path = text(path);
+    let mut all = Vec::new();
+    for item in items {
+        if item.get_attr("skipped").is_ok_and(|skipped| skipped.is_true()) {
+            continue;
+        }
+        let found = args::member(&item, &path);
+        if found.is_undefined() {
+            if skip {
+                continue;
+            }
+            return Err(fail(format!("could not find {path:?} key in iterated item {item}")));
+        }
+        all.extend(listed(&found).into_iter().map(|sub| Value::from(vec![item.clone(), sub])));
+    }
+    Ok(all)
+}
+
+pub fn random_choice(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+    let all = items(call)?;
+    Ok(all.choose(&mut rand::rng()).cloned().into_iter().collect())
+}
+
+/// `start=1 end=10 stride=2 format=host%02d count=5`, or `1-10/2:host%02d`.
+pub fn sequence(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+    let mut all = Vec::new();
+    let terms = if call.terms.is_empty() { vec![String::new()] } else { call.texts() };
+    for term in terms {
+        let mut steps = Steps { start: 1, end: None, count: None, stride: None, format: "%d".into() };
+        for name in ["start", "end", "count", "stride", "format"] {
+            if let Some(value) = call.option(name) {
+                steps.set(name, &text(value))?;
+            }
+        }
+        steps.read(&term)?;
+        steps.run(&mut all)?;
+    }
+    Ok(all)
+}
+
+struct Steps {
+    start: i64,
+    end: Option<i64>,
+    count: Option<i64>,
+    stride: Option<i64>,
+    format: String,
+}
+
+impl Steps {
+    fn set(&mut self, name: &str, value: &str) -> Result<(), Error> {
+        let number = || {
+            let (digits, base) =
+                match (value.strip_prefix("0x"), value.strip_prefix('0').filter(|rest| !rest.is_empty())) {
+                    (Some(hex), _) => (hex, 16),
+                    (None, Some(octal)) => (octal, 8),
+                    (None, None) => (value, 10),
+                };
+            i64::from_str_radix(digits, base).map_err(|_| fail(format!("sequence: {name} cannot be {value:?}")))
+        };
+        match name {
+            "start" => self.start = number()?,
+            "end" => self.end = Some(number()?),
+            "count" => self.count = Some(number()?),
+            "stride" => self.stride = Some(number()?),
+            "format" => self.format = value.to_owned(),
+            _ => return Err(fail(format!("sequence: unknown option {name:?}"))),
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, term: &str) -> Result<(), Error> {
+        if !term.contains('=') && !term.trim().is_empty() {
+            let (range, format) = term.split_once(':').unwrap_or((term, ""));
+            if !format.is_empty() {
+                self.format = format.to_owned();
+            }
+            let (range, stride) = range.split_once('/').map_or((range, None), |(range, stride)| (range, Some(stride)));
+            if let Some(stride) = stride {
+                self.set("stride", stride)?;
+            }
+            match range.split_once('-') {
+                Some((start, end)) => {
+                    self.set("start", start)?;
+                    return self.set("end", end);
+                }
+                None => return self.set("end", range),
+            }
+        }
+        for word in shlex::split(term).unwrap_or_default() {
+            let (name, value) =
+                word.split_once('=').ok_or_else(|| fail(format!("sequence: not an option: {word:?}")))?;
+            self.set(name, value)?;
+        }
+        Ok(())
+    }
+
+    fn run(&self, all: &mut Vec<Value>) -> Result<(), Error> {
+        let stride = self.stride.unwrap_or(1);
+        let end = match (self.end, self.count) {
+            (Some(end), None) => end,
+            (None, Some(0)) => return Ok(()),
+            (None, Some(count)) => self.start + count * stride - stride.signum(),
+            _ => return Err(fail("sequence needs either end or count")),
+        };
+        if stride == 0 {
+            return Err(fail("sequence: the stride cannot be 0"));
+        }
+        if stride > 0 && end < self.start {
+            return Err(fail("to count backwards make stride negative"));
+        }
+        if (end - self.start) / stride > 1_000_000 {
+            return Err(fail("sequence of more than 1,000,000 numbers"));
+        }
+        let mut number = self.start;
+        while if stride > 0 { number <= end } else { number >= end } {
+            let style = minijinja::formatting::FormatStyle::Printf;
+            let text = minijinja::formatting::format(style, &self.format, &[Value::from(number)])
+                .map_err(|_| fail(format!("sequence: not a format: {:?}", self.format)))?;
+            all.push(Value::from(text));
+            number += stride;
+        }
+        Ok(())
+    }
+}

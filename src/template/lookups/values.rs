@@ -1,0 +1,70 @@
+//! Lookups of variables, the environment and the output of commands.
+
+use std::process::{Command, Stdio};
+
+use super::super::{lazy, render};
+use super::{Call, fail};
+use crate::template::Error;
+use crate::value::Value;
+
+/// Environment variables of the controller; the option `default` for one that is not set, else empty.
+pub fn env(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+    let default = call.option("default");
+    let one =
+        |name: &String| std::env::var(name).map_or_else(|_| default.cloned().unwrap_or(Value::from("")), Value::from);
+    Ok(call.texts().iter().map(one).collect())
+}
+
+/// Variables by name.
+pub fn vars(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+    let one = |name: &String| match (call.scope.get(name), call.option("default")) {
+        (Some(raw), _) => render::settle(&lazy::see(raw, call.scope)?, call.scope),
+        (None, Some(default)) => Ok(default.clone()),
+        (None, None) => Err(Error::Undefined { name: name.clone(), origin: None }),
+    };
+    call.texts().iter().map(one).collect()
+}
+
+/// Names of variables that match any of the patterns.
+pub fn varnames(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+    let mut found = Vec::new();
+    for term in call.texts() {
+        let regex =
+            super::super::filters::regex(&term, false, false).map_err(|error| fail(crate::template::words(&error)))?;
+        let names = call.scope.names();
+        found.extend(
+            names.iter().filter(|name| regex.is_match(name).unwrap_or(false)).map(|name| Value::from(name.clone())),
+        );
+    }
+    Ok(found)
+}
+
+/// What commands print on the controller, each as a whole.
+pub fn pipe(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+    call.texts()
+        .iter()
+        .map(|command| output(call, command).map(|out| Value::from(out.trim_end_matches(['\n', '\r']))))
+        .collect()
+}
+
+/// What commands print on the controller, line by line.
+pub fn lines(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+    let mut lines = Vec::new();
+    for command in call.texts() {
+        lines.extend(output(call, &command)?.lines().map(Value::from));
+    }
+    Ok(lines)
+}
+
+fn output(call: &Call<'_>, command: &str) -> Result<String, Error> {
+    let mut shell = Command::new("/bin/sh");
+    shell.arg("-c").arg(command).stdin(Stdio::null()).stderr(Stdio::inherit());
+    if call.scope.base.is_dir() {
+        shell.current_dir(&*call.scope.base);
+    }
+    let output = shell.output().map_err(|error| fail(format!("cannot run {command:?}: {error}")))?;
+    if !output.status.success() {
+        return Err(fail(format!("lookup: the command {command:?} failed with {}", output.status)));
+    }
+    String::from_utf8(output.stdout).map_err(|_| fail(format!("the output of {command:?} is not UTF-8 text")))
+}

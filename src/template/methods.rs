@@ -1,0 +1,127 @@
+//! Methods of strings, lists and mappings that Python has and the template engine lacks.
+
+use minijinja::value::{ValueKind, from_args};
+use minijinja::{Error, ErrorKind, State};
+
+use super::args::{Args, fail, pairs, text};
+use super::lazy;
+use crate::value::Value;
+
+/// Called for a method that a value does not have itself.
+pub fn call(state: &mut State<'_, '_>, value: &Value, method: &str, args: &[Value]) -> Result<Value, Error> {
+    if value.is_undefined() {
+        return Err(Error::from(ErrorKind::UndefinedError));
+    }
+    let value = &lazy::settle_argument(value, &lazy::scope_of(state)).map_err(super::Error::into_engine)?;
+    if let Some(string) = value.as_str() {
+        if let Some(result) = string_method(state, string, method, args)? {
+            return Ok(result);
+        }
+    }
+    if value.kind() == ValueKind::Seq && method == "index" {
+        let (item,): (Value,) = from_args(args)?;
+        let at = value.try_iter()?.position(|other| other == item);
+        return at.map(Value::from).ok_or_else(|| fail(format!("{item:?} is not in the list")));
+    }
+    match (value.kind(), method) {
+        (ValueKind::Map | ValueKind::Seq, "copy") => return Ok(value.clone()),
+        (ValueKind::Map, "has_key") => {
+            let (key,): (Value,) = from_args(args)?;
+            return Ok(Value::from(pairs(value, "has_key")?.iter().any(|(k, _)| *k == key)));
+        }
+        (ValueKind::Map, "update" | "pop" | "setdefault")
+        | (ValueKind::Seq, "append" | "extend" | "insert" | "pop" | "remove") => {
+            return Err(fail(format!("{method} can change only what {{% set %}} made in the same template")));
+        }
+        _ => {}
+    }
+    minijinja_contrib::pycompat::unknown_method_callback(state, value, method, args)
+}
+
+fn string_method(state: &mut State<'_, '_>, s: &str, method: &str, args: &[Value]) -> Result<Option<Value>, Error> {
+    let mut args = match Args::new(state, args)? {
+        Ok(args) => args,
+        Err(_) => return Err(Error::from(ErrorKind::UndefinedError)),
+    };
+    Ok(Some(match method {
+        "zfill" => Value::from(zfill(s, width(&mut args)?)),
+        "ljust" | "rjust" | "center" => {
+            let (width, fill) = (width(&mut args)?, args.text_or("fillchar", " "));
+            let missing = width.saturating_sub(s.chars().count());
+            let left = match method {
+                "ljust" => 0,
+                "rjust" => missing,
+                // Python gives the odd one to the left when the width is odd.
+                _ => missing / 2 + (missing & width & 1),
+            };
+            Value::from(format!("{}{s}{}", fill.repeat(left), fill.repeat(missing - left)))
+        }
+        "partition" | "rpartition" => {
+            let sep = args.text("sep")?;
+            let parts = if method == "partition" { s.split_once(&*sep) } else { s.rsplit_once(&*sep) };
+            let parts = match parts {
+                Some((before, after)) => [before, &sep, after],
+                None if method == "partition" => [s, "", ""],
+                None => ["", "", s],
+            };
+            Value::from(minijinja::value::Tuple::new(parts.into_iter().map(Value::from).collect()))
+        }
+        "rsplit" => {
+            let (sep, max) = (args.opt("sep").filter(|sep| !sep.is_none()), args.int("maxsplit")?.unwrap_or(-1));
+            Value::from(rsplit(s, sep.map(|sep| text(&sep)), max))
+        }
+        "removeprefix" => Value::from(s.strip_prefix(&*args.text("prefix")?).unwrap_or(s)),
+        "removesuffix" => Value::from(s.strip_suffix(&*args.text("suffix")?).unwrap_or(s)),
+        "casefold" => Value::from(s.to_lowercase()),
+        "swapcase" => Value::from(s.chars().map(swap_case).collect::<String>()),
+        "index" | "rindex" => {
+            let sub = args.text("sub")?;
+            let at = if method == "index" { s.find(&*sub) } else { s.rfind(&*sub) };
+            Value::from(at.map(|at| s[..at].chars().count()).ok_or_else(|| fail("substring not found"))?)
+        }
+        "isdecimal" => Value::from(!s.is_empty() && s.chars().all(char::is_numeric)),
+        "isidentifier" => {
+            let first = s.chars().next().is_some_and(|c| c.is_alphabetic() || c == '_');
+            Value::from(first && s.chars().all(|c| c.is_alphanumeric() || c == '_'))
+        }
+        "istitle" => Value::from(!s.is_empty() && s.split_whitespace().all(|w| w.starts_with(char::is_uppercase))),
+        "expandtabs" => Value::from(s.replace('\t', &" ".repeat(width(&mut args).unwrap_or(8)))),
+        // Text stays text: the only thing done with the bytes is to show or hash them.
+        "encode" | "decode" => Value::from(s),
+        _ => return Ok(None),
+    }))
+}
+
+fn width(args: &mut Args) -> Result<usize, Error> {
+    Ok(usize::try_from(args.int("width")?.ok_or_else(|| fail("the argument width is missing"))?).unwrap_or(0))
+}
+
+fn zfill(s: &str, width: usize) -> String {
+    let (sign, digits) = match s.strip_prefix(['+', '-']) {
+        Some(digits) => (&s[..1], digits),
+        None => ("", s),
+    };
+    format!("{sign}{}{digits}", "0".repeat(width.saturating_sub(s.chars().count())))
+}
+
+fn rsplit(s: &str, sep: Option<String>, max: i64) -> Vec<Value> {
+    let limit = usize::try_from(max).map_or(usize::MAX, |max| max + 1);
+    let mut parts: Vec<Value> = match sep {
+        Some(sep) => s.rsplitn(limit, &*sep).map(Value::from).collect(),
+        None => {
+            let mut words: Vec<&str> = s.split_whitespace().collect();
+            let tail = words.split_off(words.len().saturating_sub(limit - 1).min(words.len()));
+            let head = words.last().map(|last| {
+                let end = last.as_ptr() as usize - s.as_ptr() as usize + last.len();
+                s[..end].trim_start()
+            });
+            tail.into_iter().rev().chain(head).map(Value::from).collect()
+        }
+    };
+    parts.reverse();
+    parts
+}
+
+fn swap_case(c: char) -> char {
+    if c.is_lowercase() { c.to_uppercase().next().unwrap_or(c) } else { c.to_lowercase().next().unwrap_or(c) }
+}

@@ -1,0 +1,266 @@
+//! Compiling and evaluating: the one place that runs the template engine.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, RwLock};
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::ValueKind;
+use minijinja::{Environment, ErrorKind, Expression};
+
+use super::lazy::{self, View};
+use super::rewrite::{Reading, rewrite};
+use super::{Error, Scope, environment, naming};
+use crate::value::{Origin, Template, Value};
+
+/// How deep texts may refer to texts that refer to texts.
+const DEPTH: usize = 40;
+
+/// The engine with all filters, tests and functions; texts of playbooks are compiled in it and kept, for they come
+/// from files and are few. Template files are compiled in copies of it, which go.
+static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut engine = environment::new();
+    engine.set_loader(|name| {
+        let Some(text) = name.strip_prefix(TEXT) else { return Ok(None) };
+        rewrite(text, Reading::Template, &syntax(), true).map(Some)
+    });
+    engine
+});
+
+/// Marks names of "template files" that are texts of playbooks.
+const TEXT: &str = "text:";
+
+static EXPRESSIONS: LazyLock<RwLock<HashMap<Box<str>, Arc<Compiled>>>> = LazyLock::new(RwLock::default);
+
+/// An expression, or why it is none.
+type Compiled = Result<Expression<'static, 'static>, Error>;
+
+/// The syntax of playbook strings.
+pub fn syntax() -> SyntaxConfig {
+    static SYNTAX: LazyLock<SyntaxConfig> = LazyLock::new(|| {
+        SyntaxConfig::builder().trim_blocks(true).keep_trailing_newline(true).build().expect("constant settings")
+    });
+    SYNTAX.clone()
+}
+
+thread_local! {
+    /// The texts that are being rendered on this thread, outermost first: where their source and scope are.
+    static RUNNING: RefCell<Vec<(usize, usize)>> = const { RefCell::new(Vec::new()) };
+    /// While a text with statements is rendered: how many values it put out, and the last one.
+    static OUTPUT: RefCell<Option<(usize, Value)>> = const { RefCell::new(None) };
+    /// Texts that failed since the outermost one began, so that explaining an error does not render them again.
+    static FAILED: RefCell<HashMap<(usize, usize), Error>> = RefCell::default();
+    /// How many texts are being rendered or explained on this thread.
+    static NESTED: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Renders a text of a playbook; a lone expression keeps its type. The result may be lazy.
+pub fn template(template: &Template, scope: &Arc<Scope>) -> Result<Value, Error> {
+    let _session = Session::enter();
+    let here = identity(template, scope);
+    if let Some(error) = FAILED.with_borrow(|failed| failed.get(&here).cloned()) {
+        return Err(error);
+    }
+    let _running = Running::enter(template, here)?;
+    text(&template.source, template.origin.as_ref(), scope).inspect_err(|error| {
+        FAILED.with_borrow_mut(|failed| failed.insert(here, error.clone()));
+    })
+}
+
+/// Which text in which scope, while both live.
+fn identity(template: &Template, scope: &Arc<Scope>) -> (usize, usize) {
+    (template.source.as_ptr() as usize, Arc::as_ptr(scope) as usize)
+}
+
+/// Renders a text that may have template marks.
+pub fn text(source: &str, origin: Option<&Origin>, scope: &Arc<Scope>) -> Result<Value, Error> {
+    // A block scalar's newline behind a lone expression does not make it text.
+    match lone_expression(source.strip_suffix('\n').unwrap_or(source)) {
+        Some(expression) => self::expression(expression, origin, scope),
+        None => mixed(source, origin, scope),
+    }
+}
+
+/// Evaluates an expression without braces. The result may be lazy, but not undefined.
+pub fn expression(source: &str, origin: Option<&Origin>, scope: &Arc<Scope>) -> Result<Value, Error> {
+    let _session = Session::enter();
+    let compiled = compile(source);
+    let compiled = (*compiled).as_ref().map_err(|error| place(error.clone(), origin))?;
+    let value = compiled
+        .eval(root(scope))
+        .map_err(|error| naming::explain(&error, source, Reading::Expression, origin, scope))?;
+    if value.is_undefined() {
+        return Err(naming::undefined(source, Reading::Expression, origin, scope));
+    }
+    Ok(value)
+}
+
+/// [`lazy::settle`] for what came of a text: names what is undefined in it.
+pub fn settle_of(
+    value: &Value,
+    source: &str,
+    reading: Reading,
+    origin: Option<&Origin>,
+    scope: &Arc<Scope>,
+) -> Result<Value, Error> {
+    lazy::settle(value, scope).map_err(|error| match error {
+        Error::Undefined { name, origin: None } if name.is_empty() => naming::undefined(source, reading, origin, scope),
+        error => error,
+    })
+}
+
+/// The root of a template: the scope's variables.
+pub fn root(scope: &Arc<Scope>) -> Value {
+    Value::from_object(View(scope.clone()))
+}
+
+/// The inside of a text that is `{{ expression }}` and nothing else.
+pub fn lone_expression(source: &str) -> Option<&str> {
+    let inside = source.strip_prefix("{{")?.strip_suffix("}}")?;
+    let inside = inside.strip_prefix(['-', '+']).unwrap_or(inside);
+    let inside = inside.strip_suffix(['-', '+']).unwrap_or(inside);
+    // `{{ a }} and {{ b }}` begins and ends so, too; a string literal with braces in it is rare enough to go the long way.
+    (!inside.contains("}}") && !inside.contains("{{")).then_some(inside)
+}
+
+/// A text with several parts: a string, unless exactly one value came out and nothing else.
+fn mixed(source: &str, origin: Option<&Origin>, scope: &Arc<Scope>) -> Result<Value, Error> {
+    let _session = Session::enter();
+    let name = format!("{TEXT}{source}");
+    let explain = |error: &minijinja::Error| naming::explain(error, source, Reading::Template, origin, scope);
+    let template = ENGINE.get_template(&name).map_err(|error| explain(&error))?;
+    let outer = OUTPUT.replace(Some((0, Value::UNDEFINED)));
+    let rendered = template.render(root(scope));
+    let output = OUTPUT.replace(outer);
+    let text = rendered.map_err(|error| explain(&error))?;
+    match output {
+        Some((1, value)) if text == print(&value) => Ok(value),
+        _ => Ok(Value::from(text)),
+    }
+}
+
+/// Called for every value that a template puts out.
+pub fn put_out(value: &Value) {
+    OUTPUT.with_borrow_mut(|output| {
+        if let Some((count, last)) = output {
+            *count += 1;
+            *last = value.clone();
+        }
+    });
+}
+
+/// A value as text, as Python prints it; nothing for `None`. The value must be settled.
+pub fn print(value: &Value) -> String {
+    match value.kind() {
+        ValueKind::None => String::new(),
+        ValueKind::Number if !value.is_integer() => float(value),
+        _ => value.to_string(),
+    }
+}
+
+/// A float as Python prints it: very large and very small ones with an exponent of two digits.
+fn float(value: &Value) -> String {
+    let plain = value.to_string();
+    match f64::try_from(value.clone()) {
+        Ok(number) if number.is_finite() && number != 0.0 && !(1e-4..1e16).contains(&number.abs()) => {
+            let scientific = format!("{number:e}");
+            let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+            let (sign, exponent) = exponent.strip_prefix('-').map_or(("+", exponent), |exponent| ("-", exponent));
+            format!("{digits}e{sign}{exponent:0>2}")
+        }
+        _ => plain,
+    }
+}
+
+/// The compiled expression of a source, from the cache or new.
+fn compile(source: &str) -> Arc<Compiled> {
+    if let Some(compiled) = EXPRESSIONS.read().unwrap_or_else(|e| e.into_inner()).get(source) {
+        return compiled.clone();
+    }
+    let compiled = rewrite(source, Reading::Expression, &SyntaxConfig::default(), true)
+        .and_then(|text| ENGINE.compile_expression_owned(text))
+        .map_err(|error| Error::other(super::words(&error), None));
+    let compiled = Arc::new(compiled);
+    EXPRESSIONS.write().unwrap_or_else(|e| e.into_inner()).insert(source.into(), compiled.clone());
+    compiled
+}
+
+/// Whether an expression compiles; the error has no place yet.
+pub fn check_expression(source: &str) -> Result<(), Error> {
+    (*compile(source)).as_ref().map(|_| ()).map_err(Clone::clone)
+}
+
+/// Whether a text compiles.
+pub fn check_text(source: &str) -> Result<(), Error> {
+    if let Some(expression) = lone_expression(source.strip_suffix('\n').unwrap_or(source)) {
+        return check_expression(expression);
+    }
+    match ENGINE.get_template(&format!("{TEXT}{source}")) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Error::other(super::words(&error), None)),
+    }
+}
+
+fn place(error: Error, at: Option<&Origin>) -> Error {
+    match error {
+        Error::Other { message, origin: None } => Error::other(message, at),
+        error => error,
+    }
+}
+
+/// The engine, to be copied for a template file.
+pub fn engine() -> Environment<'static> {
+    ENGINE.clone()
+}
+
+/// The time in which failures are remembered: until the outermost text is done with.
+pub struct Session;
+
+impl Session {
+    pub fn enter() -> Self {
+        NESTED.set(NESTED.get() + 1);
+        Session
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        NESTED.set(NESTED.get() - 1);
+        if NESTED.get() == 0 {
+            FAILED.with_borrow_mut(HashMap::clear);
+        }
+    }
+}
+
+/// A text on the stack of those being rendered.
+struct Running;
+
+impl Running {
+    fn enter(template: &Template, here: (usize, usize)) -> Result<Self, Error> {
+        RUNNING.with_borrow_mut(|running| {
+            if running.contains(&here) || running.len() >= DEPTH {
+                let start: String = template.source.chars().take(60).collect();
+                let message = format!("recursive loop in template: {start:?} needs itself to be rendered");
+                return Err(Error::other(message, template.origin.as_ref()));
+            }
+            running.push(here);
+            Ok(Running)
+        })
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        RUNNING.with_borrow_mut(|running| running.pop());
+    }
+}
+
+/// Whether an engine error means that something is undefined.
+pub fn is_undefined(error: &minijinja::Error) -> bool {
+    error.kind() == ErrorKind::UndefinedError
+}
+
+/// The value without lazy parts, rendered in its own scopes.
+pub fn settle(value: &Value, scope: &Arc<Scope>) -> Result<Value, Error> {
+    lazy::settle(value, scope)
+}

@@ -1,0 +1,280 @@
+//! Small changes to a template's text before it is compiled, token by token, so that it means what Ansible means:
+//! - `a.b.c` where `a` or `a.b` is missing is undefined, not an error (`a|_soft` yields something without members);
+//! - `'%s' % x` formats;
+//! - `{% set l = [] %}` makes a list that `l.append(x)` can change;
+//! - in playbook strings (not in files) a backslash in a string literal is a backslash.
+//!
+//! Only insertions within lines: line numbers stay.
+
+use minijinja::Error;
+use minijinja::machinery::{Span, Token, tokenize};
+use minijinja::syntax::SyntaxConfig;
+
+/// How a text is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// An expression without braces.
+    Expression,
+    /// A template.
+    Template,
+}
+
+/// A text with the changes made.
+pub fn rewrite(source: &str, reading: Reading, syntax: &SyntaxConfig, backslashes: bool) -> Result<String, Error> {
+    let interesting = source.contains(['.', '[', '%']) || backslashes && source.contains('\\');
+    if !interesting {
+        return Ok(source.to_owned());
+    }
+    let tokens = tokens(source, reading, syntax)?;
+    let mut edits = Vec::new();
+    if backslashes {
+        keep_backslashes(source, &tokens, &mut edits);
+    }
+    if ["default", "defined", "|d", "| d", "set ", "mandatory", "omit", "type_debug", "{% call"]
+        .iter()
+        .any(|word| source.contains(word))
+    {
+        soften(&tokens, &mut edits);
+    }
+    percent(&tokens, &mut edits);
+    if [".append(", ".extend(", ".insert(", ".update(", ".pop(", ".setdefault(", ".remove(", ".clear("]
+        .iter()
+        .any(|word| source.contains(word))
+    {
+        mutable(&tokens, &mut edits);
+    }
+    Ok(apply(source, edits))
+}
+
+/// The tokens of a text with their byte ranges.
+pub fn tokens<'a>(source: &'a str, reading: Reading, syntax: &SyntaxConfig) -> Result<Vec<(Token<'a>, Span)>, Error> {
+    tokenize(source, reading == Reading::Expression, syntax.clone()).collect()
+}
+
+/// Replaces `start..end` by a text; edits at one place keep their order.
+struct Edit {
+    start: usize,
+    end: usize,
+    text: String,
+}
+
+fn insert(at: usize, text: &str) -> Edit {
+    Edit { start: at, end: at, text: text.into() }
+}
+
+fn apply(source: &str, mut edits: Vec<Edit>) -> String {
+    edits.sort_by_key(|edit| edit.start);
+    let mut result = String::with_capacity(source.len() + edits.len() * 8);
+    let mut done = 0;
+    for edit in edits {
+        if edit.start < done {
+            continue;
+        }
+        result.push_str(&source[done..edit.start]);
+        result.push_str(&edit.text);
+        done = edit.end;
+    }
+    result.push_str(&source[done..]);
+    result
+}
+
+fn start(span: &Span) -> usize {
+    span.start_offset as usize
+}
+
+fn end(span: &Span) -> usize {
+    span.end_offset as usize
+}
+
+/// Doubles backslashes in string literals; one before a quote still escapes the quote, too.
+fn keep_backslashes(source: &str, tokens: &[(Token<'_>, Span)], edits: &mut Vec<Edit>) {
+    for (token, span) in tokens {
+        if !matches!(token, Token::Str(_) | Token::String(_)) {
+            continue;
+        }
+        let text = &source[start(span)..end(span)];
+        let bytes = text.as_bytes();
+        for (i, byte) in bytes.iter().enumerate() {
+            let quote = i + 2 < bytes.len() && matches!(bytes[i + 1], b'\'' | b'"');
+            if *byte == b'\\' {
+                edits.push(insert(start(span) + i, if quote { "\\\\" } else { "\\" }));
+            }
+        }
+    }
+}
+
+/// `a.b.c` becomes `((a|_soft).b|_soft).c`: parentheses are opened before the first token of the chain.
+fn soften(tokens: &[(Token<'_>, Span)], edits: &mut Vec<Edit>) {
+    let mut i = 0;
+    while i < tokens.len() {
+        let chain_starts = matches!(tokens[i].0, Token::Ident(name) if !is_word(name))
+            && !matches!(i.checked_sub(1).map(|p| &tokens[p].0), Some(Token::Dot | Token::Pipe | Token::Ident("set")))
+            && !is_test_name(tokens, i);
+        if chain_starts {
+            for base in bases(tokens, i) {
+                edits.push(insert(start(&tokens[i].1), "("));
+                edits.push(insert(end(&tokens[base].1), "|_soft)"));
+            }
+        }
+        i += 1;
+    }
+}
+
+/// The last tokens of every base in the chain that starts at `first`: of `a.b[1].c` those of `a`, `a.b`, `a.b[1]`.
+fn bases(tokens: &[(Token<'_>, Span)], first: usize) -> Vec<usize> {
+    let mut bases = Vec::new();
+    let mut last = first;
+    loop {
+        match tokens.get(last + 1).map(|(token, _)| token) {
+            Some(Token::Dot) if last + 2 < tokens.len() => {
+                bases.push(last);
+                last += 2;
+            }
+            Some(Token::BracketOpen) => {
+                let Some(close) = closing(tokens, last + 1) else { return bases };
+                let slice = (last + 2..close).any(|i| matches!(tokens[i].0, Token::Colon));
+                if slice {
+                    return bases;
+                }
+                bases.push(last);
+                last = close;
+            }
+            // A call of a name (`lookup(...)`) or a method: go on behind its arguments.
+            Some(Token::ParenOpen) => {
+                let Some(close) = closing(tokens, last + 1) else { return bases };
+                last = close;
+            }
+            _ => return bases,
+        }
+    }
+}
+
+/// The token that closes the bracket at `open`.
+fn closing(tokens: &[(Token<'_>, Span)], open: usize) -> Option<usize> {
+    let mut depth = 0;
+    for (i, (token, _)) in tokens.iter().enumerate().skip(open) {
+        match token {
+            Token::BracketOpen | Token::ParenOpen | Token::BraceOpen => depth += 1,
+            Token::BracketClose | Token::ParenClose | Token::BraceClose => {
+                depth -= 1;
+                if depth == 0 {
+                    return Some(i);
+                }
+            }
+            Token::VariableEnd | Token::BlockEnd => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Words that cannot begin a chain.
+fn is_word(name: &str) -> bool {
+    matches!(
+        name,
+        "and"
+            | "or"
+            | "not"
+            | "in"
+            | "is"
+            | "if"
+            | "else"
+            | "elif"
+            | "true"
+            | "True"
+            | "false"
+            | "False"
+            | "none"
+            | "None"
+            | "for"
+            | "set"
+            | "loop"
+            | "super"
+            | "self"
+            | "caller"
+    )
+}
+
+/// Whether the identifier is the name of a test (`is defined`, `is not ansible.builtin.match`).
+fn is_test_name(tokens: &[(Token<'_>, Span)], at: usize) -> bool {
+    let word = |back: usize| match at.checked_sub(back).map(|i| &tokens[i].0) {
+        Some(Token::Ident(name)) => *name,
+        _ => "",
+    };
+    word(1) == "is" || word(1) == "not" && word(2) == "is"
+}
+
+/// `'...' % x` becomes `'...' |_percent( x)`: the operand reaches as far as a unary expression with its filters.
+fn percent(tokens: &[(Token<'_>, Span)], edits: &mut Vec<Edit>) {
+    for i in 1..tokens.len() {
+        let literal = matches!(tokens[i - 1].0, Token::Str(_) | Token::String(_));
+        if !matches!(tokens[i].0, Token::Mod) || !literal {
+            continue;
+        }
+        let Some(last) = operand(tokens, i + 1) else { continue };
+        let span = &tokens[i].1;
+        edits.push(Edit { start: start(span), end: end(span), text: "|_percent(".into() });
+        edits.push(insert(end(&tokens[last].1), ")"));
+    }
+}
+
+/// The last token of the unary expression, with members, calls and filters, that begins at `first`.
+fn operand(tokens: &[(Token<'_>, Span)], first: usize) -> Option<usize> {
+    let mut last = match &tokens.get(first)?.0 {
+        Token::ParenOpen | Token::BracketOpen | Token::BraceOpen => closing(tokens, first)?,
+        Token::Minus | Token::Plus => return operand(tokens, first + 1),
+        _ => first,
+    };
+    loop {
+        match tokens.get(last + 1).map(|(token, _)| token) {
+            Some(Token::Dot | Token::Pipe) if last + 2 < tokens.len() => last += 2,
+            Some(Token::BracketOpen | Token::ParenOpen) => last = closing(tokens, last + 1)?,
+            _ => return Some(last),
+        }
+    }
+}
+
+/// `{% set x = EXPR %}` becomes `{% set x = (EXPR)|_mutable %}`.
+fn mutable(tokens: &[(Token<'_>, Span)], edits: &mut Vec<Edit>) {
+    for i in 0..tokens.len().saturating_sub(4) {
+        let [(Token::BlockStart, _), (Token::Ident("set"), _), (Token::Ident(_), _), (Token::Assign, equals)] =
+            &tokens[i..i + 4]
+        else {
+            continue;
+        };
+        let Some(close) = (i + 4..tokens.len()).find(|i| matches!(tokens[*i].0, Token::BlockEnd)) else { continue };
+        edits.push(insert(end(equals), "("));
+        edits.push(insert(end(&tokens[close - 1].1), ")|_mutable"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changed(source: &str) -> String {
+        rewrite(source, Reading::Template, &SyntaxConfig::default(), false).unwrap()
+    }
+
+    #[test]
+    fn chains_before_defined_and_default_are_softened_and_nothing_else() {
+        assert_eq!(changed("{{ a.b.c is defined }}"), "{{ ((a|_soft).b|_soft).c is defined }}");
+        assert_eq!(changed("{{ a['x'].y | default(1) }}"), "{{ ((a|_soft)['x']|_soft).y | default(1) }}");
+        assert_eq!(changed("{{ f(x.y).z | d('.') }}"), "{{ (f((x|_soft).y)|_soft).z | d('.') }}");
+        assert_eq!(changed("{{ a.b.c }}"), "{{ a.b.c }}");
+        assert_eq!(changed("a.b {{ 'default' }}"), "a.b {{ 'default' }}");
+    }
+
+    #[test]
+    fn percent_after_a_string_formats_the_operand_and_its_filters() {
+        assert_eq!(changed("{{ '%s' % x | int + 1 }}"), "{{ '%s' |_percent( x | int) + 1 }}");
+        assert_eq!(changed("{{ '%s %s' % (a, b) }}"), "{{ '%s %s' |_percent( (a, b)) }}");
+        assert_eq!(changed("{{ 7 % 4 }}"), "{{ 7 % 4 }}");
+    }
+
+    #[test]
+    fn backslashes_are_doubled_in_string_literals_only() {
+        let text = rewrite(r"a\n {{ 'x\1' ~ 'it\'s' }}", Reading::Template, &SyntaxConfig::default(), true).unwrap();
+        assert_eq!(text, r"a\n {{ 'x\\1' ~ 'it\\\'s' }}");
+    }
+}
