@@ -31,6 +31,9 @@ pub trait Known: Send + Sync {
     fn render(&self, value: &Value, vars: &Vars) -> Result<Value, Complaint>;
 }
 
+/// What was loaded, or all that is wrong with it.
+pub type Loaded<T> = Result<T, Vec<Complaint>>;
+
 /// Loads playbooks, and what they include while they run. Every file is read once.
 pub struct Loader {
     pub known: Arc<dyn Known>,
@@ -49,14 +52,14 @@ impl Loader {
     }
 
     /// Reads a playbook and all it imports. All complaints at once, in the order of the files.
-    pub fn playbook(&self, path: &Path) -> Result<Vec<Play>, Vec<Complaint>> {
+    pub fn playbook(&self, path: &Path) -> Loaded<Vec<Play>> {
         let mut load = Load::new(self, Arc::default());
         let plays = load.playbook(path, &Keywords::default(), &Vars::new(), None);
         load.finish(plays)
     }
 
     /// The steps of an `include_tasks` whose file name is known by now.
-    pub fn included_tasks(&self, include: &Include, file: &str) -> Result<Vec<Step>, Vec<Complaint>> {
+    pub fn included_tasks(&self, include: &Include, file: &str) -> Loaded<Vec<Step>> {
         let mut load = Load::new(self, include.base.clone());
         let around = Around::of_include(include);
         let steps = load.tasks_of_file(file, &include.task.origin, &around, Place::Task);
@@ -64,12 +67,7 @@ impl Loader {
     }
 
     /// The role of an `include_role` whose names are known by now, dependencies first; a block as in `roles:`.
-    pub fn included_role(
-        &self,
-        include: &Include,
-        name: &str,
-        from: &From<'_>,
-    ) -> Result<(Vec<Arc<Role>>, Vec<Step>), Vec<Complaint>> {
+    pub fn included_role(&self, include: &Include, name: &str, from: &From<'_>) -> Loaded<(Vec<Arc<Role>>, Vec<Step>)> {
         let mut load = Load::new(self, include.base.clone());
         let parts = Parts {
             origin: None,
@@ -189,7 +187,7 @@ impl<'l> Load<'l> {
     }
 
     /// The result, unless something was wrong.
-    fn finish<T>(mut self, result: T) -> Result<T, Vec<Complaint>> {
+    fn finish<T>(mut self, result: T) -> Loaded<T> {
         let (complaints, warnings) = (std::mem::take(&mut self.complaints), std::mem::take(&mut self.warnings));
         let warnings = self.sorted(warnings);
         let mut kept = self.loader.warnings.lock().unwrap_or_else(PoisonError::into_inner);
