@@ -177,11 +177,11 @@ impl Module for Copy {
         }
     }
 
-    async fn apply(&self, change: Change, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+    async fn apply(&self, change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
         match change {
             Change::File { write, digests, src } => {
                 let path = write.path.clone();
-                let backup = write.apply(remote).await?;
+                let backup = write.apply(remote, here).await?;
                 let outcome = file_write::outcome(&path, &digests, backup, Some(remote)).await?;
                 let outcome = outcome.with("md5sum", digests.md5.as_str());
                 Ok(with_source(outcome, src.as_deref()))
@@ -201,7 +201,7 @@ impl Module for Copy {
             }
             Change::Tree { steps, dest, src } => {
                 for step in steps {
-                    step.apply(remote).await?;
+                    step.apply(remote, here).await?;
                 }
                 Ok(Outcome::default().with("dest", dest).with("src", src))
             }

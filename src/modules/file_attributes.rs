@@ -68,11 +68,13 @@ pub fn is_empty(attributes: &Attributes) -> bool {
 
 /// Adds what Ansible returns of a path: `owner`, `mode`, `size`, `state` and so on.
 pub fn describe(outcome: Outcome, stat: &Stat) -> Outcome {
+    // Who has no name is shown by number.
+    let name = |name: &str, id: u32| if name.is_empty() { id.to_string() } else { name.to_owned() };
     outcome
         .with("uid", stat.uid)
         .with("gid", stat.gid)
-        .with("owner", stat.user.as_str())
-        .with("group", stat.group.as_str())
+        .with("owner", name(&stat.user, stat.uid))
+        .with("group", name(&stat.group, stat.gid))
         .with("mode", octal(stat.mode))
         .with("size", stat.size)
         .with("state", state(Some(stat)))

@@ -187,7 +187,8 @@ pub async fn compare(
 
 impl Write {
     /// Does it. Gives the path of the backup, if one was made.
-    pub async fn apply(self, remote: &Remote) -> Result<Option<String>, Error> {
+    pub async fn apply(self, remote: &Remote, here: &Controller<'_>) -> Result<Option<String>, Error> {
+        let _ = here;
         for (path, attributes) in &self.directories {
             remote.make_directory(path, attributes).await?;
         }

@@ -17,45 +17,53 @@ pub struct HostCopy {
 }
 
 /// Copies to a temporary file beside the target, then renames: the target is whole at any time.
-/// 1 source, 2 target, 3 its directory, 4 kept owner, 5 wanted owner, 6 mode, 7 validate with `"$new"` for the file.
+/// 1 source, 2 target, 3 temporary file, 4 kept owner, 5 wanted owner, 6 mode; then the validating command, if any.
 const SCRIPT: &str = r#"
-set -e
-new=$(mktemp "$3/.windlass.XXXXXXXX")
-trap 'rm -f -- "$new"' EXIT
-cat <"$1" >"$new"
-if [ -n "$4" ]; then chown "$4" "$new" 2>/dev/null || :; fi
-if [ -n "$5" ]; then chown "$5" "$new"; fi
-if [ -n "$6" ]; then chmod "$6" "$new"; else chmod "$(printf %o $((0666 & ~$(umask))))" "$new"; fi
-if [ -n "$7" ]; then eval "$7" || { echo "validation failed with code $?" >&2; exit 1; }; fi
-sync "$new" 2>/dev/null || :
-mv -f -- "$new" "$2"
-trap - EXIT
+from=$1 to=$2 new=$3 kept=$4 owner=$5 mode=$6
+shift 6
+(umask 077 && set -C && : >"$new") || exit
+trap 'rm -f -- "$new"' 0
+trap 'exit 1' 1 2 13 15
+cat <"$from" >"$new" || exit
+if [ "$kept" ]; then chown "$kept" "$new" 2>/dev/null; fi
+if [ "$owner" ]; then chown "$owner" "$new" || exit; fi
+if [ "$mode" ]; then chmod "$mode" "$new" || exit; else chmod =rw "$new" || exit; fi
+if [ $# -gt 0 ]; then "$@" >&2 || { echo "validation failed with code $?" >&2; exit 1; }; fi
+sync "$new" 2>/dev/null || sync
+mv -f -- "$new" "$to"
 "#;
 
 impl HostCopy {
     /// Does it. Gives the path of the backup, if one was made.
     pub async fn apply(self, remote: &Remote) -> Result<Option<String>, Error> {
+        let new = format!("{}/.windlass.{:016x}", self.directory.trim_end_matches('/'), rand::random::<u64>());
+        let validate = self.validating(&new)?;
         let backup = match self.back_up {
             true => Some(remote.back_up(&self.to).await?),
             false => None,
         };
         let kept = self.keep.map(|(uid, gid, _)| format!("{uid}:{gid}")).unwrap_or_default();
-        let owner = match (&self.attributes.owner, &self.attributes.group) {
-            (None, None) => String::new(),
-            (owner, group) => {
-                let group = group.as_ref().map(|group| format!(":{group}")).unwrap_or_default();
-                format!("{}{group}", owner.as_deref().unwrap_or_default())
-            }
-        };
+        let group = self.attributes.group.as_ref().map(|group| format!(":{group}")).unwrap_or_default();
+        let owner = format!("{}{group}", self.attributes.owner.as_deref().unwrap_or_default());
         let mode = self.attributes.mode.or(self.keep.map(|(_, _, mode)| mode));
         let mode = mode.map(|mode| format!("{mode:o}")).unwrap_or_default();
-        let validate = self.validate.map(|line| line.replace("%s", "\"$new\"")).unwrap_or_default();
-        let argv = ["sh", "-c", SCRIPT, "sh", &self.from, &self.to, &self.directory, &kept, &owner, &mode, &validate];
+        let argv = ["sh", "-c", SCRIPT, "sh", &self.from, &self.to, &new, &kept, &owner, &mode];
+        let argv = argv.into_iter().chain(validate.iter().map(String::as_str));
         let output = remote.run(&Command::program(argv)).await?;
         if output.code == 0 {
             return Ok(backup);
         }
         let reason = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
         Err(Error::failed(format!("cannot copy {} to {}: {reason}", self.from, self.to)))
+    }
+
+    /// The words of the validating command, for the new file.
+    fn validating(&self, new: &str) -> Result<Vec<String>, Error> {
+        let Some(line) = &self.validate else { return Ok(Vec::new()) };
+        let words = shlex::split(line).filter(|words| !words.is_empty() && line.contains("%s"));
+        match words {
+            Some(words) => Ok(words.into_iter().map(|word| word.replace("%s", new)).collect()),
+            None => Err(Error::failed(format!("validate {line:?} must be a command with %s for the new file's path"))),
+        }
     }
 }

@@ -19,14 +19,30 @@ impl Tree {
         Tree::search(probe, directory, links, &[]).await
     }
 
-    /// As [`Tree::read`], with tests for `find` before the names are told.
-    pub async fn search(probe: &Probe, directory: &str, links: Links, tests: &[String]) -> Result<Tree, Error> {
+    /// As [`Tree::read`], with options for `find`, such as `-maxdepth`.
+    pub async fn search(probe: &Probe, directory: &str, links: Links, options: &[String]) -> Result<Tree, Error> {
+        Tree::ask(probe, directory, (links, links), options).await
+    }
+
+    /// As [`Tree::search`]; sees the links themselves, but also what is in directories that they lead to if asked.
+    pub async fn walk(probe: &Probe, directory: &str, through_links: bool, options: &[String]) -> Result<Tree, Error> {
+        let walk = if through_links { Links::Follow } else { Links::Keep };
+        Tree::ask(probe, directory, (walk, Links::Keep), options).await
+    }
+
+    async fn ask(
+        probe: &Probe,
+        directory: &str,
+        (walk, look): (Links, Links),
+        options: &[String],
+    ) -> Result<Tree, Error> {
+        let follow = |links: Links| (links == Links::Follow).then(|| "-L".to_owned());
         let mut argv: Vec<String> = vec!["find".into()];
-        argv.extend((links == Links::Follow).then(|| "-L".to_owned()));
+        argv.extend(follow(walk));
         argv.push(".".into());
-        argv.extend_from_slice(tests);
+        argv.extend_from_slice(options);
         argv.extend(["-exec", "stat"].map(String::from));
-        argv.extend((links == Links::Follow).then(|| "-L".to_owned()));
+        argv.extend(follow(look));
         argv.extend(["-c", FORMAT, "--", "{}", "+"].map(String::from));
         let command = Command { directory: Some(directory.to_owned()), ..Command::program(argv) };
         let output = probe.query(&command).await?;
@@ -63,7 +79,9 @@ fn record(text: &str) -> Option<(String, Stat)> {
     let mut next = || parts.next();
     let raw = u32::from_str_radix(next()?, 16).ok()?;
     let (uid, gid) = (next()?.parse().ok()?, next()?.parse().ok()?);
-    let (user, group) = (next()?.to_owned(), next()?.to_owned());
+    // As `remote` has it: an account that is not known has a number only.
+    let account = |name: &str| if name == "UNKNOWN" { String::new() } else { name.to_owned() };
+    let (user, group) = (account(next()?), account(next()?));
     let (size, inode, device, links) =
         (next()?.parse().ok()?, next()?.parse().ok()?, next()?.parse().ok()?, next()?.parse().ok()?);
     let (atime, mtime, ctime) = (next()?.parse().ok()?, next()?.parse().ok()?, next()?.parse().ok()?);

@@ -130,8 +130,8 @@ impl Module for Lineinfile {
         self.finish(probe, here, &target, edited).await
     }
 
-    async fn apply(&self, change: Change, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
-        let backup = change.write.apply(remote).await?;
+    async fn apply(&self, change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
+        let backup = change.write.apply(remote, here).await?;
         Ok(change.outcome.with("backup", backup.unwrap_or_default()))
     }
 }

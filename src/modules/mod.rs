@@ -6,7 +6,9 @@
 mod accounts;
 mod add_host;
 pub mod arguments;
+mod assemble;
 mod assert;
+mod blockinfile;
 mod command;
 mod copy;
 mod debug;
@@ -21,6 +23,7 @@ mod file_digest;
 mod file_edit;
 mod file_mode;
 mod file_write;
+mod find;
 mod group;
 mod group_by;
 mod host_copy;
@@ -34,13 +37,16 @@ mod pause;
 mod ping;
 mod python_regex;
 mod raw;
+mod replace;
 mod script;
 mod set_fact;
 mod set_stats;
 mod setup;
 mod slurp;
 mod stat;
+mod stat_fields;
 mod systemd_service;
+mod tempfile;
 mod template;
 #[cfg(test)]
 mod testing;
@@ -67,7 +73,9 @@ use crate::value::{Value, Vars};
 /// Every module, sorted by name.
 pub static MODULES: &[Entry] = &[
     local::<add_host::AddHost>(),
+    entry::<assemble::Assemble>(),
     local::<assert::Assert>(),
+    entry::<blockinfile::Blockinfile>(),
     entry::<command::Command>(),
     entry::<copy::Copy>(),
     local::<debug::Debug>(),
@@ -76,6 +84,7 @@ pub static MODULES: &[Entry] = &[
     entry::<fetch::Fetch>(),
     entry::<file::File>(),
     entry::<group::Group>(),
+    entry::<find::Find>(),
     local::<group_by::GroupBy>(),
     local::<include_vars::IncludeVars>(),
     entry::<lineinfile::Lineinfile>(),
@@ -83,6 +92,7 @@ pub static MODULES: &[Entry] = &[
     local::<pause::Pause>(),
     entry::<ping::Ping>(),
     entry::<raw::Raw>(),
+    entry::<replace::Replace>(),
     entry::<script::Script>(),
     entry::<systemd_service::Service>(),
     local::<set_fact::SetFact>(),
@@ -93,6 +103,7 @@ pub static MODULES: &[Entry] = &[
     entry::<stat::Stat>(),
     entry_as::<systemd_service::SystemdService>(&systemd_service::SYSTEMD),
     entry::<systemd_service::SystemdService>(),
+    entry::<tempfile::Tempfile>(),
     entry::<template::Template>(),
     entry::<uri::Uri>(),
     entry::<user::User>(),

@@ -21,11 +21,18 @@ pub fn is_match(regex: &Regex, text: &str) -> Result<bool, Error> {
     regex.is_match(text).map_err(|error| too_hard(regex, &error))
 }
 
+/// As [`is_match`], of a line that may end in a newline: Python's `$` matches before it, too.
+pub fn is_match_in_line(regex: &Regex, line: &str) -> Result<bool, Error> {
+    let bare = line.strip_suffix('\n').unwrap_or(line);
+    Ok(is_match(regex, bare)? || is_match(regex, line)?)
+}
+
 /// The first match and its groups.
 pub fn captures<'t>(regex: &Regex, text: &'t str) -> Result<Option<Captures<'t>>, Error> {
     regex.captures(text).map_err(|error| too_hard(regex, &error))
 }
 
+/// A search that was given up.
 pub fn too_hard(regex: &Regex, error: &fancy_regex::Error) -> Error {
     Error::failed(format!("the regular expression {:?} cannot be searched for: {error}", regex.as_str()))
 }

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use super::file_mode::octal;
+use super::stat_fields::{self, set};
 use super::{Controller, Error, Module, Outcome, Plan};
 use crate::remote::{self, Command, Digest, FileKind, Links, Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
@@ -96,7 +96,8 @@ impl Module for Stat {
             let missing = Value::from_pairs([("exists", false)]);
             return Ok(Plan::Unchanged(Outcome::default().with("stat", missing)));
         };
-        let mut fields = fields(&path, &stat);
+        let mut fields = stat_fields::of(&path, &stat);
+        set(&mut fields, "exists", true);
         if let Some(checksum) = checksum {
             set(&mut fields, "checksum", checksum);
         }
@@ -156,62 +157,6 @@ impl Stat {
         }
         Ok(())
     }
-}
-
-fn set(fields: &mut Vars, name: &str, value: impl Into<Value>) {
-    fields.insert(name.into(), value.into());
-}
-
-/// What one `stat` tells, under Ansible's names.
-fn fields(path: &str, stat: &remote::Stat) -> Vars {
-    let mut fields = Vars::new();
-    let kinds = [
-        ("isdir", FileKind::Directory),
-        ("ischr", FileKind::Character),
-        ("isblk", FileKind::Block),
-        ("isreg", FileKind::File),
-        ("isfifo", FileKind::Fifo),
-        ("islnk", FileKind::Link),
-        ("issock", FileKind::Socket),
-    ];
-    let bits = [
-        ("wusr", 0o200),
-        ("rusr", 0o400),
-        ("xusr", 0o100),
-        ("wgrp", 0o020),
-        ("rgrp", 0o040),
-        ("xgrp", 0o010),
-        ("woth", 0o002),
-        ("roth", 0o004),
-        ("xoth", 0o001),
-        ("isuid", 0o4000),
-        ("isgid", 0o2000),
-    ];
-    set(&mut fields, "exists", true);
-    set(&mut fields, "path", path);
-    set(&mut fields, "mode", octal(stat.mode));
-    for (name, kind) in kinds {
-        set(&mut fields, name, stat.kind == kind);
-    }
-    for (name, id) in [("uid", stat.uid), ("gid", stat.gid)] {
-        set(&mut fields, name, id);
-    }
-    for (name, number) in [("size", stat.size), ("inode", stat.inode), ("dev", stat.device), ("nlink", stat.links)] {
-        set(&mut fields, name, number);
-    }
-    for (name, time) in [("atime", stat.atime), ("mtime", stat.mtime), ("ctime", stat.ctime)] {
-        set(&mut fields, name, time);
-    }
-    for (name, bit) in bits {
-        set(&mut fields, name, stat.mode & bit != 0);
-    }
-    // A number that has no name is not a name.
-    for (name, value, id) in [("pw_name", &stat.user, stat.uid), ("gr_name", &stat.group, stat.gid)] {
-        if *value != id.to_string() && value != "UNKNOWN" {
-            set(&mut fields, name, value.as_str());
-        }
-    }
-    fields
 }
 
 /// `8 4096 0 0`: blocks, size of one, device (major and minor in hexadecimal).

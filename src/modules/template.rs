@@ -151,9 +151,9 @@ impl Module for Template {
         })
     }
 
-    async fn apply(&self, change: Change, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+    async fn apply(&self, change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
         let path = change.write.path.clone();
-        let backup = change.write.apply(remote).await?;
+        let backup = change.write.apply(remote, here).await?;
         let outcome = file_write::outcome(&path, &change.digests, backup, Some(remote)).await?;
         Ok(outcome.with("src", change.src).with("md5sum", change.digests.md5))
     }

@@ -21,10 +21,10 @@ pub enum Step {
 }
 
 impl Step {
-    pub async fn apply(self, remote: &Remote) -> Result<(), Error> {
+    pub async fn apply(self, remote: &Remote, here: &Controller<'_>) -> Result<(), Error> {
         match self {
             Step::MakeDirectory(path, attributes) => remote.make_directory(&path, &attributes).await?,
-            Step::Write(write) => drop(write.apply(remote).await?),
+            Step::Write(write) => drop(write.apply(remote, here).await?),
             Step::CopyOnHost(copy) => drop(copy.apply(remote).await?),
             Step::Symlink { target, path, attributes } => {
                 remote.symlink(&target, &path).await?;

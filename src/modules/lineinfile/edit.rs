@@ -106,7 +106,7 @@ fn scan(
         if bare(current) == line {
             equal = Some(at);
         } else if let Place::After(regex) | Place::Before(regex) = place
-            && matches_line(regex, current)?
+            && python_regex::is_match_in_line(regex, current)?
         {
             matched = Some(at);
             if first_match {
@@ -136,16 +136,10 @@ fn found(lines: &[String], search: &Search, first_match: bool) -> Result<Option<
 
 fn matches(search: &Search, line: &str) -> Result<bool, Error> {
     match search {
-        Search::Regex(regex) => matches_line(regex, line),
+        Search::Regex(regex) => python_regex::is_match_in_line(regex, line),
         Search::Text(text) => Ok(line.contains(text.as_str())),
         Search::Line => Ok(false),
     }
-}
-
-/// Python's `$` matches before a newline at the end, so the line is searched with and without it.
-fn matches_line(regex: &Regex, line: &str) -> Result<bool, Error> {
-    let without = line.strip_suffix('\n').unwrap_or(line);
-    Ok(python_regex::is_match(regex, without)? || python_regex::is_match(regex, line)?)
 }
 
 fn filled_in(regex: &Regex, current: &str, line: &str) -> Result<String, Error> {

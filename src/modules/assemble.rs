@@ -1,0 +1,223 @@
+//! `assemble`: the files of a directory, in the order of their names, as one file.
+
+use async_trait::async_trait;
+use fancy_regex::Regex;
+use serde::Deserialize;
+
+use super::file_attributes::{self, Wanted};
+use super::file_digest::Digests;
+use super::file_write::{self, Content, Destination, Wish, Write};
+use super::host_tree::Tree;
+use super::{Controller, Error, Module, Outcome, Plan, host_path, python_regex, vault_file};
+use crate::remote::{FileKind, Links, Probe, Remote};
+use crate::value::doc::{Argument, Doc, Kind, Return};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Assemble {
+    src: String,
+    dest: String,
+    delimiter: Option<String>,
+    regexp: Option<String>,
+    ignore_hidden: bool,
+    remote_src: bool,
+    decrypt: bool,
+    backup: bool,
+    validate: Option<String>,
+    owner: Option<String>,
+    group: Option<String>,
+    mode: Option<String>,
+}
+
+pub struct Change {
+    write: Write,
+    digests: Digests,
+}
+
+#[async_trait]
+impl Module for Assemble {
+    const DOC: Doc = Doc {
+        name: "assemble",
+        collection: "ansible.builtin",
+        summary: "Makes one file of the files in a directory",
+        arguments: &[
+            Argument::new("src", Kind::Path, "the directory with the fragments").required(),
+            Argument::new("dest", Kind::Path, "the file on the host").required(),
+            Argument::new("delimiter", Kind::Str, "what goes between two fragments; \\n is a newline"),
+            Argument::new("regexp", Kind::Str, "only fragments whose name has a match"),
+            Argument::new("ignore_hidden", Kind::Bool, "whether to leave out names that begin with a dot")
+                .default("false"),
+            Argument::new("remote_src", Kind::Bool, "whether src is on the host").default("true"),
+            Argument::new("decrypt", Kind::Bool, "whether to decrypt fragments that are vault files").default("true"),
+            Argument::new("backup", Kind::Bool, "whether to keep the old file beside the new one").default("false"),
+            Argument::new(
+                "validate",
+                Kind::Str,
+                "command that must succeed before the file is put in place, %s is the new file",
+            ),
+            Argument::new("owner", Kind::Str, "user that is to own it"),
+            Argument::new("group", Kind::Str, "group that is to own it"),
+            Argument::new("mode", Kind::Mode, "permissions, octal or symbolic"),
+        ],
+        free_form: None,
+        example: r####"
+- name: The configuration, of its parts
+  assemble:
+    src: /etc/haproxy/conf.d
+    dest: /etc/haproxy/haproxy.cfg
+    regexp: '\.cfg$'
+    delimiter: '### next part ###'
+    validate: /usr/sbin/haproxy -c -f %s
+"####,
+        returns: &[
+            Return::new("dest", "the file"),
+            Return::new("src", "the directory with the fragments"),
+            Return::new("checksum", "SHA-1 of the file"),
+            Return::new("md5sum", "MD5 of the file"),
+            Return::new("backup_file", "where the old file is kept"),
+        ],
+    };
+    type Change = Change;
+
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+        let (fragments, secret) = match self.remote_src {
+            true => (self.fragments_on_host(probe).await?, false),
+            false => self.fragments_here(here).await?,
+        };
+        let delimiter = self.delimiter.as_deref().map(unescape).filter(|delimiter| !delimiter.is_empty());
+        let content = join(&fragments, delimiter.as_deref());
+        let destination = Destination::find(probe, &self.dest, None, false).await?;
+        let wanted = Wanted::load(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref()).await?;
+        let wish = Wish {
+            content: Content::Bytes(content),
+            wanted: &wanted,
+            directories: &Wanted::default(),
+            backup: self.backup,
+            validate: self.validate.as_deref(),
+            secret,
+            source: &self.src,
+        };
+        let found = file_write::compare(probe, here, &destination, wish).await?;
+        let outcome = self.outcome(&destination.path, &found.digests, None, None).await?;
+        let stat = destination.there.as_ref().map(|(stat, _)| stat);
+        Ok(match (found.write, stat) {
+            (Some(write), _) => {
+                Plan::Change { diff: found.diff, outcome, change: Change { write, digests: found.digests } }
+            }
+            (None, Some(stat)) => Plan::Unchanged(file_attributes::describe(outcome, stat)),
+            (None, None) => Plan::Unchanged(outcome),
+        })
+    }
+
+    async fn apply(&self, change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
+        let path = change.write.path.clone();
+        let backup = change.write.apply(remote, here).await?;
+        self.outcome(&path, &change.digests, backup, Some(remote)).await
+    }
+}
+
+impl Assemble {
+    async fn outcome(
+        &self,
+        path: &str,
+        digests: &Digests,
+        backup: Option<String>,
+        probe: Option<&Probe>,
+    ) -> Result<Outcome, Error> {
+        let outcome = file_write::outcome(path, digests, backup, probe).await?;
+        Ok(outcome.with("src", self.src.as_str()).with("md5sum", digests.md5.as_str()).message("OK"))
+    }
+
+    fn filter(&self) -> Result<Option<Regex>, Error> {
+        self.regexp.as_deref().map(|regexp| python_regex::compile(regexp, "regexp")).transpose()
+    }
+
+    fn is_fragment(&self, name: &str, filter: Option<&Regex>) -> Result<bool, Error> {
+        if self.ignore_hidden && name.starts_with('.') {
+            return Ok(false);
+        }
+        filter.map_or(Ok(true), |regex| python_regex::is_match(regex, name))
+    }
+
+    async fn fragments_on_host(&self, probe: &Probe) -> Result<Vec<Vec<u8>>, Error> {
+        let src = probe.expand(&self.src).await?;
+        match probe.stat(&src, Links::Follow).await? {
+            None => return Err(Error::failed(format!("there is no directory {src} on the host"))),
+            Some(stat) if stat.kind != FileKind::Directory => {
+                return Err(Error::failed(format!("{src} is not a directory")));
+            }
+            Some(_) => {}
+        }
+        let filter = self.filter()?;
+        let mut fragments = Vec::new();
+        for (name, stat) in Tree::search(probe, &src, Links::Follow, &["-maxdepth".into(), "1".into()]).await?.sorted()
+        {
+            if stat.kind == FileKind::File && self.is_fragment(&name, filter.as_ref())? {
+                fragments.extend(probe.read(&host_path::join(&src, &name)).await?);
+            }
+        }
+        Ok(fragments)
+    }
+
+    /// The fragments, and whether one of them was encrypted.
+    async fn fragments_here(&self, here: &Controller<'_>) -> Result<(Vec<Vec<u8>>, bool), Error> {
+        let src = here.find("files", &self.src)?;
+        let listed = std::fs::read_dir(&src).and_then(|list| list.collect::<Result<Vec<_>, _>>());
+        let mut listed = listed.map_err(|error| file_write::unreadable(&src, &error))?;
+        listed.sort_by_key(std::fs::DirEntry::file_name);
+        let filter = self.filter()?;
+        let (mut fragments, mut secret) = (Vec::new(), false);
+        for item in listed {
+            let path = item.path();
+            if !path.is_file() || !self.is_fragment(&item.file_name().to_string_lossy(), filter.as_ref())? {
+                continue;
+            }
+            let is_vault = self.decrypt && vault_file::is_vault(&path)?;
+            secret |= is_vault;
+            fragments.push(match is_vault {
+                true => vault_file::decrypt(here, &path).await?,
+                false => file_write::read(&path).await?,
+            });
+        }
+        Ok((fragments, secret))
+    }
+}
+
+/// The fragments one after the other, each on a line of its own; the delimiter between them, too.
+fn join(fragments: &[Vec<u8>], delimiter: Option<&str>) -> Vec<u8> {
+    let mut whole: Vec<u8> = Vec::new();
+    for (at, fragment) in fragments.iter().enumerate() {
+        if at > 0 && !fragments[at - 1].ends_with(b"\n") {
+            whole.push(b'\n');
+        }
+        if let (Some(delimiter), true) = (delimiter, at > 0) {
+            whole.extend_from_slice(delimiter.as_bytes());
+            if !delimiter.ends_with('\n') {
+                whole.push(b'\n');
+            }
+        }
+        whole.extend_from_slice(fragment);
+    }
+    whole
+}
+
+/// `\n`, `\t`, `\\` and the like as Python reads them.
+fn unescape(text: &str) -> String {
+    let mut out = String::new();
+    let mut characters = text.chars();
+    while let Some(c) = characters.next() {
+        if c != '\\' {
+            out.push(c);
+            continue;
+        }
+        match characters.next() {
+            Some('n') => out.push('\n'),
+            Some('t') => out.push('\t'),
+            Some('r') => out.push('\r'),
+            Some('\\') | None => out.push('\\'),
+            Some(quote @ ('\'' | '"')) => out.push(quote),
+            Some(other) => out.extend(['\\', other]),
+        }
+    }
+    out
+}

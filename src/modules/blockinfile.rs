@@ -1,0 +1,219 @@
+//! `blockinfile`: a block of lines in a text file, between two marker lines.
+
+use async_trait::async_trait;
+use fancy_regex::Regex;
+use serde::Deserialize;
+
+use super::file_attributes::Wanted;
+use super::file_edit::{self, Manner, Target, lines};
+use super::file_write::Write;
+use super::{Controller, Error, Module, Outcome, Plan, python_regex};
+use crate::remote::{Probe, Remote};
+use crate::value::doc::{Argument, Doc, Kind, Return};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Blockinfile {
+    path: String,
+    state: State,
+    block: String,
+    marker: String,
+    marker_begin: String,
+    marker_end: String,
+    insertafter: Option<String>,
+    insertbefore: Option<String>,
+    append_newline: bool,
+    prepend_newline: bool,
+    create: bool,
+    backup: bool,
+    validate: Option<String>,
+    owner: Option<String>,
+    group: Option<String>,
+    mode: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    Present,
+    Absent,
+}
+
+pub struct Change {
+    write: Write,
+    outcome: Outcome,
+}
+
+#[async_trait]
+impl Module for Blockinfile {
+    const DOC: Doc = Doc {
+        name: "blockinfile",
+        collection: "ansible.builtin",
+        summary: "Sees to a block of lines of a text file, between two marker lines",
+        arguments: &[
+            Argument::new("path", Kind::Path, "the file on the host").required().alias(&["dest", "destfile", "name"]),
+            Argument::new("state", Kind::Str, "whether the block is to be there")
+                .default("present")
+                .choices(&["absent", "present"]),
+            Argument::new("block", Kind::Str, "the lines; none removes the block").default("").alias(&["content"]),
+            Argument::new("marker", Kind::Str, "the marker lines; {mark} is marker_begin or marker_end")
+                .default("# {mark} ANSIBLE MANAGED BLOCK"),
+            Argument::new("marker_begin", Kind::Str, "what {mark} is before the block").default("BEGIN"),
+            Argument::new("marker_end", Kind::Str, "what {mark} is after the block").default("END"),
+            Argument::new("insertafter", Kind::Str, "expression for the line after which a new block goes, or EOF"),
+            Argument::new("insertbefore", Kind::Str, "expression for the line before which a new block goes, or BOF"),
+            Argument::new("append_newline", Kind::Bool, "whether an empty line follows the block").default("false"),
+            Argument::new("prepend_newline", Kind::Bool, "whether an empty line precedes the block").default("false"),
+            Argument::new("create", Kind::Bool, "whether to make the file if it is missing").default("false"),
+            Argument::new("backup", Kind::Bool, "whether to keep the old file beside the new one").default("false"),
+            Argument::new(
+                "validate",
+                Kind::Str,
+                "command that must succeed before the file is put in place, %s is the new file",
+            ),
+            Argument::new("owner", Kind::Str, "user that is to own it"),
+            Argument::new("group", Kind::Str, "group that is to own it"),
+            Argument::new("mode", Kind::Mode, "permissions, octal or symbolic"),
+        ],
+        free_form: None,
+        example: r##"
+- name: The members of the cluster
+  blockinfile:
+    path: /etc/hosts
+    marker: "# {mark} etcd members"
+    block: |
+      10.0.0.1 etcd-1
+      10.0.0.2 etcd-2
+
+- name: No longer
+  blockinfile: {path: /etc/hosts, marker: "# {mark} old members", state: absent}
+"##,
+        returns: &[Return::new("msg", "what was done"), Return::new("backup_file", "where the old file is kept")],
+    };
+    type Change = Change;
+
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+        if self.insertbefore.is_some() && self.insertafter.is_some() {
+            return Err(Error::failed("blockinfile: insertbefore and insertafter cannot both be given"));
+        }
+        let target = Target::open(probe, &self.path).await?;
+        if self.state == State::Absent && target.there.is_none() {
+            let message = format!("File {} not present", target.path);
+            return Ok(Plan::Unchanged(Outcome::default().message(message)));
+        }
+        target.must_exist_or_be_made(self.create)?;
+        let (edited, has_block) = self.edit(&target)?;
+        let wanted = Wanted::load(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref()).await?;
+        let manner =
+            Manner { wanted: &wanted, backup: self.backup, validate: self.validate.as_deref(), make_directories: true };
+        let edit = file_edit::compare(probe, here, &target, &edited, &manner).await?;
+        let done = match &edit.write {
+            _ if target.there.is_none() => "File created",
+            Some(write) if write.content.is_some() && has_block => "Block inserted",
+            Some(write) if write.content.is_some() => "Block removed",
+            _ => "",
+        };
+        let outcome = Outcome::default().message(file_edit::message(done, edit.attributes_change));
+        Ok(match edit.write {
+            None => Plan::Unchanged(outcome),
+            Some(write) => {
+                Plan::Change { diff: edit.diff, outcome: outcome.clone(), change: Change { write, outcome } }
+            }
+        })
+    }
+
+    async fn apply(&self, change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
+        let backup = change.write.apply(remote, here).await?;
+        Ok(match backup {
+            Some(backup) => change.outcome.with("backup_file", backup),
+            None => change.outcome,
+        })
+    }
+}
+
+impl Blockinfile {
+    /// The edited text, and whether it has a block now.
+    fn edit(&self, target: &Target) -> Result<(String, bool), Error> {
+        let adapt = |text: &str| target.text.adapt(text);
+        let marker = |mark: &str| format!("{}\n", adapt(&self.marker.replace("{mark}", mark)));
+        let (begin, end) = (marker(&self.marker_begin), marker(&self.marker_end));
+        let mut block = Vec::new();
+        if self.state == State::Present && !self.block.is_empty() {
+            let newline = if self.block.ends_with('\n') { "" } else { "\n" };
+            let inside = lines(&adapt(&format!("{}{newline}", self.block)));
+            block = [vec![begin.clone()], inside, vec![end.clone()]].concat();
+        }
+        let has_block = !block.is_empty();
+        let mut lines = lines(&target.text.characters);
+        let last = |marker: &String| lines.iter().rposition(|line| line == marker);
+        let at = match (last(&begin), last(&end)) {
+            (Some(begin), Some(end)) => {
+                lines.drain(begin.min(end)..=begin.max(end));
+                begin.min(end)
+            }
+            _ => self.place(target, &lines)?,
+        };
+        Ok((self.put(lines, at, block).concat(), has_block))
+    }
+
+    /// Puts the block before the line number `at`.
+    fn put(&self, mut lines: Vec<String>, mut at: usize, block: Vec<String>) -> Vec<String> {
+        let present = self.state == State::Present;
+        if at > 0 && !lines[at - 1].ends_with('\n') {
+            lines[at - 1].push('\n');
+        }
+        if self.prepend_newline && present && at > 0 && lines[at - 1] != "\n" {
+            lines.insert(at, "\n".to_owned());
+            at += 1;
+        }
+        let after = at + block.len();
+        lines.splice(at..at, block);
+        if self.append_newline && present && lines.get(after).is_some_and(|line| line != "\n") {
+            lines.insert(after, "\n".to_owned());
+        }
+        lines
+    }
+
+    /// The number of the line before which a new block goes.
+    fn place(&self, target: &Target, lines: &[String]) -> Result<usize, Error> {
+        let find = |pattern: &str, argument: &str, after: bool| {
+            let regex = python_regex::compile(&target.text.adapt(pattern), argument)?;
+            let found = match is_multiline(pattern) {
+                true => line_of(&regex, &target.text.characters, after)?,
+                false => last_match(&regex, lines)?,
+            };
+            Ok(found.map_or(lines.len(), |at| if after { at + 1 } else { at }))
+        };
+        match (self.insertafter.as_deref(), self.insertbefore.as_deref()) {
+            (Some("EOF") | None, None) => Ok(lines.len()),
+            (None, Some("BOF")) => Ok(0),
+            (Some(after), _) => find(after, "insertafter", true),
+            (None, Some(before)) => find(before, "insertbefore", false),
+        }
+    }
+}
+
+/// Whether a pattern begins with flags of which one is `m`, so that it is for the whole text.
+fn is_multiline(pattern: &str) -> bool {
+    let flags = pattern.strip_prefix("(?").and_then(|rest| rest.split_once(')')).map(|(flags, _)| flags);
+    flags.is_some_and(|flags| flags.contains('m') && flags.chars().all(|c| c.is_ascii_alphabetic()))
+}
+
+fn last_match(regex: &Regex, lines: &[String]) -> Result<Option<usize>, Error> {
+    let mut found = None;
+    for (at, line) in lines.iter().enumerate() {
+        if python_regex::is_match_in_line(regex, line)? {
+            found = Some(at);
+        }
+    }
+    Ok(found)
+}
+
+/// The line in which the first match ends or begins.
+fn line_of(regex: &Regex, text: &str, end: bool) -> Result<Option<usize>, Error> {
+    let found = python_regex::captures(regex, text)?;
+    Ok(found.and_then(|captures| captures.get(0)).map(|whole| {
+        let at = if end { whole.end() } else { whole.start() };
+        text[..at].matches('\n').count()
+    }))
+}

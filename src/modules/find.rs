@@ -1,0 +1,258 @@
+//! `find`: paths of a host by name, kind, age, size, mode and content.
+
+mod criteria;
+
+use async_trait::async_trait;
+use serde::Deserialize;
+
+use super::host_tree::Tree;
+use super::{Controller, Error, Module, Outcome, Plan, host_path, stat_fields};
+use crate::remote::{Command, Digest, FileKind, Links, Probe, Remote, Stat};
+use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::{Value, Vars};
+use criteria::Criteria;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Find {
+    paths: Vec<String>,
+    patterns: Vec<String>,
+    excludes: Option<Vec<String>>,
+    use_regex: bool,
+    contains: Option<String>,
+    read_whole_file: bool,
+    file_type: Type,
+    age: Option<String>,
+    age_stamp: Stamp,
+    size: Option<String>,
+    recurse: bool,
+    depth: Option<i64>,
+    hidden: bool,
+    follow: bool,
+    get_checksum: bool,
+    checksum_algorithm: Algorithm,
+    mode: Option<String>,
+    exact_mode: bool,
+    limit: Option<i64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Type {
+    Any,
+    Directory,
+    File,
+    Link,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Stamp {
+    Atime,
+    Ctime,
+    Mtime,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Algorithm {
+    Md5,
+    Sha1,
+    Sha224,
+    Sha256,
+    Sha384,
+    Sha512,
+}
+
+/// What the search came to.
+#[derive(Default)]
+struct Findings {
+    files: Vec<Value>,
+    examined: usize,
+    skipped: Vars,
+}
+
+#[async_trait]
+impl Module for Find {
+    const DOC: Doc = Doc {
+        name: "find",
+        collection: "ansible.builtin",
+        summary: "Finds paths by name, kind, age, size, mode and content",
+        arguments: &[
+            Argument::new("paths", Kind::List(&Kind::Path), "directories to search")
+                .required()
+                .alias(&["name", "path"]),
+            Argument::new(
+                "patterns",
+                Kind::List(&Kind::Str),
+                "names, with * and ? and [], or expressions with use_regex",
+            )
+            .default("[]")
+            .alias(&["pattern"]),
+            Argument::new("excludes", Kind::List(&Kind::Str), "names that are left out").alias(&["exclude"]),
+            Argument::new("use_regex", Kind::Bool, "whether patterns and excludes are regular expressions")
+                .default("false"),
+            Argument::new("contains", Kind::Str, "expression that a line of the file must begin with"),
+            Argument::new("read_whole_file", Kind::Bool, "whether contains is searched for in the whole text")
+                .default("false"),
+            Argument::new("file_type", Kind::Str, "what to find").default("file").choices(&[
+                "any",
+                "directory",
+                "file",
+                "link",
+            ]),
+            Argument::new("age", Kind::Str, "at least this old (2d), at most if negative (-2d); s, m, h, d, w"),
+            Argument::new("age_stamp", Kind::Str, "the time that age is about")
+                .default("mtime")
+                .choices(&["atime", "ctime", "mtime"]),
+            Argument::new("size", Kind::Str, "at least this large (10m), at most if negative; b, k, m, g, t"),
+            Argument::new("recurse", Kind::Bool, "whether to search directories below").default("false"),
+            Argument::new("depth", Kind::Int, "how deep at most, with recurse"),
+            Argument::new("hidden", Kind::Bool, "whether to find names that begin with a dot").default("false"),
+            Argument::new("follow", Kind::Bool, "whether to search directories behind symbolic links").default("false"),
+            Argument::new("get_checksum", Kind::Bool, "whether to return checksums").default("false"),
+            Argument::new("checksum_algorithm", Kind::Str, "which checksum")
+                .default("sha1")
+                .choices(&["md5", "sha1", "sha224", "sha256", "sha384", "sha512"])
+                .alias(&["checksum", "checksum_algo"]),
+            Argument::new("mode", Kind::Mode, "permissions that it must have"),
+            Argument::new("exact_mode", Kind::Bool, "whether exactly these, or one of them").default("true"),
+            Argument::new("limit", Kind::Int, "how many at most"),
+        ],
+        free_form: None,
+        example: r#"
+- name: Old snapshots
+  find:
+    paths: /var/backups/etcd
+    patterns: "*.db"
+    age: 7d
+  register: old
+
+- name: Are removed
+  file:
+    path: "{{ item.path }}"
+    state: absent
+  loop: "{{ old.files }}"
+"#,
+        returns: &[
+            Return::new("files", "what was found: path, mode, size, owner and more of each"),
+            Return::new("matched", "how many were found"),
+            Return::new("examined", "how many were looked at"),
+            Return::new("skipped_paths", "what could not be searched, and why"),
+            Return::new("msg", "whether all could be searched"),
+        ],
+    };
+    type Change = ();
+
+    async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<()>, Error> {
+        let criteria = self.criteria(probe).await?;
+        let limit = match self.limit {
+            Some(limit) if limit <= 0 => return Err(Error::failed(format!("find: limit cannot be {limit}"))),
+            limit => limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX),
+        };
+        let mut findings = Findings::default();
+        for path in &self.paths {
+            let path = probe.expand(path).await?;
+            self.search(probe, &path, &criteria, limit, &mut findings).await?;
+            if findings.files.len() >= limit {
+                break;
+            }
+        }
+        let message = if !findings.skipped.is_empty() {
+            "Not all paths examined, check warnings for details"
+        } else if findings.files.len() >= limit {
+            "Limit of matches reached"
+        } else {
+            "All paths examined"
+        };
+        Ok(Plan::Unchanged(
+            Outcome::default()
+                .message(message)
+                .with("matched", findings.files.len())
+                .with("examined", findings.examined)
+                .with("files", Value::from_iter(findings.files))
+                .with("skipped_paths", Value::from_pairs(findings.skipped)),
+        ))
+    }
+
+    async fn apply(&self, (): (), _: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        Ok(Outcome::default())
+    }
+}
+
+impl Find {
+    async fn criteria(&self, probe: &Probe) -> Result<Criteria, Error> {
+        // Ages are counted by the host's clock.
+        let now = match &self.age {
+            Some(_) => probe.query(&Command::program(["date", "+%s"])).await?.stdout,
+            None => b"0".to_vec(),
+        };
+        let now = String::from_utf8_lossy(&now).trim().parse().unwrap_or_default();
+        Criteria::new(self, now)
+    }
+
+    async fn search(
+        &self,
+        probe: &Probe,
+        path: &str,
+        criteria: &Criteria,
+        limit: usize,
+        findings: &mut Findings,
+    ) -> Result<(), Error> {
+        if probe.stat(path, Links::Follow).await?.is_none_or(|stat| stat.kind != FileKind::Directory) {
+            let reason = format!("'{path}' is not a directory");
+            stat_fields::set(&mut findings.skipped, path, reason);
+            return Ok(());
+        }
+        let depth = match (self.recurse, self.depth) {
+            (false, _) => Some(1),
+            (true, depth) => depth.filter(|depth| *depth > 0),
+        };
+        let depth: Vec<String> =
+            depth.map(|depth| ["-maxdepth".to_owned(), depth.to_string()]).into_iter().flatten().collect();
+        let tree = Tree::walk(probe, path, self.follow, &depth).await?;
+        for (relative, stat) in tree.sorted() {
+            findings.examined += 1;
+            let whole = host_path::join(path, &relative);
+            if criteria.is_met(host_path::base_name(&relative), &stat)?
+                && self.has_content(probe, &whole, &stat, criteria).await?
+            {
+                let found = self.describe(probe, &whole, &stat).await?;
+                findings.files.push(found);
+                if findings.files.len() >= limit {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn has_content(&self, probe: &Probe, path: &str, stat: &Stat, criteria: &Criteria) -> Result<bool, Error> {
+        if self.contains.is_none() || stat.kind != FileKind::File || self.file_type != Type::File {
+            return Ok(true);
+        }
+        // What may not be read has no content that is known, as in Ansible.
+        match probe.read(path).await {
+            Ok(Some(content)) => criteria.is_in(&String::from_utf8_lossy(&content)),
+            Ok(None) | Err(crate::remote::Error::Refused { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn describe(&self, probe: &Probe, path: &str, stat: &Stat) -> Result<Value, Error> {
+        let mut fields = stat_fields::of(path, stat);
+        if self.get_checksum && stat.kind == FileKind::File {
+            let digest = match self.checksum_algorithm {
+                Algorithm::Md5 => Digest::Md5,
+                Algorithm::Sha1 => Digest::Sha1,
+                Algorithm::Sha224 => Digest::Sha224,
+                Algorithm::Sha256 => Digest::Sha256,
+                Algorithm::Sha384 => Digest::Sha384,
+                Algorithm::Sha512 => Digest::Sha512,
+            };
+            let checksum = probe.digest(path, digest).await?;
+            stat_fields::set(&mut fields, "checksum", checksum);
+        }
+        Ok(Value::from_pairs(fields))
+    }
+}

@@ -1,0 +1,160 @@
+//! `replace`: all that matches a regular expression in a text file, replaced.
+
+use std::ops::Range;
+
+use async_trait::async_trait;
+use fancy_regex::Regex;
+use serde::Deserialize;
+
+use super::file_attributes::Wanted;
+use super::file_edit::{self, Manner, Target};
+use super::file_write::Write;
+use super::{Controller, Error, Module, Outcome, Plan, python_regex};
+use crate::remote::{Probe, Remote};
+use crate::value::doc::{Argument, Doc, Kind, Return};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Replace {
+    path: String,
+    regexp: String,
+    replace: String,
+    after: Option<String>,
+    before: Option<String>,
+    backup: bool,
+    validate: Option<String>,
+    encoding: String,
+    owner: Option<String>,
+    group: Option<String>,
+    mode: Option<String>,
+}
+
+pub struct Change {
+    write: Write,
+    outcome: Outcome,
+}
+
+#[async_trait]
+impl Module for Replace {
+    const DOC: Doc = Doc {
+        name: "replace",
+        collection: "ansible.builtin",
+        summary: "Replaces all that matches a regular expression in a text file",
+        arguments: &[
+            Argument::new("path", Kind::Path, "the file on the host").required().alias(&["dest", "destfile", "name"]),
+            Argument::new("regexp", Kind::Str, "what is replaced; ^ and $ match at every line").required(),
+            Argument::new("replace", Kind::Str, "what it is replaced by, with \\1 and the like; nothing removes it")
+                .default(""),
+            Argument::new("after", Kind::Str, "expression; only what is after its first match is searched"),
+            Argument::new("before", Kind::Str, "expression; only what is before its match is searched"),
+            Argument::new("backup", Kind::Bool, "whether to keep the old file beside the new one").default("false"),
+            Argument::new(
+                "validate",
+                Kind::Str,
+                "command that must succeed before the file is put in place, %s is the new file",
+            ),
+            Argument::new("encoding", Kind::Str, "encoding of the file: utf-8 or ascii").default("utf-8"),
+            Argument::new("owner", Kind::Str, "user that is to own it"),
+            Argument::new("group", Kind::Str, "group that is to own it"),
+            Argument::new("mode", Kind::Mode, "permissions, octal or symbolic"),
+        ],
+        free_form: None,
+        example: r#"
+- name: The new name of a host, everywhere
+  replace:
+    path: /etc/hosts
+    regexp: '(\s+)old\.example\.org(\s+.*)?$'
+    replace: '\1new.example.org\2'
+    backup: true
+
+- name: Comments out what is between two lines
+  replace:
+    path: /etc/apt/sources.list
+    after: '# backports'
+    before: '# end'
+    regexp: '^(deb .*)$'
+    replace: '# \1'
+"#,
+        returns: &[
+            Return::new("msg", "how many replacements were made"),
+            Return::new("rc", "0"),
+            Return::new("backup_file", "where the old file is kept"),
+        ],
+    };
+    type Change = Change;
+
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+        if !matches!(self.encoding.to_ascii_lowercase().replace('_', "-").as_str(), "utf-8" | "utf8" | "ascii") {
+            return Err(Error::Failed {
+                message: format!("replace: encoding {:?} is not known", self.encoding),
+                hint: Some("use utf-8; bytes that are not UTF-8 stay as they are".to_owned()),
+            });
+        }
+        let target = Target::open(probe, &self.path).await?;
+        target.must_exist()?;
+        let text = &target.text.characters;
+        let outcome = Outcome::default().with("rc", 0);
+        let Some(section) = self.section(&target)? else {
+            let message = "Pattern for before/after params did not match the given file";
+            return Ok(Plan::Unchanged(outcome.message(message)));
+        };
+        let regex = python_regex::compile_multiline(&target.text.adapt(&self.regexp), "regexp")?;
+        let (new, count) = substitute(&regex, &text[section.clone()], &target.text.adapt(&self.replace))?;
+        let edited = format!("{}{new}{}", &text[..section.start], &text[section.end..]);
+        let message = if edited == *text { String::new() } else { format!("{count} replacements made") };
+        let wanted = Wanted::load(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref()).await?;
+        let manner = Manner {
+            wanted: &wanted,
+            backup: self.backup,
+            validate: self.validate.as_deref(),
+            make_directories: false,
+        };
+        let edit = file_edit::compare(probe, here, &target, &edited, &manner).await?;
+        let outcome = outcome.message(file_edit::message(&message, edit.attributes_change));
+        Ok(match edit.write {
+            None => Plan::Unchanged(outcome),
+            Some(write) => {
+                Plan::Change { diff: edit.diff, outcome: outcome.clone(), change: Change { write, outcome } }
+            }
+        })
+    }
+
+    async fn apply(&self, change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
+        let backup = change.write.apply(remote, here).await?;
+        Ok(match backup {
+            Some(backup) => change.outcome.with("backup_file", backup),
+            None => change.outcome,
+        })
+    }
+}
+
+impl Replace {
+    /// The part of the text that is searched. None: `after` or `before` are not in it.
+    fn section(&self, target: &Target) -> Result<Option<Range<usize>>, Error> {
+        let text = &target.text.characters;
+        let pattern = match (self.after.as_deref(), self.before.as_deref()) {
+            (None | Some(""), None | Some("")) => return Ok(Some(0..text.len())),
+            (Some(after), None | Some("")) => format!("{after}(?P<subsection>.*)"),
+            (None | Some(""), Some(before)) => format!("(?P<subsection>.*){before}"),
+            (Some(after), Some(before)) => format!("{after}(?P<subsection>.*?){before}"),
+        };
+        let regex = python_regex::compile(&format!("(?s){}", target.text.adapt(&pattern)), "after or before")?;
+        let found = python_regex::captures(&regex, text)?;
+        Ok(found.and_then(|captures| captures.name("subsection").map(|section| section.range())))
+    }
+}
+
+/// All matches replaced, and how many there were.
+fn substitute(regex: &Regex, text: &str, replacement: &str) -> Result<(String, usize), Error> {
+    let (mut out, mut end, mut count) = (String::new(), 0, 0);
+    for captures in regex.captures_iter(text) {
+        let captures = captures.map_err(|error| python_regex::too_hard(regex, &error))?;
+        let whole = captures.get(0).expect("group 0 is the whole match");
+        out.push_str(&text[end..whole.start()]);
+        out.push_str(&python_regex::expand(replacement, &captures)?);
+        end = whole.end();
+        count += 1;
+    }
+    out.push_str(&text[end..]);
+    Ok((out, count))
+}

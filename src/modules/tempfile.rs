@@ -1,0 +1,93 @@
+//! `tempfile`: a new temporary file or directory on the host, with a name that nobody else has.
+
+use async_trait::async_trait;
+use rand::Rng as _;
+use rand::distr::Alphanumeric;
+use serde::Deserialize;
+
+use super::{Controller, Error, Module, Outcome, Plan, file_attributes};
+use crate::remote::{Command, Links, Probe, Remote};
+use crate::value::doc::{Argument, Doc, Kind, Return};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tempfile {
+    state: State,
+    path: Option<String>,
+    prefix: String,
+    suffix: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    File,
+    Directory,
+}
+
+/// 1 file or directory, 2 where (empty: the usual place), 3 name. `set -C` refuses a file that is there already.
+const SCRIPT: &str = r#"
+path=${2:-${TMPDIR:-/tmp}}/$3
+umask 077
+if [ "$1" = file ]; then set -C; : >"$path"; else mkdir -- "$path"; fi && printf %s "$path"
+"#;
+
+#[async_trait]
+impl Module for Tempfile {
+    const DOC: Doc = Doc {
+        name: "tempfile",
+        collection: "ansible.builtin",
+        summary: "Makes a temporary file or directory",
+        arguments: &[
+            Argument::new("state", Kind::Str, "what to make").default("file").choices(&["file", "directory"]),
+            Argument::new("path", Kind::Path, "the directory to make it in; the host's usual one unless given"),
+            Argument::new("prefix", Kind::Str, "how the name begins").default("ansible."),
+            Argument::new("suffix", Kind::Str, "how the name ends").default(""),
+        ],
+        free_form: None,
+        example: r#"
+- name: A place for the download
+  tempfile:
+    state: directory
+    suffix: .etcd
+  register: download
+
+- name: Gone again
+  file:
+    path: "{{ download.path }}"
+    state: absent
+"#,
+        returns: &[Return::new("path", "the new file or directory")],
+    };
+    type Change = String;
+
+    async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<String>, Error> {
+        for (name, value) in [("prefix", &self.prefix), ("suffix", &self.suffix)] {
+            if value.contains('/') {
+                return Err(Error::failed(format!("tempfile: {name} {value:?} must not have a slash in it")));
+            }
+        }
+        let directory = match &self.path {
+            Some(path) => probe.expand(path).await?,
+            None => String::new(),
+        };
+        Ok(Plan::NotInCheckMode(directory))
+    }
+
+    async fn apply(&self, directory: String, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        let random: String = rand::rng().sample_iter(Alphanumeric).take(8).map(char::from).collect();
+        let name = format!("{}{}{}", self.prefix, random.to_ascii_lowercase(), self.suffix);
+        let state = if self.state == State::File { "file" } else { "directory" };
+        let output = remote.run(&Command::program(["sh", "-c", SCRIPT, "sh", state, &directory, &name])).await?;
+        if output.code != 0 {
+            let reason = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            return Err(Error::failed(format!("cannot make a temporary {state}: {reason}")));
+        }
+        let path = String::from_utf8_lossy(&output.stdout).into_owned();
+        let outcome = Outcome { changed: true, ..Outcome::default() }.with("path", path.as_str());
+        Ok(match remote.stat(&path, Links::Keep).await? {
+            Some(stat) => file_attributes::describe(outcome, &stat),
+            None => outcome,
+        })
+    }
+}
