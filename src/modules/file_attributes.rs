@@ -36,6 +36,11 @@ impl Wanted {
         Wanted { mode, ..self.clone() }
     }
 
+    /// Whether nothing is asked for.
+    pub fn is_nothing(&self) -> bool {
+        self.owner.is_none() && self.group.is_none() && self.mode.is_none()
+    }
+
     /// What differs from a file that is there.
     pub fn lacking(&self, stat: &Stat) -> Attributes {
         let differs = |wanted: &&String, name: &str, id: u32| wanted.as_str() != name && wanted.parse() != Ok(id);

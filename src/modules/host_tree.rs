@@ -30,6 +30,20 @@ impl Tree {
         Tree::ask(probe, directory, (walk, Links::Keep), options).await
     }
 
+    /// Only these paths of a directory, as far as they are there; links are not followed.
+    pub async fn of_paths(probe: &Probe, directory: &str, paths: &[String]) -> Result<Tree, Error> {
+        /// Paths per command: well below what a host lets through as arguments.
+        const MOST: usize = 200;
+        let mut found = HashMap::new();
+        for paths in paths.chunks(MOST) {
+            let named = paths.iter().map(|path| format!("./{path}"));
+            let argv = ["stat", "-c", FORMAT, "--"].map(String::from).into_iter().chain(named);
+            let command = Command { directory: Some(directory.to_owned()), ..Command::program(argv) };
+            found.extend(records(&probe.query(&command).await?.stdout));
+        }
+        Ok(Tree(found))
+    }
+
     async fn ask(
         probe: &Probe,
         directory: &str,
@@ -51,8 +65,7 @@ impl Tree {
             let reason = String::from_utf8_lossy(&output.stderr).trim().to_owned();
             return Err(Error::failed(format!("cannot list {directory}: {reason}")));
         }
-        let text = String::from_utf8_lossy(&output.stdout);
-        Ok(Tree(text.split_terminator("//\n").filter_map(record).filter(|(name, _)| !name.is_empty()).collect()))
+        Ok(Tree(records(&output.stdout)))
     }
 
     /// What is at a path relative to the directory.
@@ -71,6 +84,11 @@ impl Tree {
     pub fn is_behind_link(&self, path: &str) -> bool {
         path.match_indices('/').any(|(at, _)| self.get(&path[..at]).is_some_and(|stat| stat.kind == FileKind::Link))
     }
+}
+
+fn records(stdout: &[u8]) -> HashMap<String, Stat> {
+    let text = String::from_utf8_lossy(stdout);
+    text.split_terminator("//\n").filter_map(record).filter(|(name, _)| !name.is_empty()).collect()
 }
 
 /// The path without its leading `./`, and its stat.

@@ -50,6 +50,7 @@ mod tempfile;
 mod template;
 #[cfg(test)]
 mod testing;
+mod unarchive;
 mod uri;
 mod user;
 mod vault_file;
@@ -110,6 +111,7 @@ pub static MODULES: &[Entry] = &[
     entry::<wait_for::WaitFor>(),
     entry::<x509_ca::X509Ca>(),
     entry::<x509_certificate::X509Certificate>(),
+    entry::<unarchive::Unarchive>(),
 ];
 
 /// The type itself is the task's arguments, rendered and coerced to the kinds in `DOC`.

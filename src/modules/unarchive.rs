@@ -1,0 +1,286 @@
+//! `unarchive`: what is in an archive, unpacked on a host.
+
+mod archive;
+mod beside;
+mod tar;
+
+use async_trait::async_trait;
+use serde::Deserialize;
+
+use super::file_attributes::{self, Wanted, is_empty};
+use super::{Controller, Error, Module, Outcome, Plan, host_path, vault_file};
+use crate::remote::{Attributes, FileKind, Links, Probe, Remote};
+use crate::value::Value;
+use crate::value::doc::{Argument, Doc, Kind, Return};
+use archive::{Archive, Format, Tool};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Unarchive {
+    src: String,
+    dest: String,
+    remote_src: Option<bool>,
+    copy: Option<bool>,
+    creates: Option<String>,
+    list_files: bool,
+    keep_newer: bool,
+    exclude: Vec<String>,
+    include: Vec<String>,
+    extra_opts: Vec<String>,
+    decrypt: bool,
+    owner: Option<String>,
+    group: Option<String>,
+    mode: Option<String>,
+}
+
+pub enum Change {
+    /// An archive of the controller: only on the host, beside its tools, it can be compared with what is there.
+    Local { path: std::path::PathBuf, format: Format, dest: String, wanted: Wanted },
+    /// An archive of the host, compared already where its tool can.
+    OnHost { archive: Archive, tool: Tool, wanted: Wanted, src: String },
+    /// Unpacked already; only attributes are lacking.
+    Attributes { lacking: Vec<(String, Attributes)>, outcome: Outcome },
+}
+
+#[async_trait]
+impl Module for Unarchive {
+    const DOC: Doc = Doc {
+        name: "unarchive",
+        collection: "ansible.builtin",
+        summary: "Unpacks an archive on a host, with the host's tar or unzip",
+        arguments: &[
+            Argument::new("src", Kind::Path, "the archive on the controller, or on the host with remote_src")
+                .required(),
+            Argument::new("dest", Kind::Path, "the directory on the host; it must exist").required(),
+            Argument::new("remote_src", Kind::Bool, "whether src is on the host; false unless given"),
+            Argument::new("copy", Kind::Bool, "the opposite of remote_src, from older playbooks"),
+            Argument::new("creates", Kind::Path, "a path of the host; nothing is done if it exists"),
+            Argument::new("list_files", Kind::Bool, "whether to return the names of the files").default("false"),
+            Argument::new("keep_newer", Kind::Bool, "whether to keep files that are newer than the archive's")
+                .default("false"),
+            Argument::new("exclude", Kind::List(&Kind::Str), "names and patterns that are left out").default("[]"),
+            Argument::new("include", Kind::List(&Kind::Str), "names and patterns that alone are unpacked")
+                .default("[]"),
+            Argument::new("extra_opts", Kind::List(&Kind::Str), "further options for tar or unzip, one item each")
+                .default("[]"),
+            Argument::new("decrypt", Kind::Bool, "whether to decrypt a source that is a vault file").default("true"),
+            Argument::new("owner", Kind::Str, "user that is to own the files"),
+            Argument::new("group", Kind::Str, "group that is to own the files"),
+            Argument::new("mode", Kind::Mode, "permissions of the files, best symbolic: u=rwX,go=rX"),
+        ],
+        free_form: None,
+        example: r#"
+- name: etcd from a file of the controller
+  unarchive:
+    src: etcd-v3.6.0-linux-amd64.tar.gz
+    dest: /opt/etcd
+    owner: root
+    group: root
+    extra_opts: [--strip-components=1]
+
+- name: From a file that is on the host
+  unarchive:
+    src: /var/cache/site.zip
+    dest: /srv/site
+    remote_src: true
+    creates: /srv/site/index.html
+"#,
+        returns: &[
+            Return::new("dest", "the directory"),
+            Return::new("src", "the archive"),
+            Return::new("handler", "what kind of archive it is"),
+            Return::new("files", "the names in the archive, with list_files"),
+            Return::new("mode", "permissions of the directory"),
+            Return::new("owner", "user that owns the directory"),
+            Return::new("group", "group that owns the directory"),
+        ],
+    };
+    type Change = Change;
+
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+        let remote_src = self.remote_src()?;
+        if let Some(creates) = &self.creates {
+            let creates = probe.expand(creates).await?;
+            if probe.stat(&creates, Links::Follow).await?.is_some() {
+                let outcome = Outcome { skipped: true, ..Outcome::default() };
+                return Ok(Plan::Unchanged(outcome.message(format!("skipped, since {creates} exists"))));
+            }
+        }
+        let dest = probe.expand(&self.dest).await?;
+        let is_directory = probe.stat(&dest, Links::Follow).await?.is_some_and(|stat| stat.kind == FileKind::Directory);
+        if !is_directory && !here.check {
+            return Err(Error::Failed {
+                message: format!("cannot unpack to {dest}: it must be a directory that exists"),
+                hint: Some(format!("make it with a task before: file: {{path: {dest}, state: directory}}")),
+            });
+        }
+        let wanted = Wanted::load(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref()).await?;
+        if remote_src {
+            return self.plan_on_host(probe, here, dest, is_directory, wanted).await;
+        }
+        let path = here.find("files", &self.src)?;
+        let format = Format::of_file(&path)?;
+        Ok(Plan::Unknown(Change::Local { path, format, dest, wanted }))
+    }
+
+    async fn apply(&self, change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
+        match change {
+            Change::Attributes { lacking, outcome } => {
+                set(remote, lacking).await?;
+                Ok(Outcome { changed: true, ..outcome })
+            }
+            Change::OnHost { archive, tool, wanted, src } => self.unpack(remote, &archive, tool, &wanted, &src).await,
+            Change::Local { path, format, dest, wanted } => {
+                let directory = remote.temporary_directory().await?;
+                let there = host_path::join(&directory, "archive");
+                let attributes = Attributes { mode: Some(0o600), ..Attributes::default() };
+                match self.decrypt && vault_file::is_vault(&path)? {
+                    true => remote.write(&there, &vault_file::decrypt(here, &path).await?, &attributes).await?,
+                    false => remote.upload(&path, &there, &attributes).await?,
+                }
+                let format = if self.decrypt { Format::of_host(remote, &there).await? } else { format };
+                let archive = self.archive(format, there, dest);
+                let done = match archive.tool(remote).await {
+                    Ok(tool) => self.unpack(remote, &archive, tool, &wanted, &path.display().to_string()).await,
+                    Err(error) => Err(error),
+                };
+                // The session would remove it at its end; a large archive should not stay that long.
+                remote.remove(&directory).await?;
+                done
+            }
+        }
+    }
+}
+
+impl Unarchive {
+    fn remote_src(&self) -> Result<bool, Error> {
+        if !self.include.is_empty() && !self.exclude.is_empty() {
+            return Err(Error::failed("unarchive: include and exclude cannot both be given"));
+        }
+        let remote_src = match (self.remote_src, self.copy) {
+            (Some(_), Some(_)) => return Err(Error::failed("unarchive: remote_src and copy cannot both be given")),
+            (Some(remote_src), None) => remote_src,
+            (None, copy) => !copy.unwrap_or(true),
+        };
+        if self.src.contains("://") {
+            return Err(Error::Failed {
+                message: format!("cannot unpack {}: it is an address, not a file", self.src),
+                hint: Some("download it with get_url first, then unpack it with remote_src: true".to_owned()),
+            });
+        }
+        Ok(remote_src)
+    }
+
+    fn archive(&self, format: Format, path: String, dest: String) -> Archive {
+        Archive {
+            format,
+            path,
+            dest,
+            keep_newer: self.keep_newer,
+            exclude: self.exclude.iter().map(|name| name.trim_end_matches('/').to_owned()).collect(),
+            include: self.include.clone(),
+            options: self.extra_opts.clone(),
+            owner: self.owner.clone(),
+            group: self.group.clone(),
+            has_mode: self.mode.is_some(),
+        }
+    }
+
+    async fn plan_on_host(
+        &self,
+        probe: &Probe,
+        here: &Controller<'_>,
+        dest: String,
+        is_directory: bool,
+        wanted: Wanted,
+    ) -> Result<Plan<Change>, Error> {
+        let src = probe.expand(&self.src).await?;
+        match probe.stat(&src, Links::Follow).await? {
+            Some(stat) if stat.kind == FileKind::File && stat.size > 0 => {}
+            Some(stat) if stat.kind == FileKind::File => {
+                return Err(Error::failed(format!("cannot unpack {src}: it is empty")));
+            }
+            Some(_) => return Err(Error::failed(format!("cannot unpack {src}: it is not a file"))),
+            None => return Err(Error::failed(format!("cannot unpack {src}: there is no such file on the host"))),
+        }
+        let archive = self.archive(Format::of_host(probe, &src).await?, src.clone(), dest);
+        let tool = archive.tool(probe).await?;
+        let outcome = self.outcome(&archive, &src);
+        if tool != Tool::GnuTar || !is_directory {
+            return Ok(Plan::Unknown(Change::OnHost { archive, tool, wanted, src }));
+        }
+        if !tar::is_unpacked(probe, &archive).await? {
+            let change = Change::OnHost { archive, tool, wanted, src };
+            return Ok(Plan::Change { diff: Vec::new(), outcome, change });
+        }
+        let names = tar::names(probe, &archive).await?;
+        let outcome = self.finish(probe, outcome, &archive, &names).await?;
+        let lacking = archive::lacking(probe, &archive.dest, &names, &wanted).await?;
+        if lacking.is_empty() {
+            return Ok(Plan::Unchanged(outcome));
+        }
+        let mut diff = Vec::new();
+        for (path, stat, attributes) in &lacking {
+            diff.extend(file_attributes::diff(path, stat, attributes).filter(|_| here.diff));
+        }
+        let lacking = lacking.into_iter().map(|(path, _, attributes)| (path, attributes)).collect();
+        Ok(Plan::Change { diff, outcome: outcome.clone(), change: Change::Attributes { lacking, outcome } })
+    }
+
+    /// Unpacks what is not there yet, then sets the attributes.
+    async fn unpack(
+        &self,
+        remote: &Remote,
+        archive: &Archive,
+        tool: Tool,
+        wanted: &Wanted,
+        src: &str,
+    ) -> Result<Outcome, Error> {
+        let (mut changed, names) = match tool {
+            Tool::GnuTar => {
+                let names = tar::names(remote, archive).await?;
+                let unpacked = tar::is_unpacked(remote, archive).await?;
+                if !unpacked {
+                    tar::unpack(remote, archive).await?;
+                }
+                (!unpacked, names)
+            }
+            Tool::OtherTar | Tool::Unzip => beside::unpack(remote, archive, tool).await?,
+        };
+        let lacking = archive::lacking(remote, &archive.dest, &names, wanted).await?;
+        changed |= lacking.iter().any(|(_, _, attributes)| !is_empty(attributes));
+        set(remote, lacking.into_iter().map(|(path, _, attributes)| (path, attributes)).collect()).await?;
+        let outcome = self.finish(remote, self.outcome(archive, src), archive, &names).await?;
+        Ok(Outcome { changed, ..outcome })
+    }
+
+    fn outcome(&self, archive: &Archive, src: &str) -> Outcome {
+        Outcome::default()
+            .with("dest", archive.dest.as_str())
+            .with("src", src)
+            .with("handler", archive.format.handler())
+    }
+
+    async fn finish(
+        &self,
+        probe: &Probe,
+        mut outcome: Outcome,
+        archive: &Archive,
+        names: &[String],
+    ) -> Result<Outcome, Error> {
+        if self.list_files {
+            outcome = outcome.with("files", names.iter().map(Value::from).collect::<Value>());
+        }
+        Ok(match probe.stat(&archive.dest, Links::Follow).await? {
+            Some(stat) => file_attributes::describe(outcome, &stat),
+            None => outcome,
+        })
+    }
+}
+
+async fn set(remote: &Remote, lacking: Vec<(String, Attributes)>) -> Result<(), Error> {
+    for (path, attributes) in lacking {
+        remote.set_attributes(&path, &attributes, Links::Keep).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! GNU tar on the host: what is in an archive, whether it is unpacked already, unpacking it.
+
+use super::super::Error;
+use super::archive::{Archive, refused};
+use crate::remote::{Command, Output, Probe, Remote};
+
+/// Arguments that all uses share; `verb` first, members last.
+fn command(archive: &Archive, verb: &[&str]) -> Command {
+    let mut argv: Vec<String> = vec!["tar".into()];
+    argv.extend(verb.iter().map(|word| (*word).to_owned()));
+    argv.extend(["-C".to_owned(), archive.dest.clone()]);
+    argv.extend(archive.format.option().map(str::to_owned));
+    if !archive.options.is_empty() {
+        argv.push("--show-transformed-names".to_owned());
+        argv.extend_from_slice(&archive.options);
+    }
+    argv.extend(archive.exclude.iter().map(|name| format!("--exclude={name}")));
+    argv.extend(["-f".to_owned(), archive.path.clone()]);
+    if !archive.include.is_empty() {
+        argv.extend(["--wildcards".to_owned(), "--".to_owned()]);
+        argv.extend_from_slice(&archive.include);
+    }
+    let mut command = Command::program(argv);
+    // Its words are read.
+    command.environment.insert("LC_ALL".to_owned(), "C".to_owned());
+    command
+}
+
+/// The names in the archive as they are unpacked.
+pub async fn names(probe: &Probe, archive: &Archive) -> Result<Vec<String>, Error> {
+    let output = probe.query(&command(archive, &["--list", "--quoting-style=escape"])).await?;
+    if output.code != 0 {
+        return Err(refused(&format!("list {}", archive.path), &output.stderr));
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let names = text.lines().map(|line| unescape(line.trim_start_matches('/')));
+    Ok(names.filter(|name| !name.is_empty()).collect())
+}
+
+/// Whether all that is in the archive is there as it is in the archive.
+pub async fn is_unpacked(probe: &Probe, archive: &Archive) -> Result<bool, Error> {
+    let output = probe.query(&command(archive, &["--diff"])).await?;
+    // Differences in what a task sets anyway do not count, so the code alone does not tell.
+    let is_root = probe.user() == "root";
+    let text = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
+    let text = String::from_utf8_lossy(&text);
+    if output.code > 1 && !text.lines().any(|line| differs(line, archive, is_root)) && !is_missing_only(&text) {
+        return Err(refused(&format!("compare {} with {}", archive.path, archive.dest), &output.stderr));
+    }
+    Ok(!text.lines().any(|line| differs(line, archive, is_root)))
+}
+
+pub async fn unpack(remote: &Remote, archive: &Archive) -> Result<(), Error> {
+    let mut verb = vec!["--extract"];
+    if archive.keep_newer {
+        verb.push("--keep-newer-files");
+    }
+    let Output { code, stderr, .. } = remote.run(&command(archive, &verb)).await?;
+    match code {
+        0 => Ok(()),
+        _ => Err(refused(&format!("unpack {} to {}", archive.path, archive.dest), &stderr)),
+    }
+}
+
+/// Whether a line that `tar --diff` printed is of a difference that unpacking would end.
+fn differs(line: &str, archive: &Archive, is_root: bool) -> bool {
+    // `--strip-components` leaves names that are empty.
+    if line.ends_with(": : Warning: Cannot stat: No such file or directory") {
+        return false;
+    }
+    let ends = [
+        ": Mod time differs",
+        ": Symlink differs",
+        ": Contents differ",
+        ": Size differs",
+        ": File type differs",
+        ": No such file or directory",
+    ];
+    ends.iter().any(|end| line.ends_with(end))
+        || line.contains(": Not linked to ")
+        || is_root && archive.owner.is_none() && line.ends_with(": Uid differs")
+        || is_root && archive.group.is_none() && line.ends_with(": Gid differs")
+        || !archive.has_mode && line.ends_with(": Mode differs")
+}
+
+/// Whether tar complains of nothing but names that stripping left empty.
+fn is_missing_only(text: &str) -> bool {
+    let mut complaints = text.lines().filter(|line| line.starts_with("tar: "));
+    complaints.all(|line| line.contains(": Warning: ") || line.contains("Exiting with failure status"))
+}
+
+/// A name as `--quoting-style=escape` writes it.
+fn unescape(name: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = name.bytes().peekable();
+    while let Some(byte) = rest.next() {
+        if byte != b'\\' {
+            bytes.push(byte);
+            continue;
+        }
+        match rest.next() {
+            Some(digit @ b'0'..=b'7') => {
+                let mut value = u32::from(digit - b'0');
+                for _ in 0..2 {
+                    if let Some(digit) = rest.next_if(|byte| matches!(byte, b'0'..=b'7')) {
+                        value = value * 8 + u32::from(digit - b'0');
+                    }
+                }
+                bytes.extend(u8::try_from(value));
+            }
+            Some(b'n') => bytes.push(b'\n'),
+            Some(b't') => bytes.push(b'\t'),
+            Some(b'r') => bytes.push(b'\r'),
+            Some(b'a') => bytes.push(7),
+            Some(b'b') => bytes.push(8),
+            Some(b'v') => bytes.push(11),
+            Some(b'f') => bytes.push(12),
+            Some(other) => bytes.push(other),
+            None => bytes.push(b'\\'),
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unescaped() {
+        assert_eq!(unescape(r"a\ b\nc\\d"), "a b\nc\\d");
+        assert_eq!(unescape(r"caf\303\251"), "café");
+    }
+}
