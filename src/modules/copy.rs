@@ -1,6 +1,8 @@
 //! `copy`: a file, a directory or given content to a host, or from one place of a host to another.
 
 mod entries;
+#[cfg(test)]
+mod tests;
 mod tree;
 
 use std::path::Path;

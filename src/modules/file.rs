@@ -2,6 +2,8 @@
 
 mod links;
 mod steps;
+#[cfg(test)]
+mod tests;
 mod times;
 
 use async_trait::async_trait;

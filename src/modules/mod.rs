@@ -84,8 +84,8 @@ pub static MODULES: &[Entry] = &[
     local::<fail::Fail>(),
     entry::<fetch::Fetch>(),
     entry::<file::File>(),
-    entry::<group::Group>(),
     entry::<find::Find>(),
+    entry::<group::Group>(),
     local::<group_by::GroupBy>(),
     local::<include_vars::IncludeVars>(),
     entry::<lineinfile::Lineinfile>(),
@@ -106,12 +106,12 @@ pub static MODULES: &[Entry] = &[
     entry::<systemd_service::SystemdService>(),
     entry::<tempfile::Tempfile>(),
     entry::<template::Template>(),
+    entry::<unarchive::Unarchive>(),
     entry::<uri::Uri>(),
     entry::<user::User>(),
     entry::<wait_for::WaitFor>(),
     entry::<x509_ca::X509Ca>(),
     entry::<x509_certificate::X509Certificate>(),
-    entry::<unarchive::Unarchive>(),
 ];
 
 /// The type itself is the task's arguments, rendered and coerced to the kinds in `DOC`.
@@ -371,8 +371,9 @@ async fn run_local<M: Local>(args: Value, here: &Controller<'_>) -> Result<Done,
 
 #[cfg(test)]
 mod tests {
+    use super::testing::sample;
     use super::*;
-    use crate::value::doc::{ANY_NAME, Argument, Kind};
+    use crate::value::doc::ANY_NAME;
 
     #[test]
     fn the_list_is_sorted_and_every_name_is_there_once() {
@@ -400,18 +401,6 @@ mod tests {
                 let good = !summary.is_empty() && !summary.contains('\n') && !summary.ends_with('.');
                 assert!(good, "{}: {name}: {summary:?}", doc.name);
             }
-        }
-    }
-
-    /// A value of the kind, for the argument.
-    fn sample(argument: &Argument, kind: Kind) -> Value {
-        match kind {
-            Kind::Bool => Value::from(true),
-            Kind::Int | Kind::Float => Value::from(1),
-            Kind::Mode => Value::from(0o600),
-            Kind::List(of) => [sample(argument, *of)].into_iter().collect(),
-            Kind::Dict => Value::from_pairs([("key", "value")]),
-            Kind::Str | Kind::Path | Kind::Any => Value::from(*argument.choices.first().unwrap_or(&"x")),
         }
     }
 

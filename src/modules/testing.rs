@@ -14,7 +14,7 @@ use super::{Controller, Done, Error, Outcome, arguments, find};
 use crate::connection::{Method, Target};
 use crate::remote::{Remote, Sessions};
 use crate::template::{Scope, Templar};
-use crate::value::doc::Doc;
+use crate::value::doc::{Argument, Doc, Kind};
 use crate::value::origin::Source;
 use crate::value::vault::Keyring;
 use crate::value::yaml::NodeKind;
@@ -127,7 +127,10 @@ impl Bench {
         let task = pairs(&yaml_value(&task));
         let (name, args) = task.first().expect("a task has a module");
         let entry = find(name).unwrap_or_else(|| panic!("no module {name}"));
-        let args = pairs(&self.templar.render(args, &self.scope)?);
+        let args = match has_template(args) {
+            true => pairs(&self.templar.render(args, &self.scope)?),
+            false => pairs(args),
+        };
         let search = [self.here("")];
         let here = Controller {
             templar: &self.templar,
@@ -163,23 +166,26 @@ pub fn tasks(example: &str) -> Vec<(&'static Doc, Vars)> {
 
 /// Asserts that every argument exists and, as far as it has no templates, has a value of its kind.
 pub fn assert_fits(doc: &Doc, args: &Vars) {
-    let mut plain = Vars::new();
-    let mut templated = Vec::new();
-    for (name, value) in args {
-        let argument =
-            doc.argument(name).unwrap_or_else(|| panic!("{}: the example has an unknown argument {name:?}", doc.name));
-        if has_template(value) {
-            templated.push(argument.name);
-        } else {
-            plain.insert(name.clone(), value.clone());
-        }
-    }
-    // A templated argument is there, but its value is not known.
-    match arguments::coerce(doc, &plain) {
-        Err(error) if !templated.iter().any(|name| error.to_string().ends_with(&format!("{name:?} is required"))) => {
-            panic!("{}: {error}", doc.name)
-        }
-        _ => {}
+    let known = |(name, value): (&Arc<str>, &Value)| {
+        let argument = doc.argument(name);
+        let argument = argument.unwrap_or_else(|| panic!("{}: the example has an unknown argument {name:?}", doc.name));
+        // A templated argument is there, but its value is not known.
+        let value = if has_template(value) { sample(argument, argument.kind) } else { value.clone() };
+        (name.clone(), value)
+    };
+    let args = args.iter().map(known).collect();
+    arguments::coerce(doc, &args).unwrap_or_else(|error| panic!("{}: {error}", doc.name));
+}
+
+/// A value of the kind, for the argument.
+pub fn sample(argument: &Argument, kind: Kind) -> Value {
+    match kind {
+        Kind::Bool => Value::from(true),
+        Kind::Int | Kind::Float => Value::from(1),
+        Kind::Mode => Value::from(0o600),
+        Kind::List(of) => [sample(argument, *of)].into_iter().collect(),
+        Kind::Dict => Value::from_pairs([("key", "value")]),
+        Kind::Str | Kind::Path | Kind::Any => Value::from(*argument.choices.first().unwrap_or(&"x")),
     }
 }
 
