@@ -43,7 +43,17 @@ async fn a_program_that_a_signal_ended_says_which() {
 
 #[tokio::test]
 async fn ten_megabytes_go_there_and_come_back_unharmed() {
-    let server = Server::start();
+    there_and_back(&Server::start()).await;
+}
+
+#[tokio::test]
+async fn a_change_of_keys_in_the_middle_harms_nothing() {
+    let server = Server::with("RekeyLimit 1M\nLogLevel DEBUG1");
+    there_and_back(&server).await;
+    assert!(server.log().matches("rekey").count() >= 5, "{}", server.log());
+}
+
+async fn there_and_back(server: &Server) {
     let connection = open(&server.target()).await;
     let Process { mut stdin, mut stdout, exit, .. } = connection.start("cat").await.unwrap();
     let sent: Vec<u8> = (0..10 * MEGABYTE).map(|index| (index * 7 % 253) as u8).collect();

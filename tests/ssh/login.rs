@@ -118,6 +118,9 @@ async fn a_wrong_a_missing_and_an_open_key_file_are_told_apart() {
     let message = refusal(&server.target()).await;
     assert!(message.contains("because others can read it (mode 0644): chmod 600"), "{message}");
 
+    let message = refusal(&server.target_with(&format!("IdentityFile {}", server.path("id.pub").display()))).await;
+    assert!(message.contains("id.pub is a public key, and the SSH agent does not have its private half"), "{message}");
+
     fs::write(server.path("garbage"), "no key\n").unwrap();
     set_mode(&server.path("garbage"), 0o600);
     let message = refusal(&server.target_with(&format!("IdentityFile {}", at(&server.path(""), "garbage")))).await;
@@ -185,8 +188,12 @@ async fn an_agent_full_of_keys_does_not_stand_in_the_way_of_the_named_one() {
     let message = refusal(&Target { arguments: arguments.clone(), ..server.target_with("IdentityFile none") }).await;
     assert!(message.contains("too many attempts") && message.contains("tried agent key"), "{message}");
 
-    // The key is in the agent, too, and its file cannot be read: it is still offered first, and alone.
+    // A public key names one of the agent's.
     agent.add(&at(&server.path(""), "id"));
+    let lines = format!("IdentityFile {}", server.path("id.pub").display());
+    open(&Target { arguments: arguments.clone(), ..server.target_with(&lines) }).await;
+
+    // The key is in the agent, too, and its file cannot be read: it is still offered first, and alone.
     let public_only = server.path("elsewhere");
     fs::copy(server.path("id.pub"), server.path("elsewhere.pub")).unwrap();
     let lines = format!("IdentitiesOnly yes\nIdentityFile {}", public_only.display());

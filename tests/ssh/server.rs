@@ -157,7 +157,7 @@ pub const PASSWORD: &str = "a pass-word';$";
 impl User {
     pub fn create(name: &str) -> User {
         let name = format!("wl{}{name}", std::process::id() % 100_000);
-        let _ = Command::new("userdel").arg(&name).output();
+        let _ = Command::new("userdel").args(["-f", &name]).output();
         let mut command = Command::new("useradd");
         let output = command.args(["-M", "-d", "/", "-s", "/bin/sh", &name]).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -171,7 +171,7 @@ impl User {
 
 impl Drop for User {
     fn drop(&mut self) {
-        let _ = Command::new("userdel").arg(&self.name).output();
+        let _ = Command::new("userdel").args(["-f", &self.name]).output();
     }
 }
 

@@ -195,6 +195,9 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 /// Reads a private key. An error says what a person can do about it, and nothing of the key.
 pub(super) fn private_key(path: &Path, passphrase: Option<&Secret>) -> Result<PrivateKey, String> {
     let shown = path.display();
+    if fs::read_to_string(path).is_ok_and(|text| PublicKey::from_openssh(text.trim()).is_ok()) {
+        return Err(format!("{shown} is a public key, and the SSH agent does not have its private half"));
+    }
     let metadata = fs::metadata(path).map_err(|error| format!("cannot read the key {shown}: {}", plain(&error)))?;
     // As OpenSSH: a key that others can read is no secret any more. Another owner's is that owner's affair.
     if metadata.uid() == user_id() && metadata.mode() & 0o077 != 0 {
