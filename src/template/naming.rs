@@ -95,6 +95,7 @@ fn chain<'a>(tokens: &[(Token<'a>, Span)], at: usize) -> Option<Chain<'a>> {
         || matches!(after, Some(Token::ParenOpen))
         || keyword_argument
         || is_keyword(root)
+        || is_statement_word(tokens, at)
     {
         return None;
     }
@@ -122,6 +123,7 @@ fn chain<'a>(tokens: &[(Token<'a>, Span)], at: usize) -> Option<Chain<'a>> {
     Some(Chain { root, members, asked: is_asked(tokens, i) })
 }
 
+/// Words of expressions, which name no variable.
 fn is_keyword(name: &str) -> bool {
     matches!(
         name,
@@ -132,12 +134,6 @@ fn is_keyword(name: &str) -> bool {
             | "is"
             | "if"
             | "else"
-            | "elif"
-            | "endif"
-            | "for"
-            | "endfor"
-            | "set"
-            | "endset"
             | "true"
             | "True"
             | "false"
@@ -145,33 +141,25 @@ fn is_keyword(name: &str) -> bool {
             | "none"
             | "None"
             | "loop"
-            | "omit"
-            | "block"
-            | "endblock"
-            | "macro"
-            | "endmacro"
-            | "filter"
-            | "endfilter"
-            | "call"
-            | "endcall"
-            | "with"
-            | "endwith"
-            | "import"
-            | "from"
-            | "as"
-            | "include"
-            | "raw"
-            | "recursive"
-            | "do"
-            | "caller"
-            | "self"
-            | "super"
-            | "ignore"
-            | "missing"
-            | "without"
-            | "context"
-            | "extends"
-    )
+    ) || matches!(name, "omit" | "caller" | "self" | "super")
+}
+
+/// Words of statements: the first of each, and those of `include`, `import` and `for`.
+fn is_statement_word(tokens: &[(Token<'_>, Span)], at: usize) -> bool {
+    let Some(open) =
+        (0..at).rev().find(|i| matches!(tokens[*i].0, Token::BlockStart | Token::BlockEnd | Token::VariableEnd))
+    else {
+        return false;
+    };
+    if !matches!(tokens[open].0, Token::BlockStart) {
+        return false;
+    }
+    let loads = matches!(tokens[open + 1].0, Token::Ident("include" | "import" | "from" | "for"));
+    let word = matches!(
+        tokens[at].0,
+        Token::Ident("ignore" | "missing" | "with" | "without" | "context" | "as" | "import" | "recursive")
+    );
+    open + 1 == at || loads && word
 }
 
 fn is_asked(tokens: &[(Token<'_>, Span)], at: usize) -> bool {
