@@ -392,10 +392,10 @@ pub(crate) fn failed_to_render(error: &template::Error) -> (TaskResult, Vec<Effe
 
 /// The error, and the place that it names.
 pub(crate) fn template_message(error: &template::Error) -> String {
-    let (template::Error::Undefined { origin, .. } | template::Error::Other { origin, .. }) = error;
-    match origin {
-        Some(origin) => format!("{error}\n  at {origin}\n    {}", origin.line_text().trim()),
-        None => error.to_string(),
+    let complaint = error.complaint();
+    match &complaint.origin {
+        Some(origin) => format!("{}\n  at {origin}\n    {}", complaint.message, origin.line_text().trim()),
+        None => complaint.message,
     }
 }
 

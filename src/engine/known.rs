@@ -39,6 +39,7 @@ impl load::Known for Known {
 }
 
 fn complaint(error: &template::Error, origin: Option<&Origin>) -> Complaint {
-    let (template::Error::Undefined { origin: own, .. } | template::Error::Other { origin: own, .. }) = error;
-    Complaint::new(error.to_string(), own.as_ref().or(origin))
+    let mut complaint = error.complaint();
+    complaint.origin = complaint.origin.or_else(|| origin.cloned());
+    complaint
 }
