@@ -7,6 +7,7 @@
 
 mod becoming;
 mod change;
+mod facts;
 mod frames;
 mod probe;
 mod quote;

@@ -192,13 +192,6 @@ impl Probe {
         Ok(format!("{}{rest}", String::from_utf8_lossy(&answer.stdout)))
     }
 
-    /// Facts under Ansible's names, with the `ansible_` prefix. `subset` as `gather_subset` has it; empty: all.
-    #[allow(clippy::todo)]
-    pub async fn facts(&self, subset: &[String]) -> Result<crate::value::Vars, Error> {
-        let _ = subset;
-        todo!()
-    }
-
     /// The user that the session runs as.
     pub fn user(&self) -> &str {
         &self.account.user

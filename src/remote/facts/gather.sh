@@ -1,0 +1,108 @@
+# What is gathered on the host, part by part: a line `#: part` begins one. Other comment lines are not sent.
+# The output is read by sections; a file's lines come as `path:line`, as grep prints them, in one process for many files.
+#: always
+m() { printf '\n%s%s\n' @MARK@ "$1"; }
+# Names of those that exist.
+there() {
+for i do
+if [ -e "$i" ]; then printf '%s\n' "$i"; fi
+done
+}
+#: minimal
+m files
+grep -Hs '' /etc/os-release /usr/lib/os-release /etc/lsb-release /etc/redhat-release /etc/centos-release /etc/oracle-release \
+/etc/system-release /etc/debian_version /etc/alpine-release /etc/machine-id /var/lib/dbus/machine-id /proc/cmdline \
+/proc/sys/crypto/fips_enabled /proc/1/comm /proc/self/status /etc/resolv.conf /etc/ssh/ssh_host_*_key.pub \
+/sys/fs/selinux/enforce /sys/fs/selinux/policyvers /etc/selinux/config /proc/loadavg
+m there
+there /run/systemd/system /dev/.run/systemd /dev/.systemd /sbin/openrc /sbin/openrc-init /etc/init.d /etc/runit \
+/usr/bin/apt-get /usr/bin/dnf5 /usr/bin/dnf-3 /usr/bin/dnf /usr/bin/microdnf /usr/bin/yum /usr/bin/zypper /sbin/apk \
+/usr/bin/apk /usr/bin/pacman /usr/bin/emerge /usr/bin/xbps-install /usr/bin/opkg /bin/opkg /usr/bin/swupd \
+/run/ostree-booted /usr/bin/lsb_release /sys/kernel/security/apparmor /sbin/initctl /usr/bin/runsvdir
+m init
+[ -L /sbin/init ] && readlink /sbin/init
+m uname
+uname -s -n -r -v -m
+m date
+date '+%Y|%m|%d|%H|%M|%S|%s|%N|%Z|%z|%A|%w|%W'
+m passwd
+getent passwd @USER@ 2>/dev/null || grep '^'@USER@: /etc/passwd
+m hosts
+wl_i=$(uname -n)
+if command -v timeout >/dev/null; then timeout 5 getent hosts "$wl_i"; else getent hosts "$wl_i"; fi
+m bits
+getconf LONG_BIT
+m chroot
+if [ -r /proc/1/root/. ]; then
+if [ /proc/1/root/. -ef / ]; then echo no; else echo yes; fi
+fi
+m caps
+command -v capsh >/dev/null && capsh --print
+m env
+(wl_u; @EXPORTS@ env -0 2>/dev/null || env)
+#: hardware
+m hardware
+grep -Hs '' /proc/meminfo /proc/cpuinfo /proc/uptime /proc/self/mounts /sys/class/dmi/id/* /sys/block/*/removable \
+/sys/block/*/size /sys/block/*/queue/rotational /sys/block/*/queue/scheduler /sys/block/*/queue/logical_block_size \
+/sys/block/*/queue/discard_granularity /sys/block/*/device/model /sys/block/*/device/vendor /sys/block/*/dm/name \
+/sys/block/*/*/partition /sys/block/*/*/start /sys/block/*/*/size
+m nproc
+nproc
+m links
+ls -l /dev/disk/by-uuid /dev/disk/by-label /dev/disk/by-id 2>/dev/null
+m block
+ls -l /sys/block
+m holders
+there /sys/block/*/holders/*
+m sizes
+# A network file system that does not answer must not hold us for ever.
+if command -v timeout >/dev/null; then t='timeout 10'; else t=; fi
+set --
+while read -r d p f; do
+case $d in
+/*|*:/*) set -- "$@" "$(printf '%b' "$p")" ;;
+esac
+done </proc/self/mounts
+[ $# = 0 ] || $t stat -f -c '%S %b %a %c %d %n' "$@"
+#: network
+m network
+grep -Hs '' /sys/class/net/*/address /sys/class/net/*/mtu /sys/class/net/*/operstate /sys/class/net/*/type \
+/sys/class/net/*/flags /sys/class/net/*/speed /sys/class/net/*/bridge/bridge_id /sys/class/net/*/bridge/stp_state \
+/sys/class/net/*/bonding/mode /sys/class/net/*/bonding/miimon /sys/class/net/*/bonding/lacp_rate \
+/sys/class/net/*/bonding/slaves /sys/class/net/*/bonding/primary /sys/class/net/*/bonding/all_slaves_active \
+/sys/class/net/*/bonding_slave/perm_hwaddr
+m netlinks
+ls -ld /sys/class/net/*/device /sys/class/net/*/device/driver/module 2>/dev/null
+m brif
+there /sys/class/net/*/brif/*
+m addresses
+ip -o addr show || ifconfig -a
+m route4
+ip -4 route get 8.8.8.8
+m route6
+ip -6 route get 2404:6800:400a:800::1012
+m local4
+ip -4 route show table local
+m local6
+ip -6 route show table local
+#: virtual
+m virtual
+grep -Hs '' /sys/class/dmi/id/product_name /sys/class/dmi/id/sys_vendor /sys/class/dmi/id/product_family \
+/sys/class/dmi/id/bios_vendor /proc/1/cgroup /proc/xen/capabilities /sys/hypervisor/type /run/systemd/container
+m cpu
+grep -m 1 '^flags' /proc/cpuinfo
+m modules
+while read -r i j; do
+case $i in
+kvm|vboxdrv|vboxguest|virtio|xen*) printf '%s\n' "$i" ;;
+esac
+done </proc/modules
+m virtual-there
+there /.dockerenv /.dockerinit /run/.containerenv /proc/xen /proc/vz /proc/bc /dev/kvm /proc/self/status
+m detect
+command -v systemd-detect-virt >/dev/null && {
+systemd-detect-virt --vm
+systemd-detect-virt --container
+}
+m environ
+[ -r /proc/1/environ ] && tr '\0' '\n' </proc/1/environ | grep '^container='
