@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures::future::BoxFuture;
+
 use super::event::{Event, Status, TaskResult, TaskStart};
 use super::host::HostRun;
 use super::play::{Batch, truthy};
@@ -12,6 +14,7 @@ use crate::modules::{self, Controller, Done, Effect, Entry, Place};
 use crate::playbook::{Task, Written};
 use crate::remote::Remote;
 use crate::template::{self, Scope};
+use crate::value::doc::ANY_NAME;
 use crate::value::{Value, Vars};
 
 /// What one item left.
@@ -194,6 +197,14 @@ impl Item<'_> {
         let run = &self.batch.run;
         let host = &self.host.name;
         let progress = |progress| run.tell(Event::Progress { host: host.clone(), progress });
+        let connect = |anew: bool| -> BoxFuture<'_, Result<Remote, modules::Error>> {
+            Box::pin(async move {
+                if anew {
+                    self.batch.run.pool.reset(&self.target(delegate)?).await;
+                }
+                self.remote(delegate).await
+            })
+        };
         let here = Controller {
             templar: &job.templar,
             scope: &self.scope,
@@ -203,6 +214,7 @@ impl Item<'_> {
             no_log,
             verbosity: job.verbosity,
             progress: &progress,
+            connect: &connect,
         };
         match entry.place {
             Place::Controller => (entry.run)(args, None, &here).await,
@@ -222,7 +234,8 @@ impl Item<'_> {
                 let item = value.get_item(&key).unwrap_or_default();
                 if !template::is_omit(&item) {
                     let name = key.to_string();
-                    let name = entry.doc.argument(&name).map_or(name.as_str(), |argument| argument.name);
+                    let argument = entry.doc.argument(&name).filter(|argument| argument.name != ANY_NAME);
+                    let name = argument.map_or(name.as_str(), |argument| argument.name);
                     rendered.insert(name.into(), item);
                 }
             }

@@ -76,7 +76,8 @@ fn name_and_port(name: &str) -> (&str, Option<u16>) {
 
 #[cfg(test)]
 mod tests {
-    use super::name_and_port;
+    use super::super::testing::Bench;
+    use super::*;
 
     #[test]
     fn a_port_is_told_from_an_address() {
@@ -84,5 +85,18 @@ mod tests {
         assert_eq!(name_and_port("h1:22"), ("h1", Some(22)));
         assert_eq!(name_and_port("fd00::1"), ("fd00::1", None));
         assert_eq!(name_and_port("[fd00::1]:22"), ("fd00::1", Some(22)));
+    }
+
+    #[tokio::test]
+    async fn a_host_comes_with_groups_and_variables() {
+        let bench = Bench::new().await;
+        let done = bench.run("add_host: {hostname: 'h4:2222', groups: 'a, b', ansible_user: x}").await.unwrap();
+        assert!(done.changed);
+        let [Effect::AddHost { name, groups, vars }] = done.outcome.effects.as_slice() else { panic!() };
+        assert_eq!((name.as_str(), groups.as_slice()), ("h4", ["a".to_owned(), "b".to_owned()].as_slice()));
+        assert_eq!(vars["ansible_port"].as_i64(), Some(2222));
+        assert_eq!(vars["ansible_user"].as_str(), Some("x"));
+        assert!(!vars.contains_key("groups"));
+        bench.close().await;
     }
 }

@@ -76,6 +76,7 @@ fn text(message: Option<&Value>, otherwise: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::{Bench, value};
     use super::*;
 
     #[test]
@@ -83,5 +84,19 @@ mod tests {
         assert_eq!(conditions(&Value::from("a == 1")), vec![Value::from("a == 1")]);
         assert_eq!(conditions(&Value::from(vec!["a", "b"])).len(), 2);
         assert_eq!(conditions(&Value::from(true)), vec![Value::from(true)]);
+    }
+
+    #[tokio::test]
+    async fn the_first_condition_that_does_not_hold_is_named() {
+        let mut bench = Bench::new().await;
+        bench.vars("{n: 3}");
+        let good = bench.run("assert: {that: [n == 3, n is odd]}").await.unwrap();
+        assert_eq!(good.outcome.message.as_deref(), Some("All assertions passed"));
+        let bad = bench.run("assert: {that: [n == 3, n > 3], fail_msg: 'n is {{ n }}'}").await.unwrap();
+        assert_eq!(bad.outcome.failed.as_deref(), Some("n is 3"));
+        assert_eq!(value(&bad.outcome, "assertion"), "n > 3");
+        assert_eq!(value(&bad.outcome, "evaluated_to"), "False");
+        assert!(bench.failure("assert: {that: nowhere == 1}").await.contains("nowhere"));
+        bench.close().await;
     }
 }

@@ -271,6 +271,7 @@ async fn is_missing(program: &str, probe: &Probe) -> Result<bool, Error> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::{Bench, value};
     use super::*;
 
     #[test]
@@ -298,5 +299,66 @@ mod tests {
         assert_eq!(input(Some("a\n"), true), Some(b"a\n".to_vec()));
         assert_eq!(input(Some("a"), false), Some(b"a".to_vec()));
         assert_eq!(input(None, true), None);
+    }
+
+    #[tokio::test]
+    async fn a_command_gives_its_output_code_and_times() {
+        let bench = Bench::new().await;
+        let done = bench.run("command: {argv: [printf, '%s\\n', 'a  b', $NO_SUCH_NAME]}").await.unwrap();
+        assert!(done.changed);
+        assert_eq!(value(&done.outcome, "stdout"), "a  b\n$NO_SUCH_NAME");
+        assert_eq!(value(&done.outcome, "cmd"), "['printf', '%s\\\\n', 'a  b', '$NO_SUCH_NAME']");
+        assert_eq!(value(&done.outcome, "rc"), "0");
+        assert!(value(&done.outcome, "delta").starts_with("0:00:0"), "{}", value(&done.outcome, "delta"));
+        let failed = bench.run("shell: {cmd: 'echo out; echo err >&2; exit 3', chdir: HOST}").await.unwrap();
+        assert_eq!(failed.outcome.failed.as_deref(), Some("non-zero return code"));
+        assert_eq!((value(&failed.outcome, "stderr"), value(&failed.outcome, "rc")), ("err".into(), "3".into()));
+        bench.close().await;
+    }
+
+    #[tokio::test]
+    async fn a_program_that_is_not_there_is_named() {
+        let bench = Bench::new().await;
+        let done = bench.run("command: {cmd: no-such-program -x}").await.unwrap();
+        assert_eq!(value(&done.outcome, "rc"), "2");
+        assert!(done.outcome.failed.unwrap().contains("No such file or directory: 'no-such-program'"));
+        assert!(bench.failure("command: {cmd: pwd, chdir: HOST/no}").await.contains("there is no "));
+        assert!(bench.failure("command: {cmd: \"echo 'a\"}").await.contains("is not closed"));
+        bench.close().await;
+    }
+
+    #[tokio::test]
+    async fn what_is_created_or_removed_decides_whether_it_runs() {
+        let bench = Bench::new().await;
+        let task = "command: {cmd: touch x1, chdir: HOST, creates: 'x*'}";
+        assert!(bench.check(task).await.unwrap().changed);
+        let first = bench.run_twice(task).await;
+        assert!(first.changed);
+        let done = bench.run(task).await.unwrap();
+        assert_eq!(value(&done.outcome, "rc"), "0");
+        assert!(done.outcome.message.unwrap().starts_with("Did not run command since '"));
+        let done = bench.check("shell: {cmd: rm y, removes: HOST/y}").await.unwrap();
+        assert!(!done.changed && done.outcome.message.unwrap().ends_with("/y' does not exist"));
+        bench.close().await;
+    }
+
+    #[tokio::test]
+    async fn in_check_mode_a_command_is_skipped() {
+        let bench = Bench::new().await;
+        for task in ["command: {cmd: touch HOST/x}", "shell: {cmd: touch HOST/x}", "raw: {cmd: touch HOST/x}"] {
+            let done = bench.check(task).await.unwrap();
+            assert!(done.outcome.skipped && !done.changed, "{task}");
+        }
+        bench.close().await;
+    }
+
+    #[tokio::test]
+    async fn a_shell_line_is_for_a_shell_of_ones_choice_and_reads_stdin() {
+        let bench = Bench::new().await;
+        let done = bench.run("shell: {cmd: 'cat; echo ${BASH_VERSION:+bash}', executable: /bin/bash, stdin: in}").await;
+        assert_eq!(value(&done.unwrap().outcome, "stdout"), "in\nbash");
+        let done = bench.run("raw: {cmd: 'printf \"a\\n\\n\"'}").await.unwrap();
+        assert_eq!(value(&done.outcome, "stdout"), "a\n\n");
+        bench.close().await;
     }
 }

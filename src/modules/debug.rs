@@ -68,3 +68,23 @@ fn shown(expression: &str, here: &Controller<'_>) -> Result<Value, Error> {
         other => Ok(other?),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Bench, value};
+
+    #[tokio::test]
+    async fn a_message_or_a_variable_is_shown() {
+        let mut bench = Bench::new().await;
+        bench.vars("{a: {b: [1, 2]}}");
+        let shown = async |task: &str, name: &str| value(&bench.run(task).await.unwrap().outcome, name);
+        assert_eq!(shown("debug: {msg: 'a is {{ a.b[1] }}'}", "msg").await, "a is 2");
+        assert_eq!(shown("debug:", "msg").await, "Hello world!");
+        assert_eq!(shown("debug: {var: a.b | length}", "a.b | length").await, "2");
+        assert!(shown("debug: {var: nowhere}", "nowhere").await.starts_with("VARIABLE IS NOT DEFINED!"));
+        let quiet = bench.run("debug: {msg: x, verbosity: 2}").await.unwrap();
+        assert!(quiet.outcome.skipped);
+        assert!(bench.failure("debug: {msg: x, var: a}").await.contains("not both"));
+        bench.close().await;
+    }
+}

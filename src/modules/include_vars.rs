@@ -176,6 +176,7 @@ fn merged(old: &Value, new: &Value) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::{Bench, value};
     use super::*;
 
     fn arguments(depth: usize) -> IncludeVars {
@@ -220,5 +221,22 @@ mod tests {
             |text: &str| Value::from(minijinja::value::Serde(serde_json::from_str::<serde_json::Value>(text).unwrap()));
         let merged = merged(&map(r#"{"a": {"b": 1, "c": 2}, "d": 3}"#), &map(r#"{"a": {"c": 4}, "e": [1]}"#));
         assert_eq!(merged, map(r#"{"a": {"b": 1, "c": 4}, "d": 3, "e": [1]}"#));
+    }
+
+    #[tokio::test]
+    async fn files_and_directories_of_variables_are_read() {
+        let mut bench = Bench::new().await;
+        bench.vars("{a: {x: 1}}");
+        bench.on_controller("vars/one.yml", "a: {y: '{{ b }}'}\nb: 2\n");
+        bench.on_controller("vars/all/1.yml", "a: 1\n");
+        bench.on_controller("vars/all/2.json", "{\"a\": 3}");
+        let done = bench.run("include_vars: {file: one.yml, hash_behaviour: merge}").await.unwrap();
+        let [Effect::IncludeVars(vars)] = done.outcome.effects.as_slice() else { panic!() };
+        assert_eq!(vars["a"].get_attr("x").unwrap().as_i64(), Some(1));
+        assert!(!vars["a"].get_attr("y").unwrap().is_undefined());
+        let done = bench.run("include_vars: {dir: all, name: n}").await.unwrap();
+        assert_eq!(value(&done.outcome, "ansible_facts"), "{'n': {'a': 3}}");
+        assert!(bench.failure("include_vars: {file: no.yml}").await.contains("cannot find \"no.yml\""));
+        bench.close().await;
     }
 }

@@ -24,19 +24,23 @@ mod file_edit;
 mod file_mode;
 mod file_write;
 mod find;
+mod getent;
 mod group;
 mod group_by;
 mod host_copy;
 mod host_path;
 mod host_tree;
+mod hostname;
 mod http;
 mod include_vars;
 mod lineinfile;
 mod meta;
+mod package;
 mod pause;
 mod ping;
 mod python_regex;
 mod raw;
+mod reboot;
 mod replace;
 mod script;
 mod set_fact;
@@ -55,6 +59,7 @@ mod uri;
 mod user;
 mod vault_file;
 mod wait_for;
+mod wait_for_connection;
 mod x509;
 mod x509_ca;
 mod x509_certificate;
@@ -74,25 +79,31 @@ use crate::value::{Value, Vars};
 /// Every module, sorted by name.
 pub static MODULES: &[Entry] = &[
     local::<add_host::AddHost>(),
+    entry::<package::apt::Apt>(),
     entry::<assemble::Assemble>(),
     local::<assert::Assert>(),
     entry::<blockinfile::Blockinfile>(),
     entry::<command::Command>(),
     entry::<copy::Copy>(),
     local::<debug::Debug>(),
+    entry::<package::dnf::Dnf>(),
     entry::<etcd::EtcdClusterInfo>(),
     local::<fail::Fail>(),
     entry::<fetch::Fetch>(),
     entry::<file::File>(),
     entry::<find::Find>(),
+    entry::<getent::Getent>(),
     entry::<group::Group>(),
     local::<group_by::GroupBy>(),
+    entry::<hostname::Hostname>(),
     local::<include_vars::IncludeVars>(),
     entry::<lineinfile::Lineinfile>(),
     local::<meta::Meta>(),
+    entry::<package::Package>(),
     local::<pause::Pause>(),
     entry::<ping::Ping>(),
     entry::<raw::Raw>(),
+    local::<reboot::Reboot>(),
     entry::<replace::Replace>(),
     entry::<script::Script>(),
     entry::<systemd_service::Service>(),
@@ -110,6 +121,7 @@ pub static MODULES: &[Entry] = &[
     entry::<uri::Uri>(),
     entry::<user::User>(),
     entry::<wait_for::WaitFor>(),
+    local::<wait_for_connection::WaitForConnection>(),
     entry::<x509_ca::X509Ca>(),
     entry::<x509_certificate::X509Certificate>(),
 ];
@@ -165,6 +177,9 @@ pub struct Controller<'a> {
     pub verbosity: u8,
     /// Told of long transfers.
     pub progress: &'a (dyn Fn(Progress) + Send + Sync),
+    /// Opens the task's host, for modules that outlive a connection to it (`reboot`, `wait_for_connection`). With
+    /// true a connection that is there is given up first.
+    pub connect: &'a (dyn Fn(bool) -> BoxFuture<'a, Result<Remote, Error>> + Send + Sync),
 }
 
 impl Controller<'_> {

@@ -47,3 +47,16 @@ impl Module for Ping {
         unreachable!("ping never plans a change")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Bench, value};
+
+    #[tokio::test]
+    async fn the_host_answers_what_it_was_told_and_crashes_when_told_so() {
+        let bench = Bench::new().await;
+        assert_eq!(value(&bench.check("ping: {data: 'a b'}").await.unwrap().outcome, "ping"), "a b");
+        assert_eq!(bench.failure("ping: {data: crash}").await, "boom");
+        bench.close().await;
+    }
+}

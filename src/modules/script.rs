@@ -149,6 +149,7 @@ fn interpreter(content: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::{Bench, value};
     use super::*;
 
     #[test]
@@ -168,5 +169,33 @@ mod tests {
         assert_eq!(interpreter(b"#!/usr/bin/awk -f -v x\r\n"), "'/usr/bin/awk' '-f -v x'");
         assert_eq!(interpreter(b"echo"), "/bin/sh");
         assert_eq!(interpreter(b""), "/bin/sh");
+    }
+
+    #[tokio::test]
+    async fn a_script_runs_on_the_host_with_its_arguments_and_leaves_nothing() {
+        let bench = Bench::new().await;
+        bench.on_controller(
+            "files/a script.sh",
+            "#!/bin/bash\necho \"$# $2 ${BASH_VERSION:+bash} $PWD\"; echo $0 >&2; exit 4\n",
+        );
+        let done = bench.run("script: {cmd: \"'a script.sh' x 'y z'\", chdir: /}").await.unwrap();
+        assert_eq!(value(&done.outcome, "stdout"), "2 y z bash /\n");
+        assert_eq!(done.outcome.failed.as_deref(), Some("non-zero return code"));
+        let path = value(&done.outcome, "stderr");
+        assert!(path.trim().ends_with("/a script.sh") && !Path::new(path.trim()).exists(), "{path}");
+        bench.close().await;
+    }
+
+    #[tokio::test]
+    async fn a_script_is_skipped_by_creates_and_in_check_mode() {
+        let bench = Bench::new().await;
+        bench.on_controller("x.sh", "touch $1");
+        let done = bench.run("script: {cmd: x.sh HOST/y, creates: HOST}").await.unwrap();
+        assert!(done.outcome.skipped && !done.changed);
+        assert!(bench.check("script: {cmd: x.sh HOST/y}").await.unwrap().outcome.skipped);
+        assert!(bench.check("script: {cmd: x.sh HOST/y, creates: HOST/y}").await.unwrap().changed);
+        assert!(bench.run_twice("script: {cmd: x.sh HOST/y, creates: HOST/y}").await.changed);
+        assert!(bench.failure("script: {cmd: no.sh}").await.contains("cannot find \"no.sh\""));
+        bench.close().await;
     }
 }

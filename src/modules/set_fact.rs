@@ -75,6 +75,7 @@ pub fn check_names(vars: &Vars) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::{Bench, value};
     use super::*;
 
     #[test]
@@ -84,5 +85,18 @@ mod tests {
         for wrong in ["1a", "a-b", "", "a b", "é"] {
             assert!(check_names(&vars(wrong)).is_err(), "{wrong}");
         }
+    }
+
+    #[tokio::test]
+    async fn values_keep_their_types_and_become_variables_and_facts() {
+        let bench = Bench::new().await;
+        let done = bench.run("set_fact: {a: 1, b: [x], c: '{{ [1, 2] }}', cacheable: true}").await.unwrap();
+        assert_eq!(value(&done.outcome, "ansible_facts"), "{'a': 1, 'b': ['x'], 'c': [1, 2]}");
+        let [Effect::Facts(facts), Effect::SetFact(vars)] = done.outcome.effects.as_slice() else {
+            panic!("{:?}", done.outcome.effects)
+        };
+        assert_eq!((facts.len(), vars.len()), (3, 3));
+        assert!(bench.failure("set_fact: {cacheable: true}").await.contains("at least one"));
+        bench.close().await;
     }
 }

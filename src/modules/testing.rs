@@ -141,6 +141,7 @@ impl Bench {
             no_log: self.no_log,
             verbosity: 0,
             progress: &|_| {},
+            connect: &|_| Box::pin(async { Ok(Remote::open(&self.sessions, None, &IndexMap::new()).await?) }),
         };
         (entry.run)(arguments::coerce(entry.doc, &args)?, Some(&self.remote), &here).await
     }

@@ -158,6 +158,17 @@ async fn a_real_etcd_tells_its_members_leader_and_health() {
     let members = value(&done.outcome, "members");
     assert!(members.contains("'started': True") && members.contains("'is_learner': False"), "{members}");
 
+    let uri = |more: &str| {
+        let url = format!("https://127.0.0.1:{}/version", etcd.client);
+        format!("uri: {{url: '{url}', client_cert: HOST/client.crt, client_key: HOST/client.key{more}}}")
+    };
+    for more in [", ca_path: HOST/ca.crt", ", validate_certs: false"] {
+        let done = bench.run(&uri(more)).await.unwrap();
+        assert!(value(&done.outcome, "json").contains("etcdserver"), "{:?}", done.outcome);
+    }
+    let strange = bench.run(&uri("")).await.unwrap();
+    assert!(strange.outcome.failed.unwrap().contains("no TLS with 127.0.0.1"), "an unknown authority is not trusted");
+
     let half = format!("{good}, 'https://127.0.0.1:{dead}'");
     let done = bench.run(&task(&half, "")).await.unwrap();
     assert_eq!(value(&done.outcome, "healthy"), "False");

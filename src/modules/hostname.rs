@@ -1,0 +1,130 @@
+//! `hostname`: the host's own name, now and after a reboot.
+
+use async_trait::async_trait;
+use serde::Deserialize;
+
+use super::{Controller, Diff, Error, Module, Outcome, Plan};
+use crate::remote::{Attributes, Command, Probe, Remote};
+use crate::value::Value;
+use crate::value::doc::{Argument, Doc, Kind, Return};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hostname {
+    name: String,
+    #[serde(rename = "use")]
+    _tool: Option<String>,
+}
+
+/// What is to be set.
+pub struct Change {
+    running: bool,
+    permanent: bool,
+    systemd: bool,
+}
+
+#[async_trait]
+impl Module for Hostname {
+    const DOC: Doc = Doc {
+        name: "hostname",
+        collection: "ansible.builtin",
+        summary: "Sets the host's own name, now and after a reboot",
+        arguments: &[
+            Argument::new("name", Kind::Str, "The name").required(),
+            Argument::new("use", Kind::Str, "Accepted for compatibility; hostnamectl is used where systemd runs"),
+        ],
+        free_form: None,
+        example: "\
+- name: The host knows its name
+  hostname:
+    name: '{{ inventory_hostname }}'
+",
+        returns: &[Return::new("name", "The name"), Return::new("ansible_facts", "The facts that follow from it")],
+    };
+    type Change = Change;
+
+    async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<Change>, Error> {
+        let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
+        if self.name.is_empty() || self.name.len() > 64 || !self.name.chars().all(good) || self.name.starts_with('-') {
+            return Err(Error::failed(format!("{:?} cannot be the name of a host", self.name)));
+        }
+        let line = "cat /proc/sys/kernel/hostname; head -n 1 /etc/hostname 2>/dev/null || echo; \
+            [ -d /run/systemd/system ] && command -v hostnamectl; exit 0";
+        let output = probe.query(&Command::shell(line)).await?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let mut lines = text.lines().map(str::trim);
+        let (running, permanent) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+        let change = Change {
+            running: running != self.name,
+            permanent: permanent != self.name,
+            systemd: lines.next().is_some_and(|path| !path.is_empty()),
+        };
+        if !change.running && !change.permanent {
+            return Ok(Plan::Unchanged(self.outcome()));
+        }
+        let before = if change.running { running } else { permanent };
+        let diff = Diff {
+            before_header: "hostname".to_owned(),
+            after_header: "hostname".to_owned(),
+            before: format!("{before}\n"),
+            after: format!("{}\n", self.name),
+        };
+        Ok(Plan::Change { diff: vec![diff], outcome: self.outcome(), change })
+    }
+
+    async fn apply(&self, change: Change, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        if change.systemd {
+            self.run(remote, &["hostnamectl", "set-hostname", "--", &self.name]).await?;
+            return Ok(self.outcome());
+        }
+        if change.permanent {
+            remote.write("/etc/hostname", format!("{}\n", self.name).as_bytes(), &Attributes::default()).await?;
+        }
+        if change.running {
+            self.run(remote, &["hostname", &self.name]).await?;
+        }
+        Ok(self.outcome())
+    }
+}
+
+impl Hostname {
+    async fn run(&self, remote: &Remote, argv: &[&str]) -> Result<(), Error> {
+        let output = remote.run(&Command::program(argv.iter().copied())).await?;
+        let words = String::from_utf8_lossy(&output.stderr);
+        match output.code {
+            0 => Ok(()),
+            code => Err(Error::failed(format!("{} failed with code {code}: {}", argv[0], words.trim()))),
+        }
+    }
+
+    fn outcome(&self) -> Outcome {
+        let (short, domain) = self.name.split_once('.').unwrap_or((&self.name, ""));
+        let facts = [
+            ("ansible_hostname", short),
+            ("ansible_nodename", self.name.as_str()),
+            ("ansible_fqdn", self.name.as_str()),
+            ("ansible_domain", domain),
+        ];
+        let facts: crate::value::Vars =
+            facts.into_iter().map(|(name, value)| (name.into(), Value::from(value))).collect();
+        let outcome = Outcome::default().with("name", self.name.as_str());
+        outcome.with("ansible_facts", Value::from_pairs(facts.clone())).effect(super::Effect::Facts(facts))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Bench;
+
+    #[tokio::test]
+    async fn another_name_would_be_a_change_and_a_wrong_one_is_refused() {
+        let bench = Bench::new().await;
+        let done = bench.check("hostname: {name: windlass-test-name}").await.unwrap();
+        assert!(done.changed);
+        assert_eq!(done.diff[0].after, "windlass-test-name\n");
+        for wrong in ["a b", "-x", "a_b"] {
+            assert!(bench.failure(&format!("hostname: {{name: '{wrong}'}}")).await.contains("cannot be the name"));
+        }
+        bench.close().await;
+    }
+}

@@ -1,0 +1,292 @@
+//! `dnf`: packages of Fedora, RHEL and their kin; yum where there is no dnf.
+
+use async_trait::async_trait;
+use serde::Deserialize;
+
+use super::{failure, first_of, in_english, run, said};
+use crate::modules::execution::quote;
+use crate::modules::{Controller, Error, Module, Outcome, Plan};
+use crate::remote::{Command, Probe, Remote};
+use crate::value::doc::{Argument, Doc, Kind, Return};
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Dnf {
+    pub name: Vec<String>,
+    pub state: State,
+    pub enablerepo: Vec<String>,
+    pub disablerepo: Vec<String>,
+    pub exclude: Vec<String>,
+    pub update_cache: bool,
+    pub update_only: bool,
+    pub disable_gpg_check: bool,
+    pub allowerasing: bool,
+    pub allow_downgrade: bool,
+    pub nobest: bool,
+    pub install_weak_deps: Option<bool>,
+    pub autoremove: bool,
+    pub cacheonly: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    #[default]
+    #[serde(alias = "installed")]
+    Present,
+    #[serde(alias = "removed")]
+    Absent,
+    Latest,
+}
+
+/// What is to be done.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Change {
+    tool: String,
+    install: Vec<String>,
+    upgrade: Vec<String>,
+    remove: Vec<String>,
+}
+
+impl Change {
+    fn is_empty(&self) -> bool {
+        self.install.is_empty() && self.upgrade.is_empty() && self.remove.is_empty()
+    }
+}
+
+#[async_trait]
+impl Module for Dnf {
+    const DOC: Doc = Doc {
+        name: "dnf",
+        collection: "ansible.builtin",
+        summary: "Installs and removes packages of Fedora, RHEL and their kin",
+        arguments: &[
+            Argument::new(
+                "name",
+                Kind::List(&Kind::Str),
+                "Packages, as name or name-version; @name is a group, * means all",
+            )
+            .alias(&["pkg"])
+            .default("[]"),
+            Argument::new("state", Kind::Str, "Whether they are to be there, or there in the newest version")
+                .default("present")
+                .choices(&["present", "installed", "absent", "removed", "latest"]),
+            Argument::new("enablerepo", Kind::List(&Kind::Str), "Repositories to use, too").default("[]"),
+            Argument::new("disablerepo", Kind::List(&Kind::Str), "Repositories not to use").default("[]"),
+            Argument::new("exclude", Kind::List(&Kind::Str), "Packages to leave alone").default("[]"),
+            Argument::new("update_cache", Kind::Bool, "Whether the lists of packages are fetched first")
+                .alias(&["expire-cache"])
+                .default("false"),
+            Argument::new("update_only", Kind::Bool, "Whether packages that are not there stay away").default("false"),
+            Argument::new("disable_gpg_check", Kind::Bool, "Whether signatures are not checked").default("false"),
+            Argument::new("allowerasing", Kind::Bool, "Whether other packages may be removed for it").default("false"),
+            Argument::new("allow_downgrade", Kind::Bool, "Whether an older version may replace a newer one")
+                .default("false"),
+            Argument::new("nobest", Kind::Bool, "Whether an older version will do if the newest cannot be had")
+                .default("false"),
+            Argument::new("install_weak_deps", Kind::Bool, "Whether recommended packages come, too"),
+            Argument::new("autoremove", Kind::Bool, "Whether packages that nothing needs any more are removed")
+                .default("false"),
+            Argument::new("cacheonly", Kind::Bool, "Whether only what was fetched before is used").default("false"),
+        ],
+        free_form: None,
+        example: "\
+- name: What the service needs
+  dnf:
+    name: [ca-certificates, curl]
+    install_weak_deps: false
+",
+        returns: &[
+            Return::new("results", "What dnf said, as lines"),
+            Return::new("stdout", "What dnf said"),
+            Return::new("stderr", "What it complained of"),
+            Return::new("rc", "0"),
+        ],
+    };
+    type Change = Change;
+
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+        let tool =
+            first_of(probe, &["dnf", "yum"]).await?.ok_or_else(|| Error::failed("the host has neither dnf nor yum"))?;
+        let change = self.changes(probe, tool).await?;
+        let outcome = Outcome::default().with("rc", 0);
+        Ok(if self.autoremove && !here.check {
+            Plan::Unknown(change)
+        } else if !change.is_empty() {
+            Plan::Change { diff: Vec::new(), outcome: outcome.with("results", change.words()), change }
+        } else if self.update_cache && !here.check {
+            Plan::Unknown(change)
+        } else {
+            Plan::Unchanged(outcome.message("Nothing to do").with("results", Vec::<String>::new()))
+        })
+    }
+
+    async fn apply(&self, change: Change, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        let mut outputs = Vec::new();
+        let mut changed = !change.is_empty();
+        if self.update_cache {
+            outputs.push(run(remote, &self.argv(&change.tool, &["makecache"], &[])).await?);
+        }
+        let verbs = [(self.install_verb(), &change.install), ("upgrade", &change.upgrade), ("remove", &change.remove)];
+        for (verb, names) in verbs.into_iter().filter(|(_, names)| !names.is_empty()) {
+            outputs.push(run(remote, &self.argv(&change.tool, &[verb], names)).await?);
+        }
+        if self.autoremove {
+            let output = run(remote, &self.argv(&change.tool, &["autoremove"], &[])).await?;
+            changed |= !says_nothing_to_do(&String::from_utf8_lossy(&output.stdout));
+            outputs.push(output);
+        }
+        let outcome = said(&outputs).with("rc", 0);
+        let results = outcome.values.get("stdout_lines").cloned().unwrap_or_default();
+        Ok(Outcome { changed, ..outcome.with("results", results) })
+    }
+}
+
+impl Change {
+    fn words(&self) -> Vec<String> {
+        let said =
+            |what: &str, names: &[String]| names.iter().map(|name| format!("{what}: {name}")).collect::<Vec<_>>();
+        [said("Installed", &self.install), said("Upgraded", &self.upgrade), said("Removed", &self.remove)].concat()
+    }
+}
+
+impl Dnf {
+    async fn changes(&self, probe: &Probe, tool: String) -> Result<Change, Error> {
+        let names: Vec<&str> = self.name.iter().map(|name| name.trim()).filter(|name| !name.is_empty()).collect();
+        if let Some(wrong) = names.iter().find(|name| name.starts_with('-') || name.contains(char::is_whitespace)) {
+            return Err(Error::failed(format!("{wrong:?} names no package")));
+        }
+        let mut change = Change { tool, ..Change::default() };
+        let all = names.contains(&"*");
+        let names: Vec<&str> = names.into_iter().filter(|name| *name != "*").collect();
+        let installed = installed(probe, &names).await?;
+        let owned = |wanted: bool| -> Vec<String> {
+            names.iter().zip(&installed).filter(|(_, is)| **is == wanted).map(|(name, _)| (*name).to_owned()).collect()
+        };
+        match self.state {
+            State::Absent => change.remove = owned(true),
+            State::Present if self.update_only => {}
+            State::Present => change.install = owned(false),
+            State::Latest => {
+                change.install = if self.update_only { Vec::new() } else { owned(false) };
+                let there = owned(true);
+                if all || !there.is_empty() {
+                    let outdated = self.outdated(probe, &change.tool, if all { &[] } else { &there }).await?;
+                    change.upgrade = outdated;
+                }
+            }
+        }
+        Ok(change)
+    }
+
+    /// Which packages have a newer version.
+    async fn outdated(&self, probe: &Probe, tool: &str, names: &[String]) -> Result<Vec<String>, Error> {
+        let argv = self.argv(tool, &["-q", "check-update"], names);
+        let output = probe.query(&in_english(Command::program(argv.clone()))).await?;
+        match output.code {
+            0 => Ok(Vec::new()),
+            100 => Ok(updates(&String::from_utf8_lossy(&output.stdout))),
+            _ => Err(failure(&argv, &output)),
+        }
+    }
+
+    fn install_verb(&self) -> &'static str {
+        if self.allow_downgrade {
+            "install"
+        } else if self.update_only {
+            "upgrade"
+        } else {
+            "install"
+        }
+    }
+
+    fn argv(&self, tool: &str, words: &[&str], names: &[String]) -> Vec<String> {
+        let mut argv = vec![tool.to_owned(), "-y".to_owned()];
+        argv.extend(self.disablerepo.iter().map(|name| format!("--disablerepo={name}")));
+        argv.extend(self.enablerepo.iter().map(|name| format!("--enablerepo={name}")));
+        argv.extend(self.exclude.iter().map(|name| format!("--exclude={name}")));
+        let flags = [
+            (self.disable_gpg_check, "--nogpgcheck"),
+            (self.allowerasing, "--allowerasing"),
+            (self.nobest, "--nobest"),
+            (self.cacheonly, "--cacheonly"),
+            (self.install_weak_deps == Some(false), "--setopt=install_weak_deps=False"),
+            (self.install_weak_deps == Some(true), "--setopt=install_weak_deps=True"),
+        ];
+        argv.extend(flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag.to_owned()));
+        argv.extend(words.iter().map(|word| (*word).to_owned()));
+        argv.extend(names.iter().cloned());
+        argv
+    }
+}
+
+/// Which of these are installed, in their order. A group is said not to be: only dnf knows.
+async fn installed(probe: &Probe, names: &[&str]) -> Result<Vec<bool>, Error> {
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let line = format!(
+        "for n in {}; do if rpm -q -- \"$n\" >/dev/null 2>&1 || rpm -q --whatprovides -- \"$n\" >/dev/null 2>&1; \
+         then echo 1; else echo 0; fi; done",
+        names.iter().map(|name| quote(name)).collect::<Vec<_>>().join(" ")
+    );
+    let output = probe.query(&Command::shell(line)).await?;
+    let found: Vec<bool> = String::from_utf8_lossy(&output.stdout).lines().map(|line| line == "1").collect();
+    match found.len() == names.len() {
+        true => Ok(found),
+        false => Err(Error::failed("the host does not say which packages are installed: rpm failed")),
+    }
+}
+
+/// The names in `check-update`: `curl.x86_64  7.88  updates`, up to the part about obsolete packages.
+fn updates(text: &str) -> Vec<String> {
+    text.lines()
+        .take_while(|line| !line.starts_with("Obsoleting"))
+        .filter(|line| !line.starts_with(' '))
+        .filter_map(|line| {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            (fields.len() == 3).then(|| fields[0].to_owned())
+        })
+        .collect()
+}
+
+fn says_nothing_to_do(text: &str) -> bool {
+    text.lines().any(|line| line.trim().starts_with("Nothing to do"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_become_options() {
+        let dnf = Dnf {
+            enablerepo: vec!["epel".into()],
+            disablerepo: vec!["*".into()],
+            disable_gpg_check: true,
+            install_weak_deps: Some(false),
+            ..Dnf::default()
+        };
+        assert_eq!(
+            dnf.argv("dnf", &[dnf.install_verb()], &["curl".to_owned()]).join(" "),
+            "dnf -y --disablerepo=* --enablerepo=epel --nogpgcheck --setopt=install_weak_deps=False install curl"
+        );
+    }
+
+    #[test]
+    fn updates_are_read_up_to_what_is_obsolete() {
+        let text =
+            "\ncurl.x86_64   7.88-1.fc39   updates\nvim.noarch 9 updates\nObsoleting Packages\nold.x86_64 1 updates\n";
+        assert_eq!(updates(text), ["curl.x86_64", "vim.noarch"]);
+    }
+
+    #[test]
+    fn both_words_for_a_state_mean_the_same() {
+        let state = |word: &str| serde_json::from_str::<State>(&format!("{word:?}")).unwrap();
+        assert_eq!(
+            (state("installed"), state("removed"), state("latest")),
+            (State::Present, State::Absent, State::Latest)
+        );
+        assert!(says_nothing_to_do("Dependencies resolved.\nNothing to do.\n"));
+    }
+}

@@ -1,0 +1,125 @@
+//! `reboot`: restarts the host and waits until it is back.
+
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use serde::Deserialize;
+
+use super::execution::quote;
+use super::wait_for_connection::{Patience, boot_id, reach};
+use super::{Controller, Done, Error, Local, Outcome};
+use crate::remote::Command;
+use crate::value::doc::{Argument, Doc, Kind, Return};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reboot {
+    pre_reboot_delay: u64,
+    post_reboot_delay: u64,
+    reboot_timeout: u64,
+    connect_timeout: u64,
+    test_command: Option<String>,
+    msg: String,
+    reboot_command: Option<String>,
+}
+
+#[async_trait]
+impl Local for Reboot {
+    const DOC: Doc = Doc {
+        name: "reboot",
+        collection: "ansible.builtin",
+        summary: "Restarts the host and waits until it is back",
+        arguments: &[
+            Argument::new("pre_reboot_delay", Kind::Int, "How many seconds to wait before").default("0"),
+            Argument::new("post_reboot_delay", Kind::Int, "How many seconds to wait after it is back").default("0"),
+            Argument::new("reboot_timeout", Kind::Int, "How many seconds it may take").default("600"),
+            Argument::new("connect_timeout", Kind::Int, "How many seconds one try to reach it may take").default("5"),
+            Argument::new("test_command", Kind::Str, "What has to succeed for the host to count as back"),
+            Argument::new("msg", Kind::Str, "What is told to those who are logged in")
+                .default("Reboot initiated by Ansible"),
+            Argument::new("reboot_command", Kind::Str, "What restarts the host, instead of shutdown -r"),
+        ],
+        free_form: None,
+        example: "\
+- name: The new kernel is used
+  reboot:
+    reboot_timeout: 300
+",
+        returns: &[Return::new("rebooted", "Whether it restarted"), Return::new("elapsed", "How many seconds it took")],
+    };
+
+    async fn run(&self, here: &Controller<'_>) -> Result<Done, Error> {
+        let changed = |outcome| Ok(Done { changed: true, diff: Vec::new(), outcome });
+        if here.check {
+            return changed(Outcome::default().with("rebooted", true).with("elapsed", 0));
+        }
+        let clock = Instant::now();
+        let remote = (here.connect)(false).await?;
+        let before = boot_id(&remote).await?;
+        if before.is_empty() {
+            return Err(Error::failed("the host does not say when it was started: no telling whether it restarted"));
+        }
+        tokio::time::sleep(Duration::from_secs(self.pre_reboot_delay)).await;
+        let output = remote.run(&Command::shell(self.line())).await?;
+        if output.code != 0 {
+            let words = String::from_utf8_lossy(&output.stderr);
+            return Err(Error::failed(format!("the restart could not be begun: {}", words.trim())));
+        }
+        drop(remote);
+        let patience = Patience {
+            one: Duration::from_secs(self.connect_timeout),
+            pause: Duration::from_secs(1),
+            all: Duration::from_secs(self.reboot_timeout).saturating_sub(clock.elapsed()),
+        };
+        let outcome = Outcome { changed: true, ..Outcome::default() };
+        let failed = |outcome: Outcome, why: String| Outcome { failed: Some(why), ..outcome.with("rebooted", false) };
+        match reach(here, &patience, |boot| boot != before).await {
+            Err(why) => return changed(failed(outcome, format!("the host did not come back: {why}"))),
+            Ok(remote) => {
+                if let Some(line) = &self.test_command
+                    && remote.query(&Command::shell(line.as_str())).await?.code != 0
+                {
+                    return changed(failed(outcome, format!("the host is back, but {line:?} fails")));
+                }
+            }
+        }
+        tokio::time::sleep(Duration::from_secs(self.post_reboot_delay)).await;
+        changed(outcome.with("rebooted", true).with("elapsed", clock.elapsed().as_secs()))
+    }
+}
+
+impl Reboot {
+    /// Restarts from a session of its own, a moment later, so that the answer still reaches us.
+    fn line(&self) -> String {
+        let usual = format!("shutdown -r now {} || reboot", quote(&self.msg));
+        let command = self.reboot_command.clone().unwrap_or(usual);
+        let later = quote(&format!("sleep 1; {command}"));
+        format!(
+            "if command -v setsid >/dev/null; then s=setsid; else s=nohup; fi; $s sh -c {later} >/dev/null 2>&1 </dev/null &"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Bench, value};
+
+    #[tokio::test]
+    async fn in_check_mode_nothing_restarts() {
+        let bench = Bench::new().await;
+        let done = bench.check("reboot:").await.unwrap();
+        assert!(done.changed);
+        assert_eq!(value(&done.outcome, "rebooted"), "True");
+        bench.close().await;
+    }
+
+    #[tokio::test]
+    async fn a_host_that_does_not_restart_is_a_failure() {
+        let bench = Bench::new().await;
+        let task = "reboot: {reboot_command: 'touch HOST/asked', reboot_timeout: 3}";
+        let done = bench.run(task).await.unwrap();
+        assert_eq!(done.outcome.failed.as_deref(), Some("the host did not come back: it has not restarted yet"));
+        assert!(bench.host("asked").exists());
+        bench.close().await;
+    }
+}

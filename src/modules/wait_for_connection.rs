@@ -1,0 +1,118 @@
+//! `wait_for_connection`: waits until the host can be reached and used. It opens the connection itself, again and
+//! again, so it runs on the controller.
+
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use serde::Deserialize;
+
+use super::{Controller, Done, Error, Local, Outcome};
+use crate::remote::{Command, Remote};
+use crate::value::doc::{Argument, Doc, Kind, Return};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WaitForConnection {
+    connect_timeout: u64,
+    delay: u64,
+    sleep: u64,
+    timeout: u64,
+}
+
+#[async_trait]
+impl Local for WaitForConnection {
+    const DOC: Doc = Doc {
+        name: "wait_for_connection",
+        collection: "ansible.builtin",
+        summary: "Waits until the host can be reached and used",
+        arguments: &[
+            Argument::new("connect_timeout", Kind::Int, "How many seconds one try may take").default("5"),
+            Argument::new("delay", Kind::Int, "How many seconds to wait before the first try").default("0"),
+            Argument::new("sleep", Kind::Int, "How many seconds to wait between two tries").default("1"),
+            Argument::new("timeout", Kind::Int, "How many seconds to wait at most").default("600"),
+        ],
+        free_form: None,
+        example: "\
+- name: The new host is up
+  wait_for_connection:
+    timeout: 120
+",
+        returns: &[Return::new("elapsed", "How many seconds it took")],
+    };
+
+    async fn run(&self, here: &Controller<'_>) -> Result<Done, Error> {
+        if here.check {
+            return Ok(Done::unchanged(Outcome { skipped: true, ..Outcome::default() }));
+        }
+        let clock = Instant::now();
+        tokio::time::sleep(Duration::from_secs(self.delay)).await;
+        let patience = Patience {
+            one: Duration::from_secs(self.connect_timeout),
+            pause: Duration::from_secs(self.sleep),
+            all: Duration::from_secs(self.timeout).saturating_sub(clock.elapsed()),
+        };
+        let reached = reach(here, &patience, |_| true).await;
+        let outcome = Outcome::default().with("elapsed", clock.elapsed().as_secs());
+        Ok(Done::unchanged(match reached {
+            Ok(_) => outcome,
+            Err(why) => Outcome { failed: Some(format!("timed out waiting for the host: {why}")), ..outcome },
+        }))
+    }
+}
+
+/// How long to try.
+pub struct Patience {
+    pub one: Duration,
+    pub pause: Duration,
+    pub all: Duration,
+}
+
+/// The identity of this start of the host's system; empty if it has none.
+pub async fn boot_id(remote: &Remote) -> Result<String, Error> {
+    let line = "cat /proc/sys/kernel/random/boot_id 2>/dev/null || uptime -s 2>/dev/null; exit 0";
+    let output = remote.query(&Command::shell(line)).await?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// Tries until the host answers with a boot that is good; or says why it did not.
+pub async fn reach(
+    here: &Controller<'_>,
+    patience: &Patience,
+    is_good: impl Fn(&str) -> bool + Send + Sync,
+) -> Result<Remote, String> {
+    let clock = Instant::now();
+    let mut again = false;
+    loop {
+        let attempt = async {
+            let remote = (here.connect)(again).await?;
+            let boot = boot_id(&remote).await?;
+            Ok::<_, Error>((remote, boot))
+        };
+        let why = match tokio::time::timeout(patience.one, attempt).await {
+            Ok(Ok((remote, boot))) if is_good(&boot) => return Ok(remote),
+            Ok(Ok(_)) => "it has not restarted yet".to_owned(),
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => format!("it does not answer within {:?}", patience.one),
+        };
+        if clock.elapsed() + patience.pause >= patience.all {
+            return Err(why);
+        }
+        tokio::time::sleep(patience.pause).await;
+        again = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Bench, value};
+
+    #[tokio::test]
+    async fn a_host_that_answers_is_not_waited_for() {
+        let bench = Bench::new().await;
+        let done = bench.run("wait_for_connection: {timeout: 5}").await.unwrap();
+        assert!(!done.changed && done.outcome.failed.is_none());
+        assert_eq!(value(&done.outcome, "elapsed"), "0");
+        assert!(bench.check("wait_for_connection:").await.unwrap().outcome.skipped);
+        bench.close().await;
+    }
+}
