@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures::future::BoxFuture;
+use async_trait::async_trait;
 
 use super::event::{Event, Status, TaskResult, TaskStart};
 use super::host::HostRun;
@@ -197,14 +197,7 @@ impl Item<'_> {
         let run = &self.batch.run;
         let host = &self.host.name;
         let progress = |progress| run.tell(Event::Progress { host: host.clone(), progress });
-        let connect = |anew: bool| -> BoxFuture<'_, Result<Remote, modules::Error>> {
-            Box::pin(async move {
-                if anew {
-                    self.batch.run.pool.reset(&self.target(delegate)?).await;
-                }
-                self.remote(delegate).await
-            })
-        };
+        let door = Door { item: self, delegate };
         let here = Controller {
             templar: &job.templar,
             scope: &self.scope,
@@ -214,7 +207,7 @@ impl Item<'_> {
             no_log,
             verbosity: job.verbosity,
             progress: &progress,
-            connect: &connect,
+            host: &door,
         };
         match entry.place {
             Place::Controller => (entry.run)(args, None, &here).await,
@@ -334,6 +327,22 @@ impl Item<'_> {
             }
             result.status = Status::Ignored;
         }
+    }
+}
+
+/// The item's host, for modules that open it themselves.
+struct Door<'a> {
+    item: &'a Item<'a>,
+    delegate: Option<&'a Delegate>,
+}
+
+#[async_trait]
+impl modules::Open for Door<'_> {
+    async fn open(&self, anew: bool) -> Result<Remote, modules::Error> {
+        if anew {
+            self.item.batch.run.pool.reset(&self.item.target(self.delegate)?).await;
+        }
+        self.item.remote(self.delegate).await
     }
 }
 

@@ -177,9 +177,15 @@ pub struct Controller<'a> {
     pub verbosity: u8,
     /// Told of long transfers.
     pub progress: &'a (dyn Fn(Progress) + Send + Sync),
-    /// Opens the task's host, for modules that outlive a connection to it (`reboot`, `wait_for_connection`). With
-    /// true a connection that is there is given up first.
-    pub connect: &'a (dyn Fn(bool) -> BoxFuture<'a, Result<Remote, Error>> + Send + Sync),
+    /// The task's host, for modules that outlive a connection to it (`reboot`, `wait_for_connection`).
+    pub host: &'a dyn Open,
+}
+
+/// A host that can be opened, as the user of the task.
+#[async_trait]
+pub trait Open: Send + Sync {
+    /// With `anew` a connection that is there is given up first.
+    async fn open(&self, anew: bool) -> Result<Remote, Error>;
 }
 
 impl Controller<'_> {

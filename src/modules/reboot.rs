@@ -54,7 +54,7 @@ impl Local for Reboot {
             return changed(Outcome::default().with("rebooted", true).with("elapsed", 0));
         }
         let clock = Instant::now();
-        let remote = (here.connect)(false).await?;
+        let remote = here.host.open(false).await?;
         let before = boot_id(&remote).await?;
         if before.is_empty() {
             return Err(Error::failed("the host does not say when it was started: no telling whether it restarted"));

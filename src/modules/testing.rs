@@ -141,7 +141,7 @@ impl Bench {
             no_log: self.no_log,
             verbosity: 0,
             progress: &|_| {},
-            connect: &|_| Box::pin(async { Ok(Remote::open(&self.sessions, None, &IndexMap::new()).await?) }),
+            host: self,
         };
         (entry.run)(arguments::coerce(entry.doc, &args)?, Some(&self.remote), &here).await
     }
@@ -149,6 +149,13 @@ impl Bench {
     /// Ends the session.
     pub async fn close(self) {
         self.sessions.close().await;
+    }
+}
+
+#[async_trait::async_trait]
+impl super::Open for Bench {
+    async fn open(&self, _: bool) -> Result<Remote, Error> {
+        Ok(Remote::open(&self.sessions, None, &IndexMap::new()).await?)
     }
 }
 

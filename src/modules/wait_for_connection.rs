@@ -84,7 +84,7 @@ pub async fn reach(
     let mut again = false;
     loop {
         let attempt = async {
-            let remote = (here.connect)(again).await?;
+            let remote = here.host.open(again).await?;
             let boot = boot_id(&remote).await?;
             Ok::<_, Error>((remote, boot))
         };
