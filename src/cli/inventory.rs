@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{ExitCode, Failure, InventorySource, VaultPasswords, vault};
 use crate::inventory::{Group, Inventory, VarsFiles, vars_files};
-use crate::value::{Value, Vars};
+use crate::value::{Value, Vars, yaml};
 
 /// Variables that every host has from where it stands; they are not shown.
 const POSITION: [&str; 2] = ["inventory_dir", "inventory_file"];
@@ -311,5 +311,6 @@ fn in_order(value: &Json) -> Json {
 }
 
 fn yaml(answer: &Json) -> Result<String, Failure> {
-    Ok(serde_yaml::to_string(&in_order(answer)).context("cannot write YAML")?)
+    let value: Value = serde_json::from_value(answer.clone()).context("cannot write YAML")?;
+    Ok(yaml::emit(&value, &yaml::Style::default()))
 }

@@ -106,3 +106,15 @@ fn the_three_examples_name_the_same_hosts() {
     assert_eq!(of_etcd1("hosts.yml"), expected);
     assert_eq!(of_etcd1("script.sh"), expected);
 }
+
+#[test]
+fn yaml_output_is_an_inventory_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let copy = directory.path().join("copy.yml");
+    std::fs::write(&copy, answer("values", "-i hosts.ini --list --yaml")).unwrap();
+    let again = answer("values", &format!("-i {} --list", copy.display()));
+    assert_eq!(
+        serde_json::from_str::<Json>(&again).unwrap(),
+        serde_json::from_str::<Json>(&read("expected/values")).unwrap()
+    );
+}
