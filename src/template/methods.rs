@@ -13,10 +13,10 @@ pub fn call(state: &mut State<'_, '_>, value: &Value, method: &str, args: &[Valu
         return Err(Error::from(ErrorKind::UndefinedError));
     }
     let value = &lazy::settle_argument(value, &lazy::scope_of(state)).map_err(super::Error::into_engine)?;
-    if let Some(string) = value.as_str() {
-        if let Some(result) = string_method(state, string, method, args)? {
-            return Ok(result);
-        }
+    if let Some(string) = value.as_str()
+        && let Some(result) = string_method(state, string, method, args)?
+    {
+        return Ok(result);
     }
     if value.kind() == ValueKind::Seq && method == "index" {
         let (item,): (Value,) = from_args(args)?;

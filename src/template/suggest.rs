@@ -19,9 +19,9 @@ pub fn value(value: &Value) -> Result<(), Error> {
     }
     match object.try_iter_pairs() {
         Some(pairs) if value.kind() == minijinja::value::ValueKind::Map => {
-            pairs.map(|(_, item)| self::value(&item)).collect()
+            pairs.into_iter().try_for_each(|(_, item)| self::value(&item))
         }
-        _ => object.try_iter().into_iter().flatten().map(|item| self::value(&item)).collect(),
+        _ => object.try_iter().into_iter().flatten().try_for_each(|item| self::value(&item)),
     }
 }
 

@@ -61,10 +61,10 @@ pub fn template(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
         lstrip_blocks: call.flag("lstrip_blocks", false),
         ..Options::default()
     };
-    let pair = |start: &str, end: &str| {
-        Some((call.option(start)?, call.option(end)?)).map(|(start, end)| (text(start), text(end)))
-    };
-    options.variable = pair("variable_start_string", "variable_end_string");
+    let marks = (call.option("variable_start_string"), call.option("variable_end_string"));
+    if let (Some(start), Some(end)) = marks {
+        options.variable = Some((text(start), text(end)));
+    }
     let convert = call.flag("convert_data", true);
     let scope = std::sync::Arc::new(scope);
     let one = |name: &String| {
@@ -216,12 +216,11 @@ fn ini_value(text: &str, wanted: &str, key: &str) -> Option<String> {
     for line in text.lines().map(str::trim).filter(|line| !line.starts_with(['#', ';'])) {
         if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
             section = name.to_owned();
-        } else if section == wanted {
-            if let Some((name, value)) = line.split_once(['=', ':']) {
-                if name.trim().eq_ignore_ascii_case(key) {
-                    return Some(value.trim().to_owned());
-                }
-            }
+        } else if section == wanted
+            && let Some((name, value)) = line.split_once(['=', ':'])
+            && name.trim().eq_ignore_ascii_case(key)
+        {
+            return Some(value.trim().to_owned());
         }
     }
     None
@@ -248,13 +247,13 @@ pub fn password(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
         let letters = letters(&get("chars", "ascii_letters,digits,.,:-_").replace(",,", "\u{0},"));
         let (mut password, mut salt) = (None, None);
         let path: PathBuf = call.scope.base.join(filters::expand_home(&path));
-        if path != Path::new("/dev/null") {
-            if let Ok(text) = std::fs::read_to_string(&path) {
-                let line = text.trim_end_matches('\n');
-                let (word, kept) = line.split_once(" salt=").map_or((line, None), |(word, salt)| (word, Some(salt)));
-                password = Some(word.to_owned());
-                salt = kept.map(|kept| kept.split(' ').next().unwrap_or("").to_owned());
-            }
+        if path != Path::new("/dev/null")
+            && let Ok(text) = std::fs::read_to_string(&path)
+        {
+            let line = text.trim_end_matches('\n');
+            let (word, kept) = line.split_once(" salt=").map_or((line, None), |(word, salt)| (word, Some(salt)));
+            password = Some(word.to_owned());
+            salt = kept.map(|kept| kept.split(' ').next().unwrap_or("").to_owned());
         }
         let fresh = password.is_none();
         let password = password.unwrap_or_else(|| {
