@@ -43,8 +43,7 @@ impl Shared {
         magic.insert("ansible_play_role_names".into(), list(&roles));
         magic.insert("ansible_role_names".into(), list(&roles));
         magic.insert("role_names".into(), list(&roles));
-        let templar = run.job.templar.clone();
-        magic.insert("hostvars".into(), Value::from_object(AllHosts { run: Arc::downgrade(run), templar }));
+        magic.insert("hostvars".into(), Value::from_object(AllHosts { run: Arc::downgrade(run) }));
         Shared {
             role_defaults: public().map(|role| role.defaults.clone()).collect(),
             role_vars: public().flat_map(|role| [role.use_vars.clone(), role.vars.clone()]).collect(),
@@ -297,7 +296,6 @@ fn vars_file(
 #[derive(Debug)]
 struct AllHosts {
     run: std::sync::Weak<Run>,
-    templar: Arc<Templar>,
 }
 
 impl std::fmt::Debug for Run {
@@ -319,7 +317,7 @@ impl Object for AllHosts {
             return None;
         }
         let scope = published_scope(&run, name);
-        Some(Value::from_object(OneHost { scope, templar: self.templar.clone() }))
+        Some(Templar::view(&scope))
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
@@ -343,31 +341,4 @@ fn published_scope(run: &Arc<Run>, name: &str) -> Scope {
     scope.push(Arc::new(run_magic(&run.job)));
     scope.push(Arc::new(host_magic(&inventory, name)));
     scope
-}
-
-#[derive(Debug)]
-struct OneHost {
-    scope: Scope,
-    templar: Arc<Templar>,
-}
-
-impl Object for OneHost {
-    fn repr(self: &Arc<Self>) -> ObjectRepr {
-        ObjectRepr::Map
-    }
-
-    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
-        let raw = self.scope.get(key.as_str()?)?;
-        match self.templar.render(raw, &self.scope) {
-            Ok(value) => Some(value),
-            Err(error) => {
-                let error = minijinja::Error::new(minijinja::ErrorKind::InvalidOperation, error.to_string());
-                Some(Value::from(error))
-            }
-        }
-    }
-
-    fn enumerate(self: &Arc<Self>) -> Enumerator {
-        Enumerator::Values(self.scope.names().iter().map(|name| Value::from(name.as_ref())).collect())
-    }
 }
