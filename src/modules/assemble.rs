@@ -221,3 +221,46 @@ fn unescape(text: &str) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Bench, value};
+
+    #[tokio::test]
+    async fn fragments_of_the_host_are_joined_in_order() {
+        let bench = Bench::new().await;
+        bench.on_host("d/2 b", "two");
+        bench.on_host("d/1", "one\n");
+        bench.on_host("d/3\nc", "three\n");
+        bench.on_host("d/.hidden", "hidden\n");
+        bench.on_host("d/sub/4", "not a fragment");
+        let task = "assemble: {src: HOST/d, dest: HOST/all, ignore_hidden: true, mode: '0600'}";
+        assert!(bench.check(task).await.unwrap().changed);
+        let done = bench.run_twice(task).await;
+        assert_eq!((bench.text("all").as_str(), bench.mode("all")), ("one\ntwo\nthree\n", 0o600));
+        assert_eq!(done.outcome.message.as_deref(), Some("OK"));
+        assert_eq!(value(&done.outcome, "checksum").len(), 40);
+        let task = r"assemble: {src: HOST/d, dest: HOST/some, regexp: '^[12]', delimiter: '--\n#'}";
+        bench.run_twice(task).await;
+        assert_eq!(bench.text("some"), "one\n--\n#\ntwo");
+    }
+
+    #[tokio::test]
+    async fn fragments_of_the_controller_are_joined() {
+        let bench = Bench::new().await;
+        bench.on_controller("files/parts/b", "2");
+        bench.on_controller("files/parts/a", "1");
+        bench.run_twice("assemble: {src: parts, dest: HOST/all, remote_src: false}").await;
+        assert_eq!(bench.text("all"), "1\n2");
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_joined_is_said() {
+        let bench = Bench::new().await;
+        bench.on_host("x", "");
+        let message = bench.failure("assemble: {src: HOST/none, dest: HOST/all}").await;
+        assert!(message.starts_with("there is no directory"), "{message}");
+        let message = bench.failure("assemble: {src: HOST/x, dest: HOST/all}").await;
+        assert!(message.ends_with("is not a directory"), "{message}");
+    }
+}

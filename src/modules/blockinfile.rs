@@ -217,3 +217,54 @@ fn line_of(regex: &Regex, text: &str, end: bool) -> Result<Option<usize>, Error>
         text[..at].matches('\n').count()
     }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Bench;
+
+    const BLOCK: &str = "# BEGIN ANSIBLE MANAGED BLOCK\none\ntwo\n# END ANSIBLE MANAGED BLOCK\n";
+
+    #[tokio::test]
+    async fn a_block_is_put_changed_and_removed() {
+        let bench = Bench::new().await;
+        bench.on_host("x y", "a\nb");
+        let task = r#"blockinfile: {path: HOST/x y, block: "one\ntwo"}"#;
+        let checked = bench.check(task).await.unwrap();
+        let done = bench.run_twice(task).await;
+        assert_eq!(checked.diff, done.diff);
+        assert_eq!(bench.text("x y"), format!("a\nb\n{BLOCK}"));
+        assert_eq!(done.outcome.message.as_deref(), Some("Block inserted"));
+        bench.run_twice("blockinfile: {path: HOST/x y, block: three}").await;
+        assert_eq!(bench.text("x y"), "a\nb\n# BEGIN ANSIBLE MANAGED BLOCK\nthree\n# END ANSIBLE MANAGED BLOCK\n");
+        let done = bench.run_twice("blockinfile: {path: HOST/x y, state: absent, backup: true}").await;
+        assert_eq!(bench.text("x y"), "a\nb\n");
+        assert_eq!(done.outcome.message.as_deref(), Some("Block removed"));
+        assert!(done.outcome.values.contains_key("backup_file"));
+    }
+
+    #[tokio::test]
+    async fn a_new_block_goes_to_its_place() {
+        let bench = Bench::new().await;
+        let put = async |place: &str| {
+            bench.on_host("x", "a\nb\nc\n");
+            bench.run_twice(&format!("blockinfile: {{path: HOST/x, marker: '#{{mark}}', block: n, {place}}}")).await;
+            bench.text("x").replace("#BEGIN\nn\n#END\n", "[]")
+        };
+        assert_eq!(put("insertafter: '^a'").await, "a\n[]b\nc\n");
+        assert_eq!(put("insertbefore: '^b$'").await, "a\n[]b\nc\n");
+        assert_eq!(put("insertbefore: BOF").await, "[]a\nb\nc\n");
+        assert_eq!(put("insertafter: nowhere").await, "a\nb\nc\n[]");
+        assert_eq!(put("insertafter: '(?m)^a\\nb$'").await, "a\nb\n[]c\n");
+        assert_eq!(put("insertafter: a, append_newline: true, prepend_newline: true").await, "a\n\n[]\nb\nc\n");
+    }
+
+    #[tokio::test]
+    async fn a_missing_file_is_made_only_when_asked() {
+        let bench = Bench::new().await;
+        let message = bench.failure("blockinfile: {path: HOST/d/x, block: a}").await;
+        assert!(message.ends_with("there is no such file on the host"), "{message}");
+        let done = bench.run_twice("blockinfile: {path: HOST/d/x, block: a, create: true, mode: '0600'}").await;
+        assert_eq!((bench.mode("d/x"), done.outcome.message.as_deref()), (0o600, Some("File created")));
+        assert!(!bench.run("blockinfile: {path: HOST/none, state: absent}").await.unwrap().changed);
+    }
+}

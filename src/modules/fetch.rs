@@ -173,3 +173,60 @@ fn normal(path: &Path) -> PathBuf {
     }
     normal
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Bench, value};
+
+    async fn bench() -> Bench {
+        let mut bench = Bench::new().await;
+        bench.vars("inventory_hostname: h1");
+        bench
+    }
+
+    #[tokio::test]
+    async fn a_file_goes_below_the_name_of_its_host() {
+        let bench = bench().await;
+        let src = bench.on_host("a b\nc", "abc");
+        let task = r#"fetch: {src: "HOST/a b\nc", dest: collected}"#;
+        assert!(bench.check(task).await.unwrap().changed);
+        let done = bench.run_twice(task).await;
+        let there = bench.here("collected/h1").join(src.strip_prefix("/").unwrap());
+        assert_eq!(std::fs::read_to_string(&there).unwrap(), "abc");
+        assert_eq!(value(&done.outcome, "dest"), there.to_str().unwrap());
+        assert_eq!(value(&done.outcome, "checksum"), "a9993e364706816aba3e25717850c26c9cd0d89d");
+        std::fs::write(&src, "abcd").unwrap();
+        assert!(bench.run_twice(task).await.changed);
+    }
+
+    #[tokio::test]
+    async fn flat_goes_where_it_is_told() {
+        let bench = bench().await;
+        bench.on_host("x", "abc");
+        bench.run_twice("fetch: {src: HOST/x, dest: HERE/deep/down/, flat: true}").await;
+        bench.run_twice("fetch: {src: HOST/x, dest: y, flat: true}").await;
+        assert!(bench.here("deep/down/x").is_file() && bench.here("y").is_file());
+        let message = bench.failure("fetch: {src: HOST/x, dest: HERE/deep, flat: true}").await;
+        assert!(message.ends_with("it is a directory"), "{message}");
+    }
+
+    #[tokio::test]
+    async fn a_missing_file_fails_unless_it_may_be_missing() {
+        let bench = bench().await;
+        let message = bench.failure("fetch: {src: HOST/none, dest: d}").await;
+        assert!(message.ends_with("the remote file does not exist"), "{message}");
+        let done = bench.run("fetch: {src: HOST/none, dest: d, fail_on_missing: false}").await.unwrap();
+        assert!(!done.changed);
+        assert_eq!(done.outcome.message.as_deref(), Some("the remote file does not exist, not transferring, ignored"));
+        let message = bench.failure("fetch: {src: HOST, dest: d}").await;
+        assert!(message.contains("is a directory"), "{message}");
+    }
+
+    #[tokio::test]
+    async fn nothing_is_written_outside_of_the_destination() {
+        let bench = bench().await;
+        bench.on_host("x", "abc");
+        let message = bench.failure("fetch: {src: /../../../HOST/x, dest: d}").await;
+        assert!(message.contains("outside of"), "{message}");
+    }
+}

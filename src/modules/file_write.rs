@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::file_attributes::{self, Wanted, is_empty};
 use super::file_diff::{self, Side};
 use super::file_digest::{self, Digests};
-use super::{Controller, Diff, Error, Outcome, host_path};
+use super::{Controller, Diff, Error, Outcome, Progress, host_path};
 use crate::remote::{Attributes, Command, Digest, FileKind, Links, Probe, Remote, Stat};
 
 /// Content from the controller.
@@ -188,7 +188,6 @@ pub async fn compare(
 impl Write {
     /// Does it. Gives the path of the backup, if one was made.
     pub async fn apply(self, remote: &Remote, here: &Controller<'_>) -> Result<Option<String>, Error> {
-        let _ = here;
         for (path, attributes) in &self.directories {
             remote.make_directory(path, attributes).await?;
         }
@@ -206,10 +205,24 @@ impl Write {
                 remote.write_validated(&self.path, &bytes, &self.attributes, &validate).await?;
             }
             (Content::Bytes(bytes), None) => remote.write(&self.path, &bytes, &self.attributes).await?,
-            (Content::Local(file), None) => remote.upload(&file, &self.path, &self.attributes).await?,
+            (Content::Local(file), None) => upload(remote, here, &file, &self.path, &self.attributes).await?,
         }
         Ok(backup)
     }
+}
+
+/// Sends a file of the controller, telling how far it is.
+pub async fn upload(
+    remote: &Remote,
+    here: &Controller<'_>,
+    file: &Path,
+    path: &str,
+    attributes: &Attributes,
+) -> Result<(), Error> {
+    let host = here.scope.get("inventory_hostname").map(ToString::to_string).unwrap_or_default();
+    let what = format!("{} → {host}", file.file_name().unwrap_or_default().to_string_lossy());
+    let tell = |done, total| (here.progress)(Progress { what: what.clone(), done, total });
+    Ok(remote.upload_with(file, path, attributes, &tell).await?)
 }
 
 /// What Ansible returns of a file that was or would be written. `probe`: None if it is not written yet.

@@ -256,3 +256,83 @@ impl Find {
         Ok(Value::from_pairs(fields))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Bench, value};
+    use crate::modules::Done;
+
+    fn names(bench: &Bench, done: &Done) -> Vec<String> {
+        let root = bench.host("");
+        let files = done.outcome.values["files"].try_iter().unwrap();
+        let path = |file: crate::value::Value| file.get_attr("path").unwrap().to_string();
+        files.map(|file| path(file).strip_prefix(root.to_str().unwrap()).unwrap().to_owned()).collect()
+    }
+
+    async fn found(bench: &Bench, more: &str) -> Vec<String> {
+        let done = bench.check(&format!("find: {{paths: HOST, {more}}}")).await.unwrap();
+        assert!(!done.changed);
+        names(bench, &done)
+    }
+
+    async fn bench() -> Bench {
+        let bench = Bench::new().await;
+        bench.on_host("a.db", "key = 1\n");
+        bench.on_host("b c\nd.db", "x".repeat(3000));
+        bench.on_host(".hidden", "");
+        bench.on_host("sub/deep/e.db", "no key = 1\n");
+        std::os::unix::fs::symlink("sub", bench.host("link")).unwrap();
+        bench
+    }
+
+    #[tokio::test]
+    async fn names_are_matched_by_pattern_or_expression() {
+        let bench = bench().await;
+        assert_eq!(found(&bench, "patterns: '*.db'").await, ["a.db", "b c\nd.db"]);
+        assert_eq!(found(&bench, "patterns: '*.db', excludes: 'b*'").await, ["a.db"]);
+        assert_eq!(
+            found(&bench, "patterns: ['^[ae]'], use_regex: true, recurse: true").await,
+            ["a.db", "sub/deep/e.db"]
+        );
+        assert_eq!(found(&bench, "hidden: true, patterns: '.h*'").await, [".hidden"]);
+    }
+
+    #[tokio::test]
+    async fn depth_kind_and_links_are_respected() {
+        let bench = bench().await;
+        assert_eq!(found(&bench, "file_type: directory, recurse: true").await, ["sub", "sub/deep"]);
+        assert_eq!(found(&bench, "file_type: directory, recurse: true, depth: 1").await, ["sub"]);
+        assert_eq!(found(&bench, "file_type: link").await, ["link"]);
+        let followed = found(&bench, "recurse: true, follow: true, patterns: 'e*'").await;
+        assert_eq!(followed, ["link/deep/e.db", "sub/deep/e.db"]);
+        assert_eq!(found(&bench, "file_type: any, limit: 2").await.len(), 2);
+    }
+
+    #[tokio::test]
+    async fn size_age_mode_and_content_are_respected() {
+        let bench = bench().await;
+        assert_eq!(found(&bench, "size: 2k").await, ["b c\nd.db"]);
+        assert_eq!(found(&bench, "size: -2k").await, ["a.db"]);
+        assert_eq!(found(&bench, "age: 1h").await.len(), 0);
+        assert_eq!(found(&bench, "age: -1h").await.len(), 2);
+        assert_eq!(found(&bench, "contains: 'key', recurse: true").await, ["a.db"]);
+        let whole = found(&bench, "contains: 'key', read_whole_file: true, recurse: true").await;
+        assert_eq!(whole, ["a.db", "sub/deep/e.db"]);
+        std::fs::set_permissions(bench.host("a.db"), std::os::unix::fs::PermissionsExt::from_mode(0o751)).unwrap();
+        assert_eq!(found(&bench, "mode: '0751'").await, ["a.db"]);
+        assert_eq!(found(&bench, "mode: '0001', exact_mode: false").await, ["a.db"]);
+    }
+
+    #[tokio::test]
+    async fn findings_are_described_and_what_is_no_directory_is_told() {
+        let bench = bench().await;
+        let done = bench.check("find: {paths: [HOST, HOST/none], patterns: a.db, get_checksum: true}").await.unwrap();
+        let file = done.outcome.values["files"].get_item_by_index(0).unwrap();
+        assert_eq!(file.get_attr("checksum").unwrap().to_string().len(), 40);
+        assert_eq!(file.get_attr("isreg").unwrap().to_string(), "True");
+        assert_eq!(value(&done.outcome, "matched"), "1");
+        assert!(value(&done.outcome, "skipped_paths").contains("is not a directory"));
+        let message = bench.failure("find: {paths: HOST, age: soon}").await;
+        assert_eq!(message, "find: age \"soon\" is not an amount");
+    }
+}

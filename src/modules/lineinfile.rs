@@ -204,3 +204,76 @@ impl Lineinfile {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::super::testing::{Bench, value};
+
+    #[tokio::test]
+    async fn a_line_is_replaced_once_and_the_old_file_kept() {
+        let bench = Bench::new().await;
+        bench.on_host("a b", "# x\nport = 1\nlast");
+        let task = "lineinfile: {path: HOST/a b, regexp: '^port', line: port = 2, backup: true, mode: '0600'}";
+        let checked = bench.check(task).await.unwrap();
+        let done = bench.run_twice(task).await;
+        assert_eq!(checked.diff, done.diff);
+        assert_eq!((bench.text("a b").as_str(), bench.mode("a b")), ("# x\nport = 2\nlast", 0o600));
+        let message = "line replaced and ownership, perms or SE linux context changed";
+        assert_eq!(done.outcome.message.as_deref(), Some(message));
+        assert!(done.diff[0].before_header.ends_with("/a b (content)"));
+        assert!(std::fs::read_to_string(value(&done.outcome, "backup")).unwrap().contains("port = 1"));
+    }
+
+    #[tokio::test]
+    async fn a_missing_file_is_made_only_when_asked() {
+        let bench = Bench::new().await;
+        let message = bench.failure("lineinfile: {path: HOST/new/x, line: a}").await;
+        assert!(message.ends_with("there is no such file on the host"), "{message}");
+        let task = "lineinfile: {path: HOST/new/x, line: a, create: true}";
+        assert!(bench.check(task).await.unwrap().changed);
+        bench.run_twice(task).await;
+        assert_eq!(bench.text("new/x"), "a\n");
+        let done = bench.run("lineinfile: {path: HOST/none, line: a, state: absent}").await.unwrap();
+        assert!(!done.changed);
+    }
+
+    #[tokio::test]
+    async fn lines_are_removed_and_counted() {
+        let bench = Bench::new().await;
+        bench.on_host("x", "a\nb\na\n");
+        let done = bench.run_twice("lineinfile: {path: HOST/x, line: a, state: absent}").await;
+        assert_eq!((bench.text("x").as_str(), value(&done.outcome, "found").as_str()), ("b\n", "2"));
+    }
+
+    #[tokio::test]
+    async fn a_link_is_edited_through_and_other_bytes_survive() {
+        let bench = Bench::new().await;
+        bench.on_host("real", b"caf\xe9\n");
+        symlink("real", bench.host("link")).unwrap();
+        bench.run_twice("lineinfile: {path: HOST/link, line: 'é'}").await;
+        assert!(bench.host("link").is_symlink());
+        assert_eq!(std::fs::read(bench.host("real")).unwrap(), b"caf\xe9\n\xc3\xa9\n");
+    }
+
+    #[tokio::test]
+    async fn a_validation_that_fails_changes_nothing() {
+        let bench = Bench::new().await;
+        bench.on_host("x", "good\n");
+        bench.failure("lineinfile: {path: HOST/x, regexp: good, line: bad, validate: grep -q good %s}").await;
+        assert_eq!(bench.text("x"), "good\n");
+    }
+
+    #[tokio::test]
+    async fn arguments_that_exclude_each_other_are_refused() {
+        let bench = Bench::new().await;
+        bench.on_host("x", "");
+        let message = bench.failure("lineinfile: {path: HOST/x, line: a, insertafter: b, insertbefore: c}").await;
+        assert_eq!(message, "lineinfile: insertbefore and insertafter cannot both be given");
+        let message = bench.failure("lineinfile: {path: HOST/x}").await;
+        assert_eq!(message, "lineinfile: line is required with state: present");
+        let message = bench.failure("lineinfile: {path: HOST, line: a}").await;
+        assert!(message.ends_with("it is a directory"), "{message}");
+    }
+}

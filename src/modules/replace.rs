@@ -158,3 +158,46 @@ fn substitute(regex: &Regex, text: &str, replacement: &str) -> Result<(String, u
     out.push_str(&text[end..]);
     Ok((out, count))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Bench, value};
+
+    #[tokio::test]
+    async fn all_matches_are_replaced_and_counted() {
+        let bench = Bench::new().await;
+        bench.on_host("x y", "a=1\nb=2\na=3\n");
+        let task = r#"replace: {path: HOST/x y, regexp: '^a=(\d)$', replace: 'c=\1', backup: true}"#;
+        let checked = bench.check(task).await.unwrap();
+        let done = bench.run_twice(task).await;
+        assert_eq!(checked.diff, done.diff);
+        assert_eq!(bench.text("x y"), "c=1\nb=2\nc=3\n");
+        assert_eq!(done.outcome.message.as_deref(), Some("2 replacements made"));
+        assert!(std::fs::read_to_string(value(&done.outcome, "backup_file")).unwrap().starts_with("a=1"));
+    }
+
+    #[tokio::test]
+    async fn only_the_section_is_searched() {
+        let bench = Bench::new().await;
+        let text = "x\n# from\nx\n# to\nx\n";
+        bench.on_host("f", text);
+        bench.run_twice("replace: {path: HOST/f, after: '# from', before: '# to', regexp: x, replace: y}").await;
+        assert_eq!(bench.text("f"), "x\n# from\ny\n# to\nx\n");
+        bench.run_twice("replace: {path: HOST/f, after: '# to', regexp: x}").await;
+        assert_eq!(bench.text("f"), "x\n# from\ny\n# to\n\n");
+        bench.run_twice("replace: {path: HOST/f, before: '# from', regexp: x, replace: z}").await;
+        assert!(bench.text("f").starts_with("z\n"));
+        let done = bench.run("replace: {path: HOST/f, after: nowhere, regexp: x}").await.unwrap();
+        assert!(!done.changed && done.outcome.message.unwrap().starts_with("Pattern for before/after"));
+    }
+
+    #[tokio::test]
+    async fn a_missing_file_is_named() {
+        let bench = Bench::new().await;
+        let message = bench.failure("replace: {path: HOST/none, regexp: x}").await;
+        assert!(message.ends_with("there is no such file on the host"), "{message}");
+        bench.on_host("x", "a");
+        let message = bench.failure("replace: {path: HOST/x, regexp: '('}").await;
+        assert!(message.contains("is not a regular expression"), "{message}");
+    }
+}

@@ -62,3 +62,31 @@ impl Module for Slurp {
         Ok(Outcome::default())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Bench, value};
+
+    #[tokio::test]
+    async fn any_bytes_come_back_as_base64() {
+        let bench = Bench::new().await;
+        bench.on_host("a\nb", [0, 255, 10]);
+        let done = bench.check(r#"slurp: {src: "HOST/a\nb"}"#).await.unwrap();
+        assert!(!done.changed);
+        assert_eq!(
+            (value(&done.outcome, "content"), value(&done.outcome, "encoding")),
+            ("AP8K".into(), "base64".into())
+        );
+        let done = bench.run("slurp: {src: /proc/self/mounts}").await.unwrap();
+        assert!(value(&done.outcome, "content").len() > 10);
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_read_is_named() {
+        let bench = Bench::new().await;
+        let message = bench.failure("slurp: {src: HOST/none}").await;
+        assert!(message.starts_with("there is no file ") && message.ends_with("/none on the host"), "{message}");
+        let message = bench.failure("slurp: {src: HOST}").await;
+        assert!(message.ends_with("is a directory, not a file"), "{message}");
+    }
+}

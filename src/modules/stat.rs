@@ -230,4 +230,51 @@ mod tests {
         assert!(fields["version"].is_none());
         assert_eq!(fields["attributes"].len(), Some(0));
     }
+
+    use super::super::testing::Bench;
+
+    async fn stat(bench: &Bench, task: &str) -> Value {
+        bench.check(task).await.unwrap().outcome.values["stat"].clone()
+    }
+
+    fn field(stat: &Value, name: &str) -> String {
+        stat.get_attr(name).unwrap().to_string()
+    }
+
+    #[tokio::test]
+    async fn a_file_is_described_under_ansibles_names() {
+        let bench = Bench::new().await;
+        bench.on_host("a b\nc", "abc");
+        let stat = stat(&bench, r#"stat: {path: "HOST/a b\nc", checksum_algorithm: md5}"#).await;
+        assert_eq!(field(&stat, "checksum"), "900150983cd24fb0d6963f7d28e17f72");
+        for name in ["exists", "isreg", "readable", "writeable", "rusr"] {
+            assert_eq!(field(&stat, name), "True", "{name}");
+        }
+        for name in ["isdir", "islnk", "executable", "isuid"] {
+            assert_eq!(field(&stat, name), "False", "{name}");
+        }
+        assert_eq!((field(&stat, "size"), field(&stat, "nlink")), ("3".into(), "1".into()));
+        for name in ["mimetype", "charset", "attributes", "blocks", "block_size", "device_type", "mtime", "pw_name"] {
+            assert!(!stat.get_attr(name).unwrap().is_undefined(), "{name}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_link_is_described_itself_or_what_it_leads_to() {
+        let bench = Bench::new().await;
+        let real = bench.on_host("real", "abc");
+        std::os::unix::fs::symlink("real", bench.host("link")).unwrap();
+        let kept = stat(&bench, "stat: {path: HOST/link}").await;
+        assert_eq!((field(&kept, "islnk"), field(&kept, "lnk_target")), ("True".into(), "real".into()));
+        assert_eq!(field(&kept, "lnk_source"), real.canonicalize().unwrap().to_str().unwrap());
+        let followed = stat(&bench, "stat: {path: HOST/link, follow: true}").await;
+        assert_eq!((field(&followed, "isreg"), field(&followed, "size")), ("True".into(), "3".into()));
+    }
+
+    #[tokio::test]
+    async fn what_is_not_there_does_not_exist() {
+        let bench = Bench::new().await;
+        let stat = stat(&bench, "stat: {path: HOST/none/at/all}").await;
+        assert_eq!((field(&stat, "exists"), stat.len()), ("False".into(), Some(1)));
+    }
 }

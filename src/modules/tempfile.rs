@@ -91,3 +91,38 @@ impl Module for Tempfile {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::super::testing::{Bench, value};
+
+    #[tokio::test]
+    async fn each_run_makes_another_one_that_only_its_user_can_enter() {
+        let bench = Bench::new().await;
+        let mut paths = Vec::new();
+        for (state, mode) in [("file", 0o600), ("file", 0o600), ("directory", 0o700)] {
+            let task = format!("tempfile: {{path: HOST, state: {state}, prefix: 'a b.', suffix: .x}}");
+            let done = bench.run(&task).await.unwrap();
+            assert!(done.changed);
+            let path = std::path::PathBuf::from(value(&done.outcome, "path"));
+            assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o7777, mode);
+            assert!(path.file_name().unwrap().to_str().is_some_and(|n| n.starts_with("a b.") && n.ends_with(".x")));
+            assert_eq!((value(&done.outcome, "state").as_str(), path.is_dir()), (state, mode == 0o700));
+            paths.push(path);
+        }
+        paths.dedup();
+        assert_eq!(paths.len(), 3);
+    }
+
+    #[tokio::test]
+    async fn check_mode_makes_none_and_what_cannot_be_made_is_said() {
+        let bench = Bench::new().await;
+        assert!(bench.check("tempfile: {path: HOST}").await.unwrap().outcome.skipped);
+        let message = bench.failure("tempfile: {path: HOST/none}").await;
+        assert!(message.starts_with("cannot make a temporary file: "), "{message}");
+        let message = bench.failure("tempfile: {prefix: a/b}").await;
+        assert_eq!(message, "tempfile: prefix \"a/b\" must not have a slash in it");
+    }
+}

@@ -1,5 +1,8 @@
 //! `template`: a file of the controller, rendered with the host's variables, to a host.
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt::Write as _;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};

@@ -3,12 +3,14 @@
 mod archive;
 mod beside;
 mod tar;
+#[cfg(test)]
+mod tests;
 
 use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::file_attributes::{self, Wanted, is_empty};
-use super::{Controller, Error, Module, Outcome, Plan, host_path, vault_file};
+use super::{Controller, Error, Module, Outcome, Plan, file_write, host_path, vault_file};
 use crate::remote::{Attributes, FileKind, Links, Probe, Remote};
 use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
@@ -136,7 +138,7 @@ impl Module for Unarchive {
                 let attributes = Attributes { mode: Some(0o600), ..Attributes::default() };
                 match self.decrypt && vault_file::is_vault(&path)? {
                     true => remote.write(&there, &vault_file::decrypt(here, &path).await?, &attributes).await?,
-                    false => remote.upload(&path, &there, &attributes).await?,
+                    false => file_write::upload(remote, here, &path, &there, &attributes).await?,
                 }
                 let format = if self.decrypt { Format::of_host(remote, &there).await? } else { format };
                 let archive = self.archive(format, there, dest);

@@ -1,0 +1,96 @@
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use super::super::testing::{Bench, value};
+
+/// Makes an archive of two files, one with an odd name, below `etcd-v1/`.
+fn archive(bench: &Bench, name: &str, argv: &[&str]) {
+    let work = bench.here("files/work");
+    std::fs::create_dir_all(work.join("etcd-v1/sub")).unwrap();
+    std::fs::write(work.join("etcd-v1/etcd"), "binary").unwrap();
+    std::fs::set_permissions(work.join("etcd-v1/etcd"), PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::write(work.join("etcd-v1/sub/a b"), "text").unwrap();
+    let status =
+        Command::new(argv[0]).args(&argv[1..]).arg(format!("../{name}")).arg("etcd-v1").current_dir(&work).status();
+    assert!(status.unwrap().success());
+    std::fs::remove_dir_all(&work).unwrap();
+    std::fs::create_dir_all(bench.host("to")).unwrap();
+}
+
+#[tokio::test]
+async fn an_archive_of_the_controller_is_unpacked_once() {
+    let bench = Bench::new().await;
+    archive(&bench, "x.tar.gz", &["tar", "-czf"]);
+    let task = "unarchive: {src: x.tar.gz, dest: HOST/to, mode: 'u=rwX,go=', list_files: true}";
+    assert!(bench.check(task).await.unwrap().outcome.skipped);
+    let done = bench.run_twice(task).await;
+    assert!(done.changed);
+    assert_eq!((bench.text("to/etcd-v1/sub/a b").as_str(), bench.mode("to/etcd-v1/etcd")), ("text", 0o700));
+    assert_eq!(value(&done.outcome, "handler"), "TgzArchive");
+    assert!(value(&done.outcome, "files").contains("etcd-v1/sub/a b"));
+    std::fs::write(bench.host("to/etcd-v1/etcd"), "broken").unwrap();
+    assert!(bench.run_twice(task).await.changed);
+    assert_eq!(bench.text("to/etcd-v1/etcd"), "binary");
+}
+
+#[tokio::test]
+async fn the_directory_on_top_can_be_stripped_and_names_left_out() {
+    let bench = Bench::new().await;
+    archive(&bench, "x.tar", &["tar", "-cf"]);
+    bench
+        .run_twice("unarchive: {src: x.tar, dest: HOST/to, extra_opts: [--strip-components=1], exclude: [etcd-v1/sub]}")
+        .await;
+    assert_eq!(bench.text("to/etcd"), "binary");
+    assert!(!bench.host("to/sub").exists());
+}
+
+#[tokio::test]
+async fn an_archive_of_the_host_is_compared_in_check_mode() {
+    let bench = Bench::new().await;
+    archive(&bench, "x.tar.gz", &["tar", "-czf"]);
+    std::fs::rename(bench.here("files/x.tar.gz"), bench.host("x.tar.gz")).unwrap();
+    let task = "unarchive: {src: HOST/x.tar.gz, dest: HOST/to, remote_src: true, include: [etcd-v1/etcd]}";
+    assert!(bench.check(task).await.unwrap().changed);
+    assert!(bench.run_twice(task).await.changed);
+    assert!(bench.host("to/etcd-v1/etcd").exists() && !bench.host("to/etcd-v1/sub").exists());
+    assert!(!bench.check(task).await.unwrap().changed);
+}
+
+#[tokio::test]
+async fn a_zip_archive_is_unpacked_once() {
+    let bench = Bench::new().await;
+    archive(&bench, "x.zip", &["zip", "-qr"]);
+    std::fs::set_permissions(bench.host("to"), PermissionsExt::from_mode(0o751)).unwrap();
+    let done = bench.run_twice("unarchive: {src: x.zip, dest: HOST/to}").await;
+    assert!(done.changed);
+    assert_eq!((bench.text("to/etcd-v1/sub/a b").as_str(), bench.mode("to")), ("text", 0o751));
+    std::fs::write(bench.host("to/etcd-v1/etcd"), "broken").unwrap();
+    assert!(bench.run("unarchive: {src: x.zip, dest: HOST/to}").await.unwrap().changed);
+    assert_eq!(bench.text("to/etcd-v1/etcd"), "binary");
+}
+
+#[tokio::test]
+async fn nothing_is_done_where_it_was_made_before() {
+    let bench = Bench::new().await;
+    archive(&bench, "x.tar", &["tar", "-cf"]);
+    bench.on_host("to/done", "");
+    let done = bench.run("unarchive: {src: x.tar, dest: HOST/to, creates: HOST/to/done}").await.unwrap();
+    assert!(!done.changed && done.outcome.skipped);
+    assert!(!bench.host("to/etcd-v1").exists());
+}
+
+#[tokio::test]
+async fn what_cannot_be_unpacked_is_said() {
+    let bench = Bench::new().await;
+    archive(&bench, "x.tar", &["tar", "-cf"]);
+    let message = bench.failure("unarchive: {src: x.tar, dest: HOST/none}").await;
+    assert!(message.ends_with("it must be a directory that exists"), "{message}");
+    bench.on_controller("files/bad.tar", "this is no archive");
+    let message = bench.failure("unarchive: {src: bad.tar, dest: HOST/to}").await;
+    assert!(message.starts_with("cannot list "), "{message}");
+    bench.on_controller("files/empty", "");
+    let message = bench.failure("unarchive: {src: empty, dest: HOST/to}").await;
+    assert!(message.ends_with("it is empty"), "{message}");
+    let message = bench.failure("unarchive: {src: 'https://example.org/x.tar', dest: HOST/to}").await;
+    assert!(message.ends_with("it is an address, not a file"), "{message}");
+}
