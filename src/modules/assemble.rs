@@ -41,23 +41,23 @@ impl Module for Assemble {
         collection: "ansible.builtin",
         summary: "Makes one file of the files in a directory",
         arguments: &[
-            Argument::new("src", Kind::Path, "the directory with the fragments").required(),
-            Argument::new("dest", Kind::Path, "the file on the host").required(),
-            Argument::new("delimiter", Kind::Str, "what goes between two fragments; \\n is a newline"),
-            Argument::new("regexp", Kind::Str, "only fragments whose name has a match"),
-            Argument::new("ignore_hidden", Kind::Bool, "whether to leave out names that begin with a dot")
+            Argument::new("src", Kind::Path, "The directory with the fragments").required(),
+            Argument::new("dest", Kind::Path, "The file on the host").required(),
+            Argument::new("delimiter", Kind::Str, "What goes between two fragments; \\n is a newline"),
+            Argument::new("regexp", Kind::Str, "Only fragments whose name has a match"),
+            Argument::new("ignore_hidden", Kind::Bool, "Whether to leave out names that begin with a dot")
                 .default("false"),
-            Argument::new("remote_src", Kind::Bool, "whether src is on the host").default("true"),
-            Argument::new("decrypt", Kind::Bool, "whether to decrypt fragments that are vault files").default("true"),
-            Argument::new("backup", Kind::Bool, "whether to keep the old file beside the new one").default("false"),
+            Argument::new("remote_src", Kind::Bool, "Whether src is on the host").default("true"),
+            Argument::new("decrypt", Kind::Bool, "Whether to decrypt fragments that are vault files").default("true"),
+            Argument::new("backup", Kind::Bool, "Whether to keep the old file beside the new one").default("false"),
             Argument::new(
                 "validate",
                 Kind::Str,
-                "command that must succeed before the file is put in place, %s is the new file",
+                "Command that must succeed before the file is put in place, %s is the new file",
             ),
-            Argument::new("owner", Kind::Str, "user that is to own it"),
-            Argument::new("group", Kind::Str, "group that is to own it"),
-            Argument::new("mode", Kind::Mode, "permissions, octal or symbolic"),
+            Argument::new("owner", Kind::Str, "User that is to own it"),
+            Argument::new("group", Kind::Str, "Group that is to own it"),
+            Argument::new("mode", Kind::Mode, "Permissions, octal or symbolic"),
         ],
         free_form: None,
         example: r####"
@@ -70,11 +70,11 @@ impl Module for Assemble {
     validate: /usr/sbin/haproxy -c -f %s
 "####,
         returns: &[
-            Return::new("dest", "the file"),
-            Return::new("src", "the directory with the fragments"),
+            Return::new("dest", "The file"),
+            Return::new("src", "The directory with the fragments"),
             Return::new("checksum", "SHA-1 of the file"),
             Return::new("md5sum", "MD5 of the file"),
-            Return::new("backup_file", "where the old file is kept"),
+            Return::new("backup_file", "Where the old file is kept"),
         ],
     };
     type Change = Change;

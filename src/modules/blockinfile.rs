@@ -51,29 +51,29 @@ impl Module for Blockinfile {
         collection: "ansible.builtin",
         summary: "Sees to a block of lines of a text file, between two marker lines",
         arguments: &[
-            Argument::new("path", Kind::Path, "the file on the host").required().alias(&["dest", "destfile", "name"]),
-            Argument::new("state", Kind::Str, "whether the block is to be there")
+            Argument::new("path", Kind::Path, "The file on the host").required().alias(&["dest", "destfile", "name"]),
+            Argument::new("state", Kind::Str, "Whether the block is to be there")
                 .default("present")
                 .choices(&["absent", "present"]),
-            Argument::new("block", Kind::Str, "the lines; none removes the block").default("").alias(&["content"]),
-            Argument::new("marker", Kind::Str, "the marker lines; {mark} is marker_begin or marker_end")
+            Argument::new("block", Kind::Str, "The lines; none removes the block").default("").alias(&["content"]),
+            Argument::new("marker", Kind::Str, "The marker lines; {mark} is marker_begin or marker_end")
                 .default("# {mark} ANSIBLE MANAGED BLOCK"),
-            Argument::new("marker_begin", Kind::Str, "what {mark} is before the block").default("BEGIN"),
-            Argument::new("marker_end", Kind::Str, "what {mark} is after the block").default("END"),
-            Argument::new("insertafter", Kind::Str, "expression for the line after which a new block goes, or EOF"),
-            Argument::new("insertbefore", Kind::Str, "expression for the line before which a new block goes, or BOF"),
-            Argument::new("append_newline", Kind::Bool, "whether an empty line follows the block").default("false"),
-            Argument::new("prepend_newline", Kind::Bool, "whether an empty line precedes the block").default("false"),
-            Argument::new("create", Kind::Bool, "whether to make the file if it is missing").default("false"),
-            Argument::new("backup", Kind::Bool, "whether to keep the old file beside the new one").default("false"),
+            Argument::new("marker_begin", Kind::Str, "What {mark} is before the block").default("BEGIN"),
+            Argument::new("marker_end", Kind::Str, "What {mark} is after the block").default("END"),
+            Argument::new("insertafter", Kind::Str, "Expression for the line after which a new block goes, or EOF"),
+            Argument::new("insertbefore", Kind::Str, "Expression for the line before which a new block goes, or BOF"),
+            Argument::new("append_newline", Kind::Bool, "Whether an empty line follows the block").default("false"),
+            Argument::new("prepend_newline", Kind::Bool, "Whether an empty line precedes the block").default("false"),
+            Argument::new("create", Kind::Bool, "Whether to make the file if it is missing").default("false"),
+            Argument::new("backup", Kind::Bool, "Whether to keep the old file beside the new one").default("false"),
             Argument::new(
                 "validate",
                 Kind::Str,
-                "command that must succeed before the file is put in place, %s is the new file",
+                "Command that must succeed before the file is put in place, %s is the new file",
             ),
-            Argument::new("owner", Kind::Str, "user that is to own it"),
-            Argument::new("group", Kind::Str, "group that is to own it"),
-            Argument::new("mode", Kind::Mode, "permissions, octal or symbolic"),
+            Argument::new("owner", Kind::Str, "User that is to own it"),
+            Argument::new("group", Kind::Str, "Group that is to own it"),
+            Argument::new("mode", Kind::Mode, "Permissions, octal or symbolic"),
         ],
         free_form: None,
         example: r##"
@@ -88,7 +88,7 @@ impl Module for Blockinfile {
 - name: No longer
   blockinfile: {path: /etc/hosts, marker: "# {mark} old members", state: absent}
 "##,
-        returns: &[Return::new("msg", "what was done"), Return::new("backup_file", "where the old file is kept")],
+        returns: &[Return::new("msg", "What was done"), Return::new("backup_file", "Where the old file is kept")],
     };
     type Change = Change;
 

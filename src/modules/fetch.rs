@@ -33,12 +33,12 @@ impl Module for Fetch {
         collection: "ansible.builtin",
         summary: "Copies a file of the host to the controller",
         arguments: &[
-            Argument::new("src", Kind::Path, "the file on the host").required(),
-            Argument::new("dest", Kind::Path, "directory on the controller; the file goes to dest/HOST/src").required(),
-            Argument::new("flat", Kind::Bool, "whether dest is the file itself, or its directory if it ends with /")
+            Argument::new("src", Kind::Path, "The file on the host").required(),
+            Argument::new("dest", Kind::Path, "Directory on the controller; the file goes to dest/HOST/src").required(),
+            Argument::new("flat", Kind::Bool, "Whether dest is the file itself, or its directory if it ends with /")
                 .default("false"),
-            Argument::new("fail_on_missing", Kind::Bool, "whether a missing file is a failure").default("true"),
-            Argument::new("validate_checksum", Kind::Bool, "whether to compare checksums after copying")
+            Argument::new("fail_on_missing", Kind::Bool, "Whether a missing file is a failure").default("true"),
+            Argument::new("validate_checksum", Kind::Bool, "Whether to compare checksums after copying")
                 .default("true"),
         ],
         free_form: None,
@@ -55,8 +55,8 @@ impl Module for Fetch {
     flat: true
 "#,
         returns: &[
-            Return::new("dest", "where the file is on the controller"),
-            Return::new("file", "the file on the host, when nothing changed"),
+            Return::new("dest", "Where the file is on the controller"),
+            Return::new("file", "The file on the host, when nothing changed"),
             Return::new("checksum", "SHA-1 of the file"),
             Return::new("remote_checksum", "SHA-1 of the file on the host"),
             Return::new("md5sum", "MD5 of the file"),

@@ -74,8 +74,8 @@ impl Module for File {
         collection: "ansible.builtin",
         summary: "Sets what a path is, its attributes and its times",
         arguments: &[
-            Argument::new("path", Kind::Path, "the path on the host").required().alias(&["dest", "name"]),
-            Argument::new("state", Kind::Str, "what it is to be; unless given, what it is, or file").choices(&[
+            Argument::new("path", Kind::Path, "The path on the host").required().alias(&["dest", "name"]),
+            Argument::new("state", Kind::Str, "What it is to be; unless given, what it is, or file").choices(&[
                 "absent",
                 "directory",
                 "file",
@@ -83,18 +83,18 @@ impl Module for File {
                 "link",
                 "touch",
             ]),
-            Argument::new("src", Kind::Path, "what a link leads to"),
-            Argument::new("recurse", Kind::Bool, "whether to set the attributes of all that is in a directory")
+            Argument::new("src", Kind::Path, "What a link leads to"),
+            Argument::new("recurse", Kind::Bool, "Whether to set the attributes of all that is in a directory")
                 .default("false"),
-            Argument::new("force", Kind::Bool, "whether a link may replace a file or lead nowhere").default("false"),
-            Argument::new("follow", Kind::Bool, "whether to act on what a symbolic link leads to").default("true"),
-            Argument::new("owner", Kind::Str, "user that is to own it"),
-            Argument::new("group", Kind::Str, "group that is to own it"),
-            Argument::new("mode", Kind::Mode, "permissions, octal or symbolic"),
-            Argument::new("access_time", Kind::Str, "preserve, now, or a time in access_time_format"),
-            Argument::new("access_time_format", Kind::Str, "form of access_time").default(times::FORMAT),
-            Argument::new("modification_time", Kind::Str, "preserve, now, or a time in modification_time_format"),
-            Argument::new("modification_time_format", Kind::Str, "form of modification_time").default(times::FORMAT),
+            Argument::new("force", Kind::Bool, "Whether a link may replace a file or lead nowhere").default("false"),
+            Argument::new("follow", Kind::Bool, "Whether to act on what a symbolic link leads to").default("true"),
+            Argument::new("owner", Kind::Str, "User that is to own it"),
+            Argument::new("group", Kind::Str, "Group that is to own it"),
+            Argument::new("mode", Kind::Mode, "Permissions, octal or symbolic"),
+            Argument::new("access_time", Kind::Str, "Preserve, now, or a time in access_time_format"),
+            Argument::new("access_time_format", Kind::Str, "Form of access_time").default(times::FORMAT),
+            Argument::new("modification_time", Kind::Str, "Preserve, now, or a time in modification_time_format"),
+            Argument::new("modification_time_format", Kind::Str, "Form of modification_time").default(times::FORMAT),
         ],
         free_form: None,
         example: r#"
@@ -123,16 +123,16 @@ impl Module for File {
   file: {path: /tmp/etcd-download, state: absent}
 "#,
         returns: &[
-            Return::new("path", "the path (file, directory, absent)"),
-            Return::new("dest", "the path (link, hard, touch)"),
-            Return::new("src", "what a link leads to"),
-            Return::new("state", "what it is now"),
-            Return::new("mode", "permissions, octal"),
-            Return::new("owner", "user that owns it"),
-            Return::new("group", "group that owns it"),
-            Return::new("uid", "number of the user"),
-            Return::new("gid", "number of the group"),
-            Return::new("size", "bytes"),
+            Return::new("path", "The path (file, directory, absent)"),
+            Return::new("dest", "The path (link, hard, touch)"),
+            Return::new("src", "What a link leads to"),
+            Return::new("state", "What it is now"),
+            Return::new("mode", "Permissions, octal"),
+            Return::new("owner", "User that owns it"),
+            Return::new("group", "Group that owns it"),
+            Return::new("uid", "Number of the user"),
+            Return::new("gid", "Number of the group"),
+            Return::new("size", "Bytes"),
         ],
     };
     type Change = Change;

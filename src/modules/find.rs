@@ -79,45 +79,45 @@ impl Module for Find {
         collection: "ansible.builtin",
         summary: "Finds paths by name, kind, age, size, mode and content",
         arguments: &[
-            Argument::new("paths", Kind::List(&Kind::Path), "directories to search")
+            Argument::new("paths", Kind::List(&Kind::Path), "Directories to search")
                 .required()
                 .alias(&["name", "path"]),
             Argument::new(
                 "patterns",
                 Kind::List(&Kind::Str),
-                "names, with * and ? and [], or expressions with use_regex",
+                "Names, with * and ? and [], or expressions with use_regex",
             )
             .default("[]")
             .alias(&["pattern"]),
-            Argument::new("excludes", Kind::List(&Kind::Str), "names that are left out").alias(&["exclude"]),
-            Argument::new("use_regex", Kind::Bool, "whether patterns and excludes are regular expressions")
+            Argument::new("excludes", Kind::List(&Kind::Str), "Names that are left out").alias(&["exclude"]),
+            Argument::new("use_regex", Kind::Bool, "Whether patterns and excludes are regular expressions")
                 .default("false"),
-            Argument::new("contains", Kind::Str, "expression that a line of the file must begin with"),
-            Argument::new("read_whole_file", Kind::Bool, "whether contains is searched for in the whole text")
+            Argument::new("contains", Kind::Str, "Expression that a line of the file must begin with"),
+            Argument::new("read_whole_file", Kind::Bool, "Whether contains is searched for in the whole text")
                 .default("false"),
-            Argument::new("file_type", Kind::Str, "what to find").default("file").choices(&[
+            Argument::new("file_type", Kind::Str, "What to find").default("file").choices(&[
                 "any",
                 "directory",
                 "file",
                 "link",
             ]),
-            Argument::new("age", Kind::Str, "at least this old (2d), at most if negative (-2d); s, m, h, d, w"),
-            Argument::new("age_stamp", Kind::Str, "the time that age is about")
+            Argument::new("age", Kind::Str, "At least this old (2d), at most if negative (-2d); s, m, h, d, w"),
+            Argument::new("age_stamp", Kind::Str, "The time that age is about")
                 .default("mtime")
                 .choices(&["atime", "ctime", "mtime"]),
-            Argument::new("size", Kind::Str, "at least this large (10m), at most if negative; b, k, m, g, t"),
-            Argument::new("recurse", Kind::Bool, "whether to search directories below").default("false"),
-            Argument::new("depth", Kind::Int, "how deep at most, with recurse"),
-            Argument::new("hidden", Kind::Bool, "whether to find names that begin with a dot").default("false"),
-            Argument::new("follow", Kind::Bool, "whether to search directories behind symbolic links").default("false"),
-            Argument::new("get_checksum", Kind::Bool, "whether to return checksums").default("false"),
-            Argument::new("checksum_algorithm", Kind::Str, "which checksum")
+            Argument::new("size", Kind::Str, "At least this large (10m), at most if negative; b, k, m, g, t"),
+            Argument::new("recurse", Kind::Bool, "Whether to search directories below").default("false"),
+            Argument::new("depth", Kind::Int, "How deep at most, with recurse"),
+            Argument::new("hidden", Kind::Bool, "Whether to find names that begin with a dot").default("false"),
+            Argument::new("follow", Kind::Bool, "Whether to search directories behind symbolic links").default("false"),
+            Argument::new("get_checksum", Kind::Bool, "Whether to return checksums").default("false"),
+            Argument::new("checksum_algorithm", Kind::Str, "Which checksum")
                 .default("sha1")
                 .choices(&["md5", "sha1", "sha224", "sha256", "sha384", "sha512"])
                 .alias(&["checksum", "checksum_algo"]),
-            Argument::new("mode", Kind::Mode, "permissions that it must have"),
-            Argument::new("exact_mode", Kind::Bool, "whether exactly these, or one of them").default("true"),
-            Argument::new("limit", Kind::Int, "how many at most"),
+            Argument::new("mode", Kind::Mode, "Permissions that it must have"),
+            Argument::new("exact_mode", Kind::Bool, "Whether exactly these, or one of them").default("true"),
+            Argument::new("limit", Kind::Int, "How many at most"),
         ],
         free_form: None,
         example: r#"
@@ -135,11 +135,11 @@ impl Module for Find {
   loop: "{{ old.files }}"
 "#,
         returns: &[
-            Return::new("files", "what was found: path, mode, size, owner and more of each"),
-            Return::new("matched", "how many were found"),
-            Return::new("examined", "how many were looked at"),
-            Return::new("skipped_paths", "what could not be searched, and why"),
-            Return::new("msg", "whether all could be searched"),
+            Return::new("files", "What was found: path, mode, size, owner and more of each"),
+            Return::new("matched", "How many were found"),
+            Return::new("examined", "How many were looked at"),
+            Return::new("skipped_paths", "What could not be searched, and why"),
+            Return::new("msg", "Whether all could be searched"),
         ],
     };
     type Change = ();

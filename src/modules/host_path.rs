@@ -10,7 +10,7 @@ pub fn base_name(path: &str) -> &str {
 pub fn parent(path: &str) -> &str {
     let path = path.trim_end_matches('/');
     match path.rsplit_once('/') {
-        Some((parent, _)) if parent.is_empty() => "/",
+        Some(("", _)) => "/",
         Some((parent, _)) => parent,
         None if path.is_empty() => "/",
         None => ".",

@@ -52,30 +52,30 @@ impl Module for Lineinfile {
         collection: "ansible.builtin",
         summary: "Sees to one line of a text file",
         arguments: &[
-            Argument::new("path", Kind::Path, "the file on the host").required().alias(&["dest", "destfile", "name"]),
-            Argument::new("state", Kind::Str, "whether the line is to be there")
+            Argument::new("path", Kind::Path, "The file on the host").required().alias(&["dest", "destfile", "name"]),
+            Argument::new("state", Kind::Str, "Whether the line is to be there")
                 .default("present")
                 .choices(&["absent", "present"]),
-            Argument::new("regexp", Kind::Str, "which line: the last that matches is replaced, all are removed")
+            Argument::new("regexp", Kind::Str, "Which line: the last that matches is replaced, all are removed")
                 .alias(&["regex"]),
-            Argument::new("search_string", Kind::Str, "which line: one that has this text, instead of regexp"),
-            Argument::new("line", Kind::Str, "the line").alias(&["value"]),
-            Argument::new("backrefs", Kind::Bool, "whether line has \\1 and the like of regexp; nothing is added then")
+            Argument::new("search_string", Kind::Str, "Which line: one that has this text, instead of regexp"),
+            Argument::new("line", Kind::Str, "The line").alias(&["value"]),
+            Argument::new("backrefs", Kind::Bool, "Whether line has \\1 and the like of regexp; nothing is added then")
                 .default("false"),
-            Argument::new("insertafter", Kind::Str, "expression for the line after which a new one goes, or EOF"),
-            Argument::new("insertbefore", Kind::Str, "expression for the line before which a new one goes, or BOF"),
-            Argument::new("firstmatch", Kind::Bool, "whether the first line that matches counts, not the last")
+            Argument::new("insertafter", Kind::Str, "Expression for the line after which a new one goes, or EOF"),
+            Argument::new("insertbefore", Kind::Str, "Expression for the line before which a new one goes, or BOF"),
+            Argument::new("firstmatch", Kind::Bool, "Whether the first line that matches counts, not the last")
                 .default("false"),
-            Argument::new("create", Kind::Bool, "whether to make the file if it is missing").default("false"),
-            Argument::new("backup", Kind::Bool, "whether to keep the old file beside the new one").default("false"),
+            Argument::new("create", Kind::Bool, "Whether to make the file if it is missing").default("false"),
+            Argument::new("backup", Kind::Bool, "Whether to keep the old file beside the new one").default("false"),
             Argument::new(
                 "validate",
                 Kind::Str,
-                "command that must succeed before the file is put in place, %s is the new file",
+                "Command that must succeed before the file is put in place, %s is the new file",
             ),
-            Argument::new("owner", Kind::Str, "user that is to own it"),
-            Argument::new("group", Kind::Str, "group that is to own it"),
-            Argument::new("mode", Kind::Mode, "permissions, octal or symbolic"),
+            Argument::new("owner", Kind::Str, "User that is to own it"),
+            Argument::new("group", Kind::Str, "Group that is to own it"),
+            Argument::new("mode", Kind::Mode, "Permissions, octal or symbolic"),
         ],
         free_form: None,
         example: r#"
@@ -103,9 +103,9 @@ impl Module for Lineinfile {
   lineinfile: {path: /etc/fstab, regexp: '\sswap\s', state: absent}
 "#,
         returns: &[
-            Return::new("msg", "what was done"),
-            Return::new("backup", "where the old file is kept, or empty"),
-            Return::new("found", "how many lines were removed"),
+            Return::new("msg", "What was done"),
+            Return::new("backup", "Where the old file is kept, or empty"),
+            Return::new("found", "How many lines were removed"),
         ],
     };
     type Change = Change;

@@ -323,6 +323,9 @@ impl Done {
     }
 }
 
+/// A module's run, its type erased.
+pub type Run = for<'a> fn(Value, Option<&'a Remote>, &'a Controller<'a>) -> BoxFuture<'a, Result<Done, Error>>;
+
 /// A module, its type erased.
 pub struct Entry {
     pub doc: &'static Doc,
@@ -330,7 +333,7 @@ pub struct Entry {
     /// Whether coerced arguments have the form of the module's own type.
     pub accepts: fn(Value) -> Result<(), Error>,
     /// Coerced arguments (see [`arguments::coerce`]), the host (None for modules of the controller), this side.
-    pub run: for<'a> fn(Value, Option<&'a Remote>, &'a Controller<'a>) -> BoxFuture<'a, Result<Done, Error>>,
+    pub run: Run,
 }
 
 const fn entry<M: Module>() -> Entry {

@@ -41,22 +41,22 @@ impl Module for Replace {
         collection: "ansible.builtin",
         summary: "Replaces all that matches a regular expression in a text file",
         arguments: &[
-            Argument::new("path", Kind::Path, "the file on the host").required().alias(&["dest", "destfile", "name"]),
-            Argument::new("regexp", Kind::Str, "what is replaced; ^ and $ match at every line").required(),
-            Argument::new("replace", Kind::Str, "what it is replaced by, with \\1 and the like; nothing removes it")
+            Argument::new("path", Kind::Path, "The file on the host").required().alias(&["dest", "destfile", "name"]),
+            Argument::new("regexp", Kind::Str, "What is replaced; ^ and $ match at every line").required(),
+            Argument::new("replace", Kind::Str, "What it is replaced by, with \\1 and the like; nothing removes it")
                 .default(""),
-            Argument::new("after", Kind::Str, "expression; only what is after its first match is searched"),
-            Argument::new("before", Kind::Str, "expression; only what is before its match is searched"),
-            Argument::new("backup", Kind::Bool, "whether to keep the old file beside the new one").default("false"),
+            Argument::new("after", Kind::Str, "Expression; only what is after its first match is searched"),
+            Argument::new("before", Kind::Str, "Expression; only what is before its match is searched"),
+            Argument::new("backup", Kind::Bool, "Whether to keep the old file beside the new one").default("false"),
             Argument::new(
                 "validate",
                 Kind::Str,
-                "command that must succeed before the file is put in place, %s is the new file",
+                "Command that must succeed before the file is put in place, %s is the new file",
             ),
-            Argument::new("encoding", Kind::Str, "encoding of the file: utf-8 or ascii").default("utf-8"),
-            Argument::new("owner", Kind::Str, "user that is to own it"),
-            Argument::new("group", Kind::Str, "group that is to own it"),
-            Argument::new("mode", Kind::Mode, "permissions, octal or symbolic"),
+            Argument::new("encoding", Kind::Str, "Encoding of the file: utf-8 or ascii").default("utf-8"),
+            Argument::new("owner", Kind::Str, "User that is to own it"),
+            Argument::new("group", Kind::Str, "Group that is to own it"),
+            Argument::new("mode", Kind::Mode, "Permissions, octal or symbolic"),
         ],
         free_form: None,
         example: r#"
@@ -76,9 +76,9 @@ impl Module for Replace {
     replace: '# \1'
 "#,
         returns: &[
-            Return::new("msg", "how many replacements were made"),
+            Return::new("msg", "How many replacements were made"),
             Return::new("rc", "0"),
-            Return::new("backup_file", "where the old file is kept"),
+            Return::new("backup_file", "Where the old file is kept"),
         ],
     };
     type Change = Change;

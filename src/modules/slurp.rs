@@ -21,7 +21,7 @@ impl Module for Slurp {
         name: "slurp",
         collection: "ansible.builtin",
         summary: "Reads a file of the host",
-        arguments: &[Argument::new("src", Kind::Path, "the file on the host").required().alias(&["path"])],
+        arguments: &[Argument::new("src", Kind::Path, "The file on the host").required().alias(&["path"])],
         free_form: None,
         example: r#"
 - name: What is mounted
@@ -34,9 +34,9 @@ impl Module for Slurp {
     msg: "{{ mounts.content | b64decode }}"
 "#,
         returns: &[
-            Return::new("content", "what is in the file, base64"),
-            Return::new("encoding", "base64"),
-            Return::new("source", "the file"),
+            Return::new("content", "What is in the file, base64"),
+            Return::new("encoding", "Base64"),
+            Return::new("source", "The file"),
         ],
     };
     type Change = ();

@@ -51,16 +51,16 @@ impl Module for Stat {
         collection: "ansible.builtin",
         summary: "Tells what a path of the host is",
         arguments: &[
-            Argument::new("path", Kind::Path, "the path on the host").required().alias(&["dest", "name"]),
-            Argument::new("follow", Kind::Bool, "whether to look at what a symbolic link leads to").default("false"),
-            Argument::new("get_checksum", Kind::Bool, "whether to return the checksum of a file").default("true"),
-            Argument::new("get_mime", Kind::Bool, "whether to return what the file command says")
+            Argument::new("path", Kind::Path, "The path on the host").required().alias(&["dest", "name"]),
+            Argument::new("follow", Kind::Bool, "Whether to look at what a symbolic link leads to").default("false"),
+            Argument::new("get_checksum", Kind::Bool, "Whether to return the checksum of a file").default("true"),
+            Argument::new("get_mime", Kind::Bool, "Whether to return what the file command says")
                 .default("true")
                 .alias(&["mime", "mime_type", "mime-type"]),
-            Argument::new("get_attributes", Kind::Bool, "whether to return what the lsattr command says")
+            Argument::new("get_attributes", Kind::Bool, "Whether to return what the lsattr command says")
                 .default("true")
                 .alias(&["attr", "attributes"]),
-            Argument::new("checksum_algorithm", Kind::Str, "which checksum")
+            Argument::new("checksum_algorithm", Kind::Str, "Which checksum")
                 .default("sha1")
                 .choices(&["md5", "sha1", "sha224", "sha256", "sha384", "sha512"])
                 .alias(&["checksum", "checksum_algo"]),
@@ -80,7 +80,7 @@ impl Module for Stat {
 "#,
         returns: &[Return::new(
             "stat",
-            "exists, and if it does: path, mode, isdir, isreg, islnk, size, checksum, owner and more",
+            "Exists, and if it does: path, mode, isdir, isreg, islnk, size, checksum, owner and more",
         )],
     };
     type Change = ();

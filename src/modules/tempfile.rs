@@ -39,10 +39,10 @@ impl Module for Tempfile {
         collection: "ansible.builtin",
         summary: "Makes a temporary file or directory",
         arguments: &[
-            Argument::new("state", Kind::Str, "what to make").default("file").choices(&["file", "directory"]),
-            Argument::new("path", Kind::Path, "the directory to make it in; the host's usual one unless given"),
-            Argument::new("prefix", Kind::Str, "how the name begins").default("ansible."),
-            Argument::new("suffix", Kind::Str, "how the name ends").default(""),
+            Argument::new("state", Kind::Str, "What to make").default("file").choices(&["file", "directory"]),
+            Argument::new("path", Kind::Path, "The directory to make it in; the host's usual one unless given"),
+            Argument::new("prefix", Kind::Str, "How the name begins").default("ansible."),
+            Argument::new("suffix", Kind::Str, "How the name ends").default(""),
         ],
         free_form: None,
         example: r#"
@@ -57,7 +57,7 @@ impl Module for Tempfile {
     path: "{{ download.path }}"
     state: absent
 "#,
-        returns: &[Return::new("path", "the new file or directory")],
+        returns: &[Return::new("path", "The new file or directory")],
     };
     type Change = String;
 

@@ -51,24 +51,24 @@ impl Module for Unarchive {
         collection: "ansible.builtin",
         summary: "Unpacks an archive on a host, with the host's tar or unzip",
         arguments: &[
-            Argument::new("src", Kind::Path, "the archive on the controller, or on the host with remote_src")
+            Argument::new("src", Kind::Path, "The archive on the controller, or on the host with remote_src")
                 .required(),
-            Argument::new("dest", Kind::Path, "the directory on the host; it must exist").required(),
-            Argument::new("remote_src", Kind::Bool, "whether src is on the host; false unless given"),
-            Argument::new("copy", Kind::Bool, "the opposite of remote_src, from older playbooks"),
-            Argument::new("creates", Kind::Path, "a path of the host; nothing is done if it exists"),
-            Argument::new("list_files", Kind::Bool, "whether to return the names of the files").default("false"),
-            Argument::new("keep_newer", Kind::Bool, "whether to keep files that are newer than the archive's")
+            Argument::new("dest", Kind::Path, "The directory on the host; it must exist").required(),
+            Argument::new("remote_src", Kind::Bool, "Whether src is on the host; false unless given"),
+            Argument::new("copy", Kind::Bool, "The opposite of remote_src, from older playbooks"),
+            Argument::new("creates", Kind::Path, "A path of the host; nothing is done if it exists"),
+            Argument::new("list_files", Kind::Bool, "Whether to return the names of the files").default("false"),
+            Argument::new("keep_newer", Kind::Bool, "Whether to keep files that are newer than the archive's")
                 .default("false"),
-            Argument::new("exclude", Kind::List(&Kind::Str), "names and patterns that are left out").default("[]"),
-            Argument::new("include", Kind::List(&Kind::Str), "names and patterns that alone are unpacked")
+            Argument::new("exclude", Kind::List(&Kind::Str), "Names and patterns that are left out").default("[]"),
+            Argument::new("include", Kind::List(&Kind::Str), "Names and patterns that alone are unpacked")
                 .default("[]"),
-            Argument::new("extra_opts", Kind::List(&Kind::Str), "further options for tar or unzip, one item each")
+            Argument::new("extra_opts", Kind::List(&Kind::Str), "Further options for tar or unzip, one item each")
                 .default("[]"),
-            Argument::new("decrypt", Kind::Bool, "whether to decrypt a source that is a vault file").default("true"),
-            Argument::new("owner", Kind::Str, "user that is to own the files"),
-            Argument::new("group", Kind::Str, "group that is to own the files"),
-            Argument::new("mode", Kind::Mode, "permissions of the files, best symbolic: u=rwX,go=rX"),
+            Argument::new("decrypt", Kind::Bool, "Whether to decrypt a source that is a vault file").default("true"),
+            Argument::new("owner", Kind::Str, "User that is to own the files"),
+            Argument::new("group", Kind::Str, "Group that is to own the files"),
+            Argument::new("mode", Kind::Mode, "Permissions of the files, best symbolic: u=rwX,go=rX"),
         ],
         free_form: None,
         example: r#"
@@ -88,13 +88,13 @@ impl Module for Unarchive {
     creates: /srv/site/index.html
 "#,
         returns: &[
-            Return::new("dest", "the directory"),
-            Return::new("src", "the archive"),
-            Return::new("handler", "what kind of archive it is"),
-            Return::new("files", "the names in the archive, with list_files"),
-            Return::new("mode", "permissions of the directory"),
-            Return::new("owner", "user that owns the directory"),
-            Return::new("group", "group that owns the directory"),
+            Return::new("dest", "The directory"),
+            Return::new("src", "The archive"),
+            Return::new("handler", "What kind of archive it is"),
+            Return::new("files", "The names in the archive, with list_files"),
+            Return::new("mode", "Permissions of the directory"),
+            Return::new("owner", "User that owns the directory"),
+            Return::new("group", "Group that owns the directory"),
         ],
     };
     type Change = Change;
