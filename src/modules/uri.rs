@@ -1,16 +1,16 @@
 //! `uri`: talks to a web service, as the host sees it.
 
+mod body;
+
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use base64::Engine;
 use indexmap::IndexMap;
-use minijinja::value::{Serde, ValueKind};
 use serde::Deserialize;
 
 use super::file_attributes::Wanted;
 use super::http::tls::Files;
-use super::http::url::encode_form;
 use super::http::{self, Failure, Request, Response, Tls, Url};
 use super::{Controller, Error, Module, Outcome, Plan};
 use crate::remote::{FileKind, Links, Probe, Remote};
@@ -173,10 +173,10 @@ impl Uri {
         let mut headers: Vec<(String, String)> =
             self.headers.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
         let has = |headers: &[(String, String)], name: &str| headers.iter().any(|(n, _)| n.eq_ignore_ascii_case(name));
-        let (body, kind) = match &self.src {
+        let (content, kind) = match &self.src {
             Some(_) if self.body.is_some() => return Err(Error::failed("only body or src can be given, not both")),
             Some(src) => (self.file(src, remote, here).await?, None),
-            None => encoded(self.body.as_ref(), self.body_format)?,
+            None => body::encoded(self.body.as_ref(), self.body_format)?,
         };
         if let Some(kind) = kind
             && !has(&headers, "content-type")
@@ -194,7 +194,7 @@ impl Uri {
         {
             headers.push(("Authorization".to_owned(), basic(login)));
         }
-        Ok(Request { method: self.method.clone(), url, headers, body })
+        Ok(Request { method: self.method.clone(), url, headers, body: content })
     }
 
     async fn file(&self, src: &str, remote: &Remote, here: &Controller<'_>) -> Result<Vec<u8>, Error> {
@@ -254,7 +254,7 @@ impl Uri {
         response: Response,
         remote: &Remote,
     ) -> Result<Outcome, Error> {
-        let body = unpacked(&response, self.decompress)?;
+        let content = body::unpacked(&response, self.decompress)?;
         let as_expected = self.status_code.contains(&response.status);
         let words = match response.status {
             200..=299 => format!("OK ({} bytes)", response.header("content-length").unwrap_or("unknown")),
@@ -265,11 +265,11 @@ impl Uri {
             .with("url", url.to_string())
             .with("redirected", redirected)
             .with("elapsed", elapsed);
-        if let Some(json) = json(&response, &body) {
+        if let Some(json) = body::json(&response, &content) {
             outcome = outcome.with("json", json);
         }
         if self.return_content {
-            outcome = outcome.with("content", String::from_utf8_lossy(&body).into_owned());
+            outcome = outcome.with("content", String::from_utf8_lossy(&content).into_owned());
         }
         if !as_expected {
             outcome.failed = Some(self.unexpected(i32::from(response.status), &words));
@@ -278,7 +278,7 @@ impl Uri {
         if let Some(dest) = &self.dest
             && response.status != 304
         {
-            let (path, changed) = self.keep(dest, &url.path, &body, remote).await?;
+            let (path, changed) = self.keep(dest, &url.path, &content, remote).await?;
             outcome = outcome.with("path", path);
             outcome.changed = changed;
         }
@@ -322,48 +322,6 @@ impl Uri {
     }
 }
 
-/// The body as it is sent, and its type.
-fn encoded(body: Option<&Value>, format: Format) -> Result<(Vec<u8>, Option<&'static str>), Error> {
-    let Some(body) = body else { return Ok((Vec::new(), None)) };
-    let text = body.as_str().map(str::to_owned);
-    Ok(match format {
-        Format::Raw => (text.unwrap_or_else(|| body.to_string()).into_bytes(), None),
-        Format::Json => {
-            let json = match text {
-                Some(text) => text,
-                None => serde_json::to_string(body).map_err(|_| Error::failed("body cannot be written as JSON"))?,
-            };
-            (json.into_bytes(), Some("application/json"))
-        }
-        Format::FormUrlencoded => {
-            let form = text.map_or_else(|| form(body), Ok)?;
-            (form.into_bytes(), Some("application/x-www-form-urlencoded"))
-        }
-    })
-}
-
-/// A mapping (a list value stands for several), or a list of pairs.
-fn form(body: &Value) -> Result<String, Error> {
-    let wrong = || Error::failed("body must be a mapping or a list of pairs to be sent as a form");
-    let mut pairs = Vec::new();
-    for item in body.try_iter().map_err(|_| wrong())? {
-        let (name, value) = match body.kind() {
-            ValueKind::Map => (item.clone(), body.get_item(&item).unwrap_or_default()),
-            _ if item.len() == Some(2) => {
-                (item.get_item_by_index(0).unwrap_or_default(), item.get_item_by_index(1).unwrap_or_default())
-            }
-            _ => return Err(wrong()),
-        };
-        let values = match value.kind() {
-            ValueKind::Seq => value.try_iter().map(Iterator::collect).unwrap_or_default(),
-            _ => vec![value],
-        };
-        let name = encode_form(&name.to_string());
-        pairs.extend(values.iter().map(|value| format!("{name}={}", encode_form(&value.to_string()))));
-    }
-    Ok(pairs.join("&"))
-}
-
 fn basic((user, password): &(String, String)) -> String {
     format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(format!("{user}:{password}")))
 }
@@ -374,28 +332,6 @@ fn asked_to_log_in(response: &Response, request: &Request) -> Option<String> {
     let asked = response.status == 401
         && response.header("www-authenticate").is_some_and(|scheme| scheme.to_ascii_lowercase().starts_with("basic"));
     if asked && !told { request.url.login.as_ref().map(basic) } else { None }
-}
-
-fn unpacked(response: &Response, decompress: bool) -> Result<Vec<u8>, Error> {
-    use std::io::Read;
-    if !decompress || response.header("content-encoding") != Some("gzip") {
-        return Ok(response.body.clone());
-    }
-    let mut body = Vec::new();
-    let unpacked = flate2::read::GzDecoder::new(response.body.as_slice()).read_to_end(&mut body);
-    unpacked.map_err(|error| Error::failed(format!("cannot unpack the answer: {error}")))?;
-    Ok(body)
-}
-
-/// The body as a value, if the answer says that it is JSON, and it is.
-fn json(response: &Response, body: &[u8]) -> Option<Value> {
-    let kind = response.header("content-type")?.split(';').next()?.trim().to_ascii_lowercase();
-    let subtype = kind.split_once('/')?.1;
-    let subtype = subtype.rsplit('+').next()?;
-    if !["json", "x-json", "javascript", "x-javascript", "x-web-app-manifest"].contains(&subtype) {
-        return None;
-    }
-    serde_json::from_slice::<serde_json::Value>(body).ok().map(|json| Value::from(Serde(json)))
 }
 
 /// Headers as return values: lower case, underscores; several of one name are joined.
@@ -425,132 +361,4 @@ fn flattened(response: &Response, url: &Url) -> Outcome {
 }
 
 #[cfg(test)]
-mod tests {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::TcpListener;
-
-    use super::super::testing::{Bench, value};
-    use super::*;
-
-    /// A server on loopback; gives its address. What it answers depends on the path, or is what it was asked.
-    async fn server() -> String {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap().to_string();
-        tokio::spawn(async move {
-            while let Ok((mut stream, _)) = listener.accept().await {
-                let mut request = Vec::new();
-                let mut buffer = [0; 4096];
-                while !is_whole(&request) {
-                    match stream.read(&mut buffer).await {
-                        Ok(0) | Err(_) => break,
-                        Ok(count) => request.extend(&buffer[..count]),
-                    }
-                }
-                let _ = stream.write_all(answer(&String::from_utf8_lossy(&request)).as_bytes()).await;
-            }
-        });
-        address
-    }
-
-    fn is_whole(request: &[u8]) -> bool {
-        let text = String::from_utf8_lossy(request).to_lowercase();
-        let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
-        let length = head.split("content-length: ").nth(1).and_then(|rest| rest.lines().next()?.parse().ok());
-        body.len() >= length.unwrap_or(0)
-    }
-
-    fn answer(request: &str) -> String {
-        let (status, headers, body) = match request.split_whitespace().nth(1).unwrap() {
-            "/json" => (
-                "200 OK",
-                "Content-Type: application/json; charset=utf-8\r\nX-A: 1\r\nSet-Cookie: s=1; Path=/\r\n",
-                "{\"a\": [1]}".to_owned(),
-            ),
-            "/missing" => ("404 Not Found", "", "gone".to_owned()),
-            "/moved" => ("302 Found", "Location: /json\r\n", String::new()),
-            "/login" if !request.to_lowercase().contains("authorization: basic dtpw") => {
-                ("401 Unauthorized", "WWW-Authenticate: Basic realm=x\r\n", String::new())
-            }
-            _ => ("200 OK", "Content-Type: text/plain\r\n", request.to_owned()),
-        };
-        format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\n\r\n{body}", body.len())
-    }
-
-    #[tokio::test]
-    async fn an_answer_comes_with_status_json_headers_and_cookies() {
-        let (bench, address) = (Bench::new().await, server().await);
-        let done = bench.run(&format!("uri: {{url: 'http://{address}/json', return_content: true}}")).await.unwrap();
-        assert!(!done.changed);
-        for (name, expected) in [
-            ("status", "200"),
-            ("json", "{'a': [1]}"),
-            ("content", "{\"a\": [1]}"),
-            ("x_a", "1"),
-            ("cookies", "{'s': '1'}"),
-            ("redirected", "False"),
-        ] {
-            assert_eq!(value(&done.outcome, name), expected, "{name}");
-        }
-        assert_eq!(done.outcome.message.as_deref(), Some("OK (10 bytes)"));
-        assert!(bench.check(&format!("uri: {{url: 'http://{address}/json'}}")).await.unwrap().outcome.skipped);
-        bench.close().await;
-    }
-
-    #[tokio::test]
-    async fn another_status_and_no_answer_at_all_are_failures_with_a_status() {
-        let (bench, address) = (Bench::new().await, server().await);
-        let done = bench.run(&format!("uri: {{url: 'http://{address}/missing'}}")).await.unwrap();
-        let message = done.outcome.failed.as_deref();
-        assert_eq!(message, Some("Status code was 404 and not [200]: HTTP Error 404: Not Found"));
-        assert_eq!(value(&done.outcome, "status"), "404");
-        let task = format!("uri: {{url: 'http://{address}/missing', status_code: [404, 200]}}");
-        assert!(bench.run(&task).await.unwrap().outcome.failed.is_none());
-        let dead = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-        let done = bench.run(&format!("uri: {{url: 'http://{dead}/'}}")).await.unwrap();
-        assert_eq!(value(&done.outcome, "status"), "-1");
-        assert!(
-            done.outcome
-                .failed
-                .unwrap()
-                .starts_with("Status code was -1 and not [200]: Request failed: cannot connect")
-        );
-        bench.close().await;
-    }
-
-    #[tokio::test]
-    async fn redirects_are_followed_and_a_login_is_given_when_asked_for() {
-        let (bench, address) = (Bench::new().await, server().await);
-        let done = bench.run(&format!("uri: {{url: 'http://{address}/moved'}}")).await.unwrap();
-        assert_eq!(value(&done.outcome, "url"), format!("http://{address}/json"));
-        assert_eq!(value(&done.outcome, "redirected"), "True");
-        let stay = format!("uri: {{url: 'http://{address}/moved', follow_redirects: none, status_code: 302}}");
-        assert_eq!(value(&bench.run(&stay).await.unwrap().outcome, "location"), format!("http://{address}/json"));
-        let login = format!("uri: {{url: 'http://{address}/login', url_username: u, url_password: p}}");
-        assert!(bench.run(&login).await.unwrap().outcome.failed.is_none());
-        bench.close().await;
-    }
-
-    #[tokio::test]
-    async fn bodies_are_sent_as_json_and_as_forms() {
-        let (bench, address) = (Bench::new().await, server().await);
-        let task = |format: &str| {
-            format!(
-                "uri: {{url: 'http://{address}/echo', method: POST, body: {{a: [1, x y]}}, body_format: {format}, return_content: true}}"
-            )
-        };
-        let json = value(&bench.run(&task("json")).await.unwrap().outcome, "content");
-        assert!(json.contains("content-type: application/json") && json.ends_with("{\"a\":[1,\"x y\"]}"), "{json}");
-        let form = value(&bench.run(&task("form-urlencoded")).await.unwrap().outcome, "content");
-        assert!(form.contains("application/x-www-form-urlencoded") && form.ends_with("a=1&a=x+y"), "{form}");
-        bench.close().await;
-    }
-
-    #[tokio::test]
-    async fn a_body_is_kept_once() {
-        let (bench, address) = (Bench::new().await, server().await);
-        let task = format!("uri: {{url: 'http://{address}/json', dest: HOST, mode: '0640'}}");
-        assert!(bench.run_twice(&task).await.changed);
-        assert_eq!((bench.text("json"), bench.mode("json")), ("{\"a\": [1]}".to_owned(), 0o640));
-        bench.close().await;
-    }
-}
+mod tests;

@@ -1,0 +1,116 @@
+//! What is done to an account that is like so.
+
+use super::super::accounts::{Group, Shadow};
+use super::*;
+
+fn user() -> User {
+    User {
+        name: "etcd".into(),
+        uid: None,
+        non_unique: false,
+        group: None,
+        groups: None,
+        append: false,
+        comment: None,
+        home: None,
+        create_home: false,
+        move_home: false,
+        skeleton: None,
+        shell: None,
+        system: true,
+        password: None,
+        update_password: Update::Always,
+        password_lock: None,
+        expires: None,
+        state: State::Present,
+        remove: false,
+        force: false,
+    }
+}
+
+fn accounts(groups: &[(&str, u32, &[&str])], password: &str) -> Accounts {
+    let group = |(name, gid, members): &(&str, u32, &[&str])| Group {
+        name: (*name).into(),
+        gid: *gid,
+        members: members.iter().map(|m| (*m).into()).collect(),
+    };
+    Accounts {
+        account: Some(Account {
+            name: "etcd".into(),
+            uid: 105,
+            gid: 110,
+            comment: String::new(),
+            home: "/home/etcd".into(),
+            shell: "/bin/sh".into(),
+        }),
+        shadow: Some(Shadow { password: password.into(), expires: None }),
+        groups: groups.iter().map(group).collect(),
+        tools: Some(Tools::Shadow),
+    }
+}
+
+fn changed(user: &User, accounts: &Accounts) -> Vec<String> {
+    let change = user.changes(accounts.account.as_ref().unwrap(), accounts).unwrap();
+    change.commands.iter().map(|argv| argv.join(" ")).collect()
+}
+
+#[test]
+fn a_new_user_is_made_with_what_was_asked_for() {
+    let mut user = User { home: Some("/var/lib/etcd".into()), shell: Some("/bin/false".into()), ..user() };
+    let none = accounts(&[], "");
+    assert_eq!(user.useradd(&none).join(" "), "useradd -d /var/lib/etcd -s /bin/false -M -r etcd");
+    assert_eq!(user.useradd(&accounts(&[("etcd", 5, &[])], ""))[1], "-N");
+    user.groups = Some(vec!["adm".into()]);
+    let busybox: Vec<String> = user.adduser().iter().map(|argv| argv.join(" ")).collect();
+    assert_eq!(busybox, ["adduser -D -h /var/lib/etcd -s /bin/false -H -S etcd", "addgroup etcd adm"]);
+}
+
+#[test]
+fn only_what_differs_is_changed() {
+    let found = accounts(&[("etcd", 110, &[]), ("adm", 4, &["etcd"])], "*");
+    let same = User {
+        uid: Some(105),
+        group: Some("110".into()),
+        groups: Some(vec!["adm".into(), "etcd".into()]),
+        home: Some("/home/etcd".into()),
+        ..user()
+    };
+    assert!(changed(&same, &found).is_empty());
+    let other = User { uid: Some(7), home: Some("/h".into()), move_home: true, ..user() };
+    assert_eq!(changed(&other, &found), ["usermod -u 7 -d /h -m etcd"]);
+}
+
+#[test]
+fn groups_are_appended_or_replaced() {
+    let found = accounts(&[("etcd", 110, &[]), ("adm", 4, &["etcd"]), ("ssl", 5, &[])], "*");
+    let with = |groups: &[&str], append| {
+        let groups = Some(groups.iter().map(|g| (*g).into()).collect());
+        changed(&User { groups, append, ..user() }, &found)
+    };
+    assert_eq!(with(&["ssl"], true), ["usermod -a -G ssl etcd"]);
+    assert_eq!(with(&["ssl"], false), ["usermod -G ssl etcd"]);
+    assert!(with(&["adm"], false).is_empty() && with(&[], true).is_empty());
+    assert_eq!(with(&[], false), ["usermod -G  etcd"]);
+}
+
+#[test]
+fn a_password_is_set_when_it_differs_and_never_stands_in_a_command() {
+    let wanted = |hash: &str, lock, found: &str| {
+        let user = User { password: Some(hash.into()), password_lock: lock, ..user() };
+        let found = accounts(&[], found);
+        user.changes(found.account.as_ref().unwrap(), &found).unwrap()
+    };
+    assert_eq!(wanted("$6$a", None, "$6$a"), Change::default());
+    assert_eq!(wanted("$6$a", None, "!$6$a"), Change::default());
+    let change = wanted("$6$b", Some(true), "$6$a");
+    assert!(change.set_password && change.commands.is_empty() && change.lock == Some("-L"));
+    assert_eq!(wanted("$6$a", Some(false), "!$6$a").lock, Some("-U"));
+    let new = User { password: Some("$6$secret".into()), ..user() };
+    assert!(!new.useradd(&accounts(&[], "")).join(" ").contains("secret"));
+}
+
+#[test]
+fn an_end_is_a_day() {
+    assert_eq!((days(86_400.0 * 3.5), date(86_400.0)), (Some(3), "1970-01-02".into()));
+    assert_eq!((days(-1.0), date(-1.0)), (None, String::new()));
+}
