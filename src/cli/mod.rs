@@ -1,6 +1,7 @@
 //! The command line: argv to a job, its end to an exit code. One file per sub-command.
 
 mod ask;
+mod doc;
 mod exit;
 mod extra_vars;
 mod inventory;
@@ -33,6 +34,8 @@ enum Command {
     Playbook(Box<playbook::PlaybookArgs>),
     /// Show hosts, groups and their variables
     Inventory(inventory::InventoryArgs),
+    /// Explain modules: what they do, their arguments, an example
+    Doc(doc::DocArgs),
     /// Encrypt and decrypt files and strings, in Ansible's vault format
     Vault(vault::VaultArgs),
 }
@@ -174,6 +177,7 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
     let result = match cli.command {
         Command::Playbook(args) => playbook::run(&args),
         Command::Inventory(args) => inventory::run(&args),
+        Command::Doc(args) => doc::run(&args),
         Command::Vault(args) => vault::run(&args),
     };
     result.unwrap_or_else(|failure| say(&failure))
