@@ -15,7 +15,7 @@ use crate::playbook::{Task, Written};
 use crate::remote::Remote;
 use crate::template::{self, Scope};
 use crate::value::doc::ANY_NAME;
-use crate::value::{Value, Vars};
+use crate::value::{Value, Vars, mapping};
 
 /// What one item left.
 pub(crate) struct Ran {
@@ -436,10 +436,5 @@ pub(crate) fn registered(result: &TaskResult) -> Value {
     if let Some(message) = &result.message {
         vars.entry("msg".into()).or_insert_with(|| Value::from(message.as_str()));
     }
-    to_value(&vars)
-}
-
-/// Variables as one mapping.
-pub(crate) fn to_value(vars: &Vars) -> Value {
-    vars.iter().map(|(name, value)| (name.to_string(), value.clone())).collect()
+    mapping(vars)
 }

@@ -11,7 +11,7 @@ use crate::inventory::{Inventory, VarsFiles};
 use crate::playbook::{Keywords, Play, Role, Task};
 use crate::template::{Scope, Templar};
 use crate::value::origin::Complaint;
-use crate::value::{Value, Vars};
+use crate::value::{Value, Vars, mapping};
 
 /// What all hosts of a batch have in common.
 pub(crate) struct Shared {
@@ -56,7 +56,7 @@ impl Shared {
 fn groups(inventory: &Inventory) -> Value {
     let names =
         |group: &str| inventory.hosts_of(group).iter().map(|host| Value::from(host.as_ref())).collect::<Value>();
-    inventory.groups.keys().map(|group| (group.to_string(), names(group))).collect()
+    mapping(inventory.groups.keys().map(|group| (group, names(group))))
 }
 
 fn run_magic(job: &Job) -> Vars {
@@ -293,14 +293,13 @@ fn vars_file(
 }
 
 /// `hostvars`: every host of the inventory, its variables rendered when they are asked for.
-#[derive(Debug)]
 struct AllHosts {
     run: std::sync::Weak<Run>,
 }
 
-impl std::fmt::Debug for Run {
+impl std::fmt::Debug for AllHosts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Run")
+        f.write_str("hostvars")
     }
 }
 

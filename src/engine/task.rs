@@ -9,13 +9,13 @@ use tokio::task::JoinSet;
 
 use super::event::{Event, Status, TaskResult, TaskStart};
 use super::host::{HostRun, State, extend};
-use super::item::{Delegate, Item, Ran, blank, failed_to_render, registered, to_value};
+use super::item::{Delegate, Item, Ran, blank, failed_to_render, registered};
 use super::play::{Batch, truthy};
 use super::{handlers, meta};
 use crate::modules::Effect;
 use crate::playbook::{Loop, Task};
 use crate::template::{self, Scope};
-use crate::value::{Value, Vars};
+use crate::value::{Value, Vars, mapping};
 
 /// Runs a task on those hosts of a group that still go.
 pub(super) async fn on_hosts(batch: &Arc<Batch>, task: &Arc<Task>, hosts: Vec<HostRun>) -> Vec<HostRun> {
@@ -266,7 +266,7 @@ fn loop_vars(repeat: &Loop, items: &[Value], index: usize) -> Vars {
         if let Some(next) = items.get(index + 1) {
             extended.insert("nextitem".into(), next.clone());
         }
-        vars.insert("ansible_loop".into(), to_value(&extended));
+        vars.insert("ansible_loop".into(), mapping(extended));
     }
     vars
 }
@@ -310,7 +310,7 @@ impl Whole {
         if let Some(name) = &control.index_var {
             kept.insert(name.clone(), Value::from(index));
         }
-        self.results.push(to_value(&kept));
+        self.results.push(mapping(kept));
         self.statuses.push(ran.result.status);
         self.changed |= ran.result.changed;
         self.no_log |= ran.result.no_log;
@@ -382,7 +382,7 @@ async fn settle(batch: &Arc<Batch>, task: &Task, start: &Arc<TaskStart>, host: &
             let failure = Vars::from([
                 (
                     "ansible_failed_task".into(),
-                    Value::from_iter([("name".to_string(), Value::from(start.name.as_str()))]),
+                    mapping([("name", Value::from(start.name.as_str()))]),
                 ),
                 ("ansible_failed_result".into(), registered(&all.result)),
             ]);
@@ -478,7 +478,7 @@ fn merge_facts(layer: &mut Arc<Vars>, facts: Vars) {
         dict.insert(short.into(), value.clone());
     }
     extend(layer, facts);
-    extend(layer, Vars::from([("ansible_facts".into(), to_value(&dict))]));
+    extend(layer, Vars::from([("ansible_facts".into(), mapping(dict))]));
 }
 
 /// `any_errors_fatal` and `max_fail_percentage`: one host's failure ends the play for the others.

@@ -19,7 +19,10 @@ pub(super) fn is_collection_name(name: &str) -> bool {
 impl Load<'_> {
     /// The directory of a role: beside the playbook, in the roles' path, beside the role that uses it.
     pub(super) fn role_directory(&mut self, name: &str, origin: &Origin, around: &Around) -> Option<PathBuf> {
+        // `playbooks/` and `roles/` side by side is the layout of this project, and of many others.
+        let beside = self.base.directory.parent().map(|parent| parent.join("roles"));
         let mut places = vec![self.base.directory.join("roles")];
+        places.extend(beside.filter(|_| self.base.directory.file_name().is_some_and(|name| name == "playbooks")));
         places.extend(self.loader.roles_path.iter().cloned());
         places.extend(around.role.iter().map(|role| parent(&role.path)));
         places.push(self.base.directory.clone());

@@ -19,6 +19,12 @@ pub use secret::Secret;
 /// Variables by name, in the order they were written. Values may hold unrendered [`Template`]s, at any depth.
 pub type Vars = IndexMap<Arc<str>, Value>;
 
+/// A mapping with string keys, in the given order.
+pub fn mapping<K: AsRef<str>>(pairs: impl IntoIterator<Item = (K, Value)>) -> Value {
+    let pairs = pairs.into_iter().map(|(key, value)| (Value::from(key.as_ref()), value));
+    Value::from_object(pairs.collect::<IndexMap<Value, Value>>())
+}
+
 /// A string that came from a file of ours and has template marks in it, not yet rendered.
 ///
 /// Only such strings are ever rendered: what a host answered stays text, whatever it contains.
