@@ -149,6 +149,8 @@ impl Item<'_> {
             }
             if attempt >= attempts {
                 result.status = Status::Failed;
+                // Ansible does not count the first attempt here.
+                result.values.insert("attempts".into(), Value::from(attempts - 1));
                 return (result, effects);
             }
             self.batch.run.tell(Event::Retry {
@@ -426,9 +428,10 @@ pub(crate) fn registered(result: &TaskResult) -> Value {
     let mut vars = result.values.clone();
     vars.insert("changed".into(), Value::from(result.changed));
     let ignored_failure = result.status == Status::Ignored && !vars.contains_key("unreachable");
-    vars.insert("failed".into(), Value::from(result.status == Status::Failed || ignored_failure));
     if result.status == Status::Skipped {
         vars.insert("skipped".into(), Value::from(true));
+    } else {
+        vars.insert("failed".into(), Value::from(result.status == Status::Failed || ignored_failure));
     }
     if result.status == Status::Unreachable {
         vars.insert("unreachable".into(), Value::from(true));
