@@ -46,7 +46,7 @@ impl Shared {
         magic.insert("hostvars".into(), Value::from_object(AllHosts { run: Arc::downgrade(run) }));
         Shared {
             role_defaults: public().map(|role| role.defaults.clone()).collect(),
-            role_vars: public().flat_map(|role| [role.use_vars.clone(), role.vars.clone()]).collect(),
+            role_vars: public().map(|role| role.vars.clone()).collect(),
             magic: Arc::new(magic),
         }
     }
@@ -180,8 +180,9 @@ impl Batch {
         scope.push(host.play_files.clone());
         self.shared.role_vars.iter().for_each(|layer| scope.push(layer.clone()));
         for role in own_roles() {
-            scope.push(role.use_vars.clone());
             scope.push(role.vars.clone());
+            // `vars:` where the role is used: for its own tasks only.
+            scope.push(role.use_vars.clone());
         }
         keywords.vars.iter().for_each(|layer| scope.push(layer.clone()));
         scope.push(host.vars.include_vars.clone());
