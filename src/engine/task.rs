@@ -380,10 +380,7 @@ async fn settle(batch: &Arc<Batch>, task: &Task, start: &Arc<TaskStart>, host: &
     match all.result.status {
         Status::Failed => {
             let failure = Vars::from([
-                (
-                    "ansible_failed_task".into(),
-                    mapping([("name", Value::from(start.name.as_str()))]),
-                ),
+                ("ansible_failed_task".into(), mapping([("name", Value::from(start.name.as_str()))])),
                 ("ansible_failed_result".into(), registered(&all.result)),
             ]);
             extend(&mut host.vars.set, failure);

@@ -312,7 +312,9 @@ impl User {
         let lock = match self.password_lock {
             Some(true) if set_password || !hash.starts_with('!') => Some("-L"),
             // Nothing but an exclamation mark: there is no password to unlock.
-            Some(false) if !set_password && hash.starts_with('!') && hash.trim_start_matches('!') != "" => Some("-U"),
+            Some(false) if !set_password && hash.starts_with('!') && !hash.trim_start_matches('!').is_empty() => {
+                Some("-U")
+            }
             _ => None,
         };
         let mut commands = Vec::new();
