@@ -56,11 +56,10 @@ same_trees() { diff "$1" "$2" || broken "the hosts' disks differ"; }
 on() { local h=$1; shift; hosts exec "$h" sh -c "$*"; }
 
 leader() {
-  local h
-  for h in h1 h2 h3; do
-    etcdctl endpoint status --endpoints "https://$(hosts list | awk -v h=$h '$1 == h {print $2}'):2379" -w fields |
-      awk -F' : ' -v h=$h '/"MemberID"/ {me = $2} /"Leader"/ {leader = $2} END {if (me == leader) print h}'
-  done
+  etcdctl endpoint status -w json | tr '{}' '\n\n' >"$scratch/status"
+  local id
+  id=$(grep -o '"leader":[0-9]*' "$scratch/status" | head -1 | cut -d: -f2)
+  etcdctl member list -w json | tr '{}' '\n\n' | grep "\"ID\":$id," | grep -o '"name":"[^"]*"' | cut -d'"' -f4
 }
 
 # When the etcd of a host was started, in microseconds since the machine started.

@@ -8,3 +8,8 @@ healthy
 for h in h1 h2 h3; do etcdctl endpoint status -w fields; done | grep '"Version"' | grep -v 3.5.16 && broken "not all run the new version"
 ETCD=3.5 etcd_playbook
 nothing_changed
+# Nobody goes back.
+ETCD=3.4 etcd_playbook
+exits 2
+says 'not down'
+healthy
