@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 fresh
-hosts shrink h2 /usr/local 5m
+hosts shrink h2 /usr/local/bin 5m
 etcd_playbook -e preflight_skip=space
 exits 2
 recap h2 failed 1
@@ -8,8 +8,8 @@ says 'No space left'
 on h2 "test -z \"\$(find /usr/local -type f)\"" || broken "half a file is on h2"
 etcd_playbook
 exits 2
-says 'space: /usr/local has'
-hosts unmount h2 /usr/local
+says 'space: /usr/local/bin has'
+hosts unmount h2 /usr/local/bin
 etcd_playbook
 exits 0
 healthy
