@@ -27,10 +27,10 @@ choose_network() {
   [[ $prefix =~ ^[a-z][a-z0-9]{0,5}$ ]] || fail "--prefix $prefix: up to six small letters and digits"
   [[ $subnet =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]] || fail "--subnet $subnet: three numbers, as in 10.77.80"
   ip link add "$(bridge)" type bridge || fail "the prefix $prefix is in use"
+  ip link set "$(bridge)" alias "$state" up # whose it is, for remove_network
+  ip addr add "$subnet.1/24" dev "$(bridge)"
   remember_settings
   exec 7>&-
-  ip addr add "$subnet.1/24" dev "$(bridge)"
-  ip link set "$(bridge)" up
   # Where bridged frames go through iptables (a machine with Docker), its FORWARD chain would drop them.
   iptables -I FORWARD -i "$(bridge)" -o "$(bridge)" -m comment --comment "$prefix-hosts" -j ACCEPT 2>/dev/null || true
 }
@@ -48,8 +48,10 @@ plug_in() {
   ip -n "$ns" route add default via "$subnet.1"
 }
 
+# An old set's settings may name what is another set's by now: that stays.
 remove_network() {
   local ns link
+  [ "$(cat "/sys/class/net/$(bridge)/ifalias" 2>/dev/null)" = "$state" ] || return 0
   for ns in $(ip netns list | awk '{print $1}' | grep "^$prefix-h[0-9]*\$"); do ip netns del "$ns"; done
   for link in $(ip -o link show type veth | awk -F'[ :@]+' '{print $2}' | grep "^${prefix}v[0-9]*\$"); do
     ip link del "$link" 2>/dev/null || true
