@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+use super::execute::Group;
 use super::probe::subshell;
 use super::session::random;
 use super::write::owner;
@@ -28,7 +29,7 @@ impl Remote {
 
     /// Runs a command.
     pub async fn run(&self, command: &Command) -> Result<Output, Error> {
-        self.execute(command).await
+        self.execute(command, Group::Own).await
     }
 
     /// Runs shell text that answers nothing but whether it worked.
@@ -114,13 +115,14 @@ impl Remote {
         let end = quote::word(quote::checked(target, "link target")?);
         let directory = path.rfind('/').map_or("", |at| &path[..=at]);
         let temporary = quote::word(&format!("{directory}.windlass.{}", &random()[..16]));
+        // In the session itself, so that the temporary link goes with it if need be.
         let body = format!(
-            "wl_p={word}\n\
-             if [ -d \"$wl_p\" ] && ! [ -L \"$wl_p\" ]; then echo ': Is a directory' >&2; exit 1; fi\n\
-             wl_t={temporary}\nln -s -- {end} \"$wl_t\" || exit\n\
-             wl_mv || wl_drop"
+            "wl_p={word}\nwl_t={temporary}\n\
+             if [ -d \"$wl_p\" ] && ! [ -L \"$wl_p\" ]; then echo ': Is a directory' >&2; wl_t=; false\n\
+             else ln -s -- {end} \"$wl_t\" && wl_mv || wl_drop; fi"
         );
-        self.touch(format!("link {path} to {target}"), &body).await
+        let answer = self.session().await?.ask(&body).await?;
+        if answer.code == 0 { Ok(()) } else { Err(refused(format!("link {path} to {target}"), &answer.stderr)) }
     }
 
     /// Removes a file, a link, or a directory with all that is in it. Nothing there is no error.

@@ -3,10 +3,11 @@
 //!
 //! What a user may see: programs run with the login's umask and language; `/usr/local/sbin`, `/usr/sbin` and `/sbin` are
 //! always in PATH. A session keeps a directory `.windlass.*` in /dev/shm while it lives. A file being written is
-//! `.windlass.*` beside its target; only a power cut can leave it there.
+//! `.windlass.*` beside its target. Only a power cut, or a `kill -9` of the session's shell, can leave either there.
 
 mod becoming;
 mod change;
+mod execute;
 mod facts;
 mod frames;
 mod probe;
@@ -16,6 +17,7 @@ mod sessions;
 mod stat;
 #[cfg(test)]
 mod tests;
+mod upload;
 mod words;
 mod write;
 

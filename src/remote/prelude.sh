@@ -14,7 +14,7 @@ esac
 done
 export PATH
 # Another user may not be able to be where the login was.
-{ [ -x . ] && cd . ; } 2>/dev/null || cd /
+[ -x . ] || cd /
 # Outputs of programs go to files here, not to the session's own stdout: what a program leaves running in the
 # background may write for ever, and disturbs nobody.
 wl_d=
@@ -42,28 +42,47 @@ trap 'exit 141' 13
 trap 'exit 143' 15
 wl_dir
 wl_s=$(command -v setsid) || wl_s=
-# wl_r SEQ CODE: the end of an answer, with what went to stderr.
+# wl_r CODE: the end of an answer, with what went to stderr.
 wl_r() {
 if [ -s "$wl_d/e" ]; then
-printf '\n%s.%s|\n' "$wl_n" "$1"
+printf '\n%s.%s|\n' "$wl_n" "$wl_q"
 cat "$wl_d/e"
-printf '\n%s.%s=%s\n' "$wl_n" "$1" "$2"
+printf '\n%s.%s=%s\n' "$wl_n" "$wl_q" "$1"
 else
-printf '\n%s.%s|\n\n%s.%s=%s\n' "$wl_n" "$1" "$wl_n" "$1" "$2"
+printf '\n%s.%s|\n\n%s.%s=%s\n' "$wl_n" "$wl_q" "$wl_n" "$wl_q" "$1"
 fi
 }
-# wl_x SEQ CODE: the answer of a program, from its files.
+# wl_p FD FILE: prints what a program wrote to FILE, of which FD is the writing end. A new process costs more than reading
+# a few lines here does; the position of FD tells whether they came through whole, as a shell loses NUL bytes.
+wl_p() {
+[ -s "$2" ] || return 0
+wl_j=0
+{ read -r wl_i wl_j </proc/self/fdinfo/$1; } 2>/dev/null
+if [ "${wl_j:-0}" -gt 0 ] && [ "$wl_j" -le 1024 ]; then
+wl_v=
+while IFS= read -r wl_i; do
+wl_v=$wl_v$wl_i'
+'
+done <"$2"
+wl_v=$wl_v$wl_i
+if [ ${#wl_v} = "$wl_j" ]; then
+printf %s "$wl_v"
+return
+fi
+fi
+cat "$2"
+}
+# wl_x CODE: the answer of a program, from its files, which are still open as 5 and 6.
 wl_x() {
-if [ -s "$wl_d/o.$1" ]; then
-cat "$wl_d/o.$1"
-fi
-if [ -s "$wl_d/e.$1" ]; then
-printf '\n%s.%s|\n' "$wl_n" "$1"
-cat "$wl_d/e.$1"
-printf '\n%s.%s=%s\n' "$wl_n" "$1" "$2"
+wl_p 5 "$wl_d/o.$wl_q"
+if [ -s "$wl_d/e.$wl_q" ]; then
+printf '\n%s.%s|\n' "$wl_n" "$wl_q"
+wl_p 6 "$wl_d/e.$wl_q"
+printf '\n%s.%s=%s\n' "$wl_n" "$wl_q" "$1"
 else
-printf '\n%s.%s|\n\n%s.%s=%s\n' "$wl_n" "$1" "$wl_n" "$1" "$2"
+printf '\n%s.%s|\n\n%s.%s=%s\n' "$wl_n" "$wl_q" "$wl_n" "$wl_q" "$1"
 fi
+wl_a=$wl_q
 }
 # wl_u: back to the login's language, for a program.
 wl_u() {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use tokio::io::AsyncWriteExt;
 
+use super::execute::Group;
 use super::quote;
 use super::sessions::Lent;
 use super::{Command, Digest, Error, FileKind, Links, Output, Probe, Stat, refused, stat};
@@ -148,16 +149,16 @@ impl Probe {
 
     /// Runs a command that only asks. The type cannot know: it is the caller's word.
     pub async fn query(&self, command: &Command) -> Result<Output, Error> {
-        self.execute(command).await
+        self.execute(command, Group::Ours).await
     }
 
-    pub(super) async fn execute(&self, command: &Command) -> Result<Output, Error> {
+    pub(super) async fn execute(&self, command: &Command, group: Group) -> Result<Output, Error> {
         let mut session = self.session().await?;
         let Some(stdin) = &command.stdin else {
-            return session.execute(command, &self.environment, None).await;
+            return session.execute(command, &self.environment, None, group).await;
         };
         let input = session.store(stdin).await?;
-        session.execute(command, &self.environment, Some(&input)).await
+        session.execute(command, &self.environment, Some(&input), group).await
     }
 
     /// Absolute path of a program, if it is in the session's PATH (with the sbin directories).

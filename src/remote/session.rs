@@ -8,13 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use indexmap::IndexMap;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::watch;
 
 use super::frames::Frames;
 use super::words::Words;
-use super::{Become, Command, Error, Output, What, becoming, quote};
+use super::{Become, Error, Output, becoming, quote};
 use crate::connection::{self, Connection, Exit, Process, Writer};
 
 const PRELUDE: &str = include_str!("prelude.sh");
@@ -23,11 +22,6 @@ const WATCH: &str = include_str!("watch.sh");
 const START: Duration = Duration::from_secs(60);
 /// How long what was told to end may take: the watcher gives it 2 s before it is killed.
 const END: Duration = Duration::from_secs(6);
-/// Output files on the host are removed after this many requests, or this many bytes.
-const LITTER_FILES: u32 = 32;
-const LITTER_BYTES: usize = 256 * 1024;
-/// The code that stands for a directory that cannot be entered; no program gives it.
-const NO_DIRECTORY: i32 = 999;
 /// The code of an answer that is the session's last.
 const OVER: i32 = 998;
 
@@ -49,10 +43,10 @@ pub(super) struct Session {
     sequence: u64,
     /// A request is under way; if it is never finished the session is out of step.
     busy: bool,
-    litter: (u32, usize),
+    pub(super) litter: (u32, usize),
     host: String,
     /// Its own, on the host.
-    directory: String,
+    pub(super) directory: String,
     pub(super) account: Arc<Account>,
     /// Directories that the tasks still use are removed at its end: it is not closed for want of room.
     pub(super) keeps_directories: bool,
@@ -127,7 +121,7 @@ impl Session {
         body: &str,
         sink: &mut W,
     ) -> Result<(i32, Vec<u8>), Error> {
-        self.begin(&format!("{{ {body}\n}} </dev/null 2>\"$wl_d/e\"; wl_r $wl_q $?\n")).await?;
+        self.begin(&format!("{{ {body}\n}} </dev/null 2>\"$wl_d/e\"; wl_r $?\n")).await?;
         self.answer(sink).await
     }
 
@@ -144,8 +138,8 @@ impl Session {
         // The shell may read ahead. When it says that it is ready there is nothing that it could have read.
         let text = format!(
             "if {{ {before}\n}} </dev/null 2>\"$wl_d/e\"; then printf '\\n%s.%s>\\n' \"$wl_n\" \"$wl_q\"\n\
-             head -c {size} >{word} 2>\"$wl_d/e\" || {{ wl_r \"$wl_q\" {OVER}; exit; }}\n\
-             {{ {after}\n}} </dev/null 2>\"$wl_d/e\"; wl_r \"$wl_q\" $?; else wl_r \"$wl_q\" 1; fi\n"
+             head -c {size} >{word} 2>\"$wl_d/e\" || {{ wl_r {OVER}; exit; }}\n\
+             {{ {after}\n}} </dev/null 2>\"$wl_d/e\"; wl_r $?; else wl_r 1; fi\n"
         );
         self.begin(&text).await?;
         let (either, mut kind) = (self.mark("", ""), Vec::new());
@@ -174,41 +168,6 @@ impl Session {
                 }
             }
         }
-    }
-
-    /// Runs a program in a process group of its own. `input` is a file on the host.
-    pub(super) async fn execute(
-        &mut self,
-        command: &Command,
-        environment: &IndexMap<String, String>,
-        input: Option<&str>,
-    ) -> Result<Output, Error> {
-        let text = program(command, environment, input)?;
-        self.begin(&text).await?;
-        let mut stdout = Vec::new();
-        let answer = match command.limit {
-            None => self.answer(&mut stdout).await,
-            Some(limit) => match tokio::time::timeout(limit, self.answer(&mut stdout)).await {
-                Ok(answer) => answer,
-                Err(_) => {
-                    self.end().await;
-                    return Err(Error::TimedOut { what: name(command), limit });
-                }
-            },
-        };
-        let (code, stderr) = answer?;
-        if code == NO_DIRECTORY {
-            let directory = command.directory.as_deref().unwrap_or_default();
-            return Err(super::refused(format!("change to the directory {directory}"), &stderr));
-        }
-        self.litter.0 += 1;
-        self.litter.1 += stdout.len() + stderr.len();
-        if self.litter.0 >= LITTER_FILES || self.litter.1 >= LITTER_BYTES {
-            self.litter = (0, 0);
-            // Without waiting: the next request finds it done.
-            self.write("rm -f \"$wl_d\"/[oei].* </dev/null 2>/dev/null\n").await?;
-        }
-        Ok(Output { code, stdout, stderr })
     }
 
     /// Ends the session and what it runs; waits for that a while.
@@ -257,8 +216,8 @@ impl Session {
         // The first mark also ends whatever the login's start files print.
         self.begin(
             "printf '\\n%s\\n' \"$wl_n\"\n\
-             [ \"$wl_d\" ] || { wl_d=/dev/null; wl_r $wl_q 1; exit; }\n\
-             printf '%s\\000' \"$(id -un 2>/dev/null || id -u)\" \"${HOME-}\" \"$wl_d\"; wl_r $wl_q 0\n",
+             [ \"$wl_d\" ] || { wl_d=/dev/null; wl_r 1; exit; }\n\
+             printf '%s\\000' \"$(id -un 2>/dev/null || id -u)\" \"${HOME-}\" \"$wl_d\"; wl_r 0\n",
         )
         .await?;
         let first = format!("\n{}\n", self.nonce);
@@ -286,18 +245,21 @@ impl Session {
     }
 
     async fn is_account(&mut self, user: &str) -> Result<bool, Error> {
-        let word = quote::word(quote::checked(user, "user")?);
-        Ok(self.ask(&format!("[ \"$(id -u {word})\" = \"$(id -u)\" ] || [ {word} = \"$(id -u)\" ]")).await?.code == 0)
+        let user = quote::checked(user, "user")?;
+        // sudo takes a number as `#1000`, su as `1000`.
+        let number = quote::word(user.strip_prefix('#').unwrap_or(user));
+        let body = format!("[ {number} = \"$(id -u)\" ] || [ \"$(id -u {})\" = \"$(id -u)\" ]", quote::word(user));
+        Ok(self.ask(&body).await?.code == 0)
     }
 
     /// Sends a request. `$wl_q` in it is its number.
-    async fn begin(&mut self, text: &str) -> Result<(), Error> {
+    pub(super) async fn begin(&mut self, text: &str) -> Result<(), Error> {
         self.busy = true;
         self.sequence += 1;
         self.write(&format!("wl_q={}\n{text}", self.sequence)).await
     }
 
-    async fn write(&mut self, text: &str) -> Result<(), Error> {
+    pub(super) async fn write(&mut self, text: &str) -> Result<(), Error> {
         let Some(stdin) = self.stdin.as_mut() else { unreachable!("it is taken only at the end") };
         let written = match stdin.write_all(text.as_bytes()).await {
             Ok(()) => stdin.flush().await,
@@ -313,7 +275,7 @@ impl Session {
     }
 
     /// Reads the answer to the request under way: stdout to `sink`; code and stderr.
-    async fn answer<W: AsyncWrite + Unpin>(&mut self, sink: &mut W) -> Result<(i32, Vec<u8>), Error> {
+    pub(super) async fn answer<W: AsyncWrite + Unpin>(&mut self, sink: &mut W) -> Result<(i32, Vec<u8>), Error> {
         let divide = self.mark("|", "\n");
         self.until(&divide, sink).await?;
         self.end_of_answer().await
@@ -405,43 +367,6 @@ fn line(user: Option<&Become>, nonce: &str) -> Result<String, Error> {
     match user {
         None => Ok(format!("exec sh -c '{watch}'")),
         Some(user) => becoming::line(user, nonce, &watch),
-    }
-}
-
-/// The request that runs a program.
-fn program(command: &Command, environment: &IndexMap<String, String>, input: Option<&str>) -> Result<String, Error> {
-    let argv = match &command.what {
-        What::Program(argv) => quote::words(argv)?,
-        What::Shell { line, executable } => {
-            let shell = executable.as_deref().unwrap_or("/bin/sh");
-            quote::words(&[shell.to_owned(), "-c".to_owned(), line.clone()])?
-        }
-    };
-    if argv.is_empty() {
-        return Err(Error::Refused { what: "run a command".into(), reason: "it has no words".into() });
-    }
-    let exports = quote::exports(environment.iter().chain(&command.environment))?;
-    let exports = if exports.is_empty() { exports } else { format!("{exports} && ") };
-    let input = input.map_or_else(|| Ok("/dev/null".to_owned()), quote::path)?;
-    let run =
-        format!("( wl_u; {exports}wl_go {argv}\n) <{input} >\"$wl_d/o.$wl_q\" 2>\"$wl_d/e.$wl_q\"; wl_x $wl_q $?\n");
-    Ok(match &command.directory {
-        None => run,
-        Some(directory) => {
-            let directory = quote::path(directory)?;
-            format!(
-                "if (cd {directory}) 2>\"$wl_d/e.$wl_q\"; then\n{}else wl_x $wl_q {NO_DIRECTORY}; fi\n",
-                run.replacen("( ", &format!("( cd {directory} && "), 1)
-            )
-        }
-    })
-}
-
-/// What a command is called in messages: its program, never its arguments, which may hold secrets.
-fn name(command: &Command) -> String {
-    match &command.what {
-        What::Program(argv) => argv.first().cloned().unwrap_or_default(),
-        What::Shell { .. } => "the shell command".to_owned(),
     }
 }
 

@@ -1,15 +1,12 @@
 //! Writing files whole or not at all: a temporary file beside the target takes the content, gets its attributes, is
 //! flushed and renamed over the target.
 
-use std::path::Path;
-
-use sha2::{Digest as _, Sha256};
-
+use super::execute::Group;
 use super::session::{Content, Session, random};
-use super::{Attributes, Command, Digest, Error, Output, Remote, quote, refused};
+use super::{Attributes, Command, Error, Output, Remote, quote, refused};
 
 /// Up to here content travels inside the request, as arguments of the shell's own `printf`; above, raw.
-const INLINE: usize = 16 * 1024;
+pub(super) const INLINE: usize = 16 * 1024;
 
 impl Remote {
     /// Writes a file whole or not at all: temporary file beside it, attributes set, flushed, renamed over.
@@ -20,55 +17,11 @@ impl Remote {
         let end = format!("{} && wl_mv || wl_drop", target.own(content.len() as u64, attributes)?);
         let answer = if content.len() <= INLINE {
             let text = quote::print(content);
-            session.ask(&format!("{} && {{ {text}; }} >\"$wl_t\" && {end}", target.new())).await?
+            session.ask(&format!("{} && {{ {text}; }} >\"$wl_t\" && {end}", target.begin())).await?
         } else {
-            session.pass(&target.new(), "\"$wl_t\"", bytes(&mut &*content, &mut |_| ()), &end).await?
+            session.pass(&target.begin(), "\"$wl_t\"", bytes(&mut &*content, &mut |_| ()), &end).await?
         };
         done(path, &answer)
-    }
-
-    /// As [`Remote::write`], from a file of the controller; its digest is checked on arrival.
-    pub async fn upload(&self, from: &Path, path: &str, attributes: &Attributes) -> Result<(), Error> {
-        self.upload_with(from, path, attributes, &|_, _| ()).await
-    }
-
-    /// As [`Remote::upload`]; `progress` is told now and then how many bytes of how many are sent.
-    pub async fn upload_with(
-        &self,
-        from: &Path,
-        path: &str,
-        attributes: &Attributes,
-        progress: &(dyn Fn(u64, u64) + Send + Sync),
-    ) -> Result<(), Error> {
-        let here = |error: std::io::Error| Error::Refused {
-            what: format!("read {} on the controller", from.display()),
-            reason: error.to_string(),
-        };
-        let mut file = tokio::fs::File::open(from).await.map_err(here)?;
-        file.set_max_buf_size(256 * 1024);
-        let size = file.metadata().await.map_err(here)?.len();
-        let target = Target::of(path)?;
-        let mut session = self.session().await?;
-        let digest = Digest::Sha256.command("\"$wl_t\"");
-        let mut sum = Sha256::new();
-        let mut done_bytes = 0;
-        let mut each = |chunk: &[u8]| {
-            sum.update(chunk);
-            done_bytes += chunk.len() as u64;
-            progress(done_bytes, size);
-        };
-        let content = Content { reader: &mut file, size, each: &mut each };
-        let sent = session.pass(&target.new(), "\"$wl_t\"", content, &digest).await?;
-        done(path, &sent)?;
-        let (theirs, ours) = (super::probe::hex(&sent.stdout), hex(&sum.finalize()));
-        if theirs.as_ref() != Some(&ours) {
-            session.ask("wl_drop").await?;
-            let theirs = theirs.unwrap_or_else(|| "unknown".to_owned());
-            let reason = format!("its sha256 is {theirs} after the upload and should be {ours}");
-            return Err(Error::Refused { what: format!("write {path}"), reason });
-        }
-        let end = format!("{} && wl_mv || wl_drop", target.own(size, attributes)?);
-        done(path, &session.ask(&end).await?)
     }
 
     /// As [`Remote::write`], but runs `validate` (`%s` is the new file's path) before the rename; its failure leaves
@@ -89,10 +42,10 @@ impl Remote {
         }
         let mut session = self.session().await?;
         let own = format!("{} || wl_drop", target.own(content.len() as u64, attributes)?);
-        let answer = session.pass(&target.new(), "\"$wl_t\"", bytes(&mut &*content, &mut |_| ()), &own).await?;
+        let answer = session.pass(&target.begin(), "\"$wl_t\"", bytes(&mut &*content, &mut |_| ()), &own).await?;
         done(path, &answer)?;
         let command = Command::program(words.iter().map(|word| word.replace("%s", &target.temporary)));
-        let verdict = session.execute(&command, &self.environment, None).await?;
+        let verdict = session.execute(&command, &self.environment, None, Group::Own).await?;
         if verdict.code != 0 {
             session.ask("wl_drop").await?;
             let words = if verdict.stderr.trim_ascii().is_empty() { &verdict.stdout } else { &verdict.stderr };
@@ -110,25 +63,21 @@ fn bytes<'a>(content: &'a mut &[u8], each: &'a mut (dyn FnMut(&[u8]) + Send)) ->
     Content { size: content.len() as u64, reader: content, each }
 }
 
-fn done(path: &str, answer: &Output) -> Result<(), Error> {
+pub(super) fn done(path: &str, answer: &Output) -> Result<(), Error> {
     match answer.code {
         0 => Ok(()),
         _ => Err(refused(format!("write {path}"), &answer.stderr)),
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// A file to be written, and the name that its content has until then.
-struct Target {
+pub(super) struct Target {
     path: String,
     temporary: String,
 }
 
 impl Target {
-    fn of(path: &str) -> Result<Target, Error> {
+    pub(super) fn of(path: &str) -> Result<Target, Error> {
         if path.ends_with('/') {
             return Err(Error::Refused { what: format!("write {path}"), reason: "Is a directory".into() });
         }
@@ -136,11 +85,11 @@ impl Target {
         Ok(Target { path: quote::path(path)?, temporary: format!("{directory}.windlass.{}", &random()[..16]) })
     }
 
-    fn new(&self) -> String {
+    pub(super) fn begin(&self) -> String {
         format!("wl_new {} {}", quote::word(&self.temporary), self.path)
     }
 
-    fn own(&self, size: u64, attributes: &Attributes) -> Result<String, Error> {
+    pub(super) fn own(&self, size: u64, attributes: &Attributes) -> Result<String, Error> {
         let owner = quote::word(&owner(attributes)?);
         let mode = attributes.mode.map_or_else(|| "''".to_owned(), |mode| format!("{mode:o}"));
         Ok(format!("wl_z={size} && wl_own {owner} {mode}"))

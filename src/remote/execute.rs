@@ -1,0 +1,115 @@
+//! Running programs in a session: their place, environment, input, output and end.
+
+use indexmap::IndexMap;
+
+use super::session::Session;
+use super::{Command, Error, Output, What, quote, refused};
+
+/// Output files on the host are removed after this many requests, or this many bytes.
+const LITTER_FILES: u32 = 32;
+const LITTER_BYTES: usize = 256 * 1024;
+/// The code that stands for a directory that cannot be entered; no program gives it.
+const NO_DIRECTORY: i32 = 999;
+/// The code that stands for no room for the output.
+const NO_ROOM: i32 = 997;
+
+/// The process group of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Group {
+    /// What it leaves orphaned is still ended with it, and what it does to its group does not come to us. Costs the start
+    /// of one more program.
+    Own,
+    /// For the small tools that only ask. Their children are ended with them, too.
+    Ours,
+}
+
+impl Session {
+    /// Runs a program. `input` is a file on the host.
+    pub(super) async fn execute(
+        &mut self,
+        command: &Command,
+        environment: &IndexMap<String, String>,
+        input: Option<&str>,
+        group: Group,
+    ) -> Result<Output, Error> {
+        let text = program(command, environment, input, group)?;
+        self.begin(&text).await?;
+        let mut stdout = Vec::new();
+        let answer = match command.limit {
+            None => self.answer(&mut stdout).await,
+            Some(limit) => match tokio::time::timeout(limit, self.answer(&mut stdout)).await {
+                Ok(answer) => answer,
+                Err(_) => {
+                    self.end().await;
+                    return Err(Error::TimedOut { what: name(command), limit });
+                }
+            },
+        };
+        let (code, stderr) = answer?;
+        if code == NO_DIRECTORY {
+            let directory = command.directory.as_deref().unwrap_or_default();
+            return Err(refused(format!("change to the directory {directory}"), &stderr));
+        }
+        if code == NO_ROOM {
+            let what = format!("keep the output of {}", name(command));
+            return Err(Error::Refused { what, reason: format!("no file can be made in {}", self.directory) });
+        }
+        self.litter.0 += 1;
+        self.litter.1 += stdout.len() + stderr.len();
+        if self.litter.0 >= LITTER_FILES || self.litter.1 >= LITTER_BYTES {
+            self.litter = (0, 0);
+            // Without waiting: the next request finds it done.
+            self.write("rm -f \"$wl_d\"/[oei].* </dev/null 2>/dev/null\n").await?;
+        }
+        Ok(Output { code, stdout, stderr })
+    }
+}
+
+/// The request that runs a program.
+fn program(
+    command: &Command,
+    environment: &IndexMap<String, String>,
+    input: Option<&str>,
+    group: Group,
+) -> Result<String, Error> {
+    let argv = match &command.what {
+        What::Program(argv) => quote::words(argv)?,
+        What::Shell { line, executable } => {
+            let shell = executable.as_deref().unwrap_or("/bin/sh");
+            quote::words(&[shell.to_owned(), "-c".to_owned(), line.clone()])?
+        }
+    };
+    if argv.is_empty() {
+        return Err(Error::Refused { what: "run a command".into(), reason: "it has no words".into() });
+    }
+    let exports = quote::exports(environment.iter().chain(&command.environment))?;
+    let exports = if exports.is_empty() { exports } else { format!("{exports} && ") };
+    let input = input.map_or_else(|| Ok("/dev/null".to_owned()), quote::path)?;
+    let enter = match &command.directory {
+        None => String::new(),
+        Some(directory) => format!("cd {} && ", quote::path(directory)?),
+    };
+    let run = match group {
+        Group::Own => "wl_go",
+        Group::Ours => "exec",
+    };
+    // If the files for its output cannot be made it is not run.
+    let run = format!(
+        "{{ ( {enter}wl_u; {exports}{run} {argv}\n) <{input} >&5 2>&6 5>&- 6>&-; wl_x $?; }} \
+         5>\"$wl_d/o.$wl_q\" 6>\"$wl_d/e.$wl_q\"; [ \"$wl_a\" = $wl_q ] || wl_r {NO_ROOM}\n"
+    );
+    Ok(match enter.strip_suffix(" && ") {
+        None => run,
+        Some(enter) => {
+            format!("if ({enter}) 2>\"$wl_d/e.$wl_q\"; then\n{run}else wl_x {NO_DIRECTORY}; fi\n")
+        }
+    })
+}
+
+/// What a command is called in messages: its program, never its arguments, which may hold secrets.
+fn name(command: &Command) -> String {
+    match &command.what {
+        What::Program(argv) => argv.first().cloned().unwrap_or_default(),
+        What::Shell { .. } => "the shell command".to_owned(),
+    }
+}
