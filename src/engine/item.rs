@@ -425,6 +425,11 @@ pub(crate) fn template_message(error: &template::Error) -> String {
 
 /// A result as a variable.
 pub(crate) fn registered(result: &TaskResult) -> Value {
+    mapping(result_vars(result))
+}
+
+/// What a registered result holds.
+pub(crate) fn result_vars(result: &TaskResult) -> Vars {
     let mut vars = result.values.clone();
     vars.insert("changed".into(), Value::from(result.changed));
     let ignored_failure = result.status == Status::Ignored && !vars.contains_key("unreachable");
@@ -439,5 +444,5 @@ pub(crate) fn registered(result: &TaskResult) -> Value {
     if let Some(message) = &result.message {
         vars.entry("msg".into()).or_insert_with(|| Value::from(message.as_str()));
     }
-    mapping(vars)
+    vars
 }

@@ -77,6 +77,8 @@ pub enum Error {
 pub(crate) struct Run {
     job: Job,
     inventory: RwLock<Inventory>,
+    /// The variable `groups`; made anew when the inventory changes.
+    groups: RwLock<Arc<Vars>>,
     pool: pool::Pool,
     board: host::Board,
     counts: Mutex<IndexMap<Arc<str>, Counts>>,
@@ -97,6 +99,18 @@ impl Run {
         add(counts.entry(host.clone()).or_default());
     }
 
+    /// The layer that holds the variable `groups`.
+    fn groups(&self) -> Arc<Vars> {
+        self.groups.read().expect("nothing panics while it holds the groups").clone()
+    }
+
+    /// Changes the inventory while plays run (`add_host`, `group_by`).
+    fn change_inventory(&self, change: impl FnOnce(&mut Inventory)) {
+        let mut inventory = self.inventory.write().expect("nothing panics while it holds the inventory");
+        change(&mut inventory);
+        *self.groups.write().expect("nothing panics while it holds the groups") = scope::groups_layer(&inventory);
+    }
+
     fn stopping(&self) -> bool {
         self.stopping.load(Ordering::Relaxed)
     }
@@ -105,10 +119,12 @@ impl Run {
 /// Runs all plays. `stopping`: once true, no further task is begun. The recap is also the last event.
 pub async fn run(job: Job, events: UnboundedSender<Event>, stopping: Arc<AtomicBool>) -> Result<Recap, Error> {
     let begun = Instant::now();
+    let groups = RwLock::new(scope::groups_layer(&job.inventory));
     let inventory = RwLock::new(job.inventory.clone());
     let forks = Semaphore::new(job.forks.max(1));
     let run = Arc::new(Run {
         inventory,
+        groups,
         pool: pool::Pool::default(),
         board: host::Board::default(),
         counts: Mutex::default(),

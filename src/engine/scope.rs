@@ -26,10 +26,6 @@ impl Shared {
     pub fn new(run: &Arc<Run>, play: &Play, play_hosts: &[Arc<str>], batch: &[Arc<str>]) -> Self {
         let public = || play.all_roles.iter().filter(|role| role.public);
         let mut magic = run_magic(&run.job);
-        {
-            let inventory = run.inventory.read().expect("nothing panics while it holds the inventory");
-            magic.insert("groups".into(), groups(&inventory));
-        }
         let list = |names: &[Arc<str>]| names.iter().map(|name| Value::from(name.as_ref())).collect::<Value>();
         magic.insert("ansible_play_hosts_all".into(), list(play_hosts));
         magic.insert("ansible_play_hosts".into(), list(play_hosts));
@@ -52,7 +48,11 @@ impl Shared {
     }
 }
 
-/// All groups with all their hosts, as the variable `groups`.
+/// The layer that holds `groups`: all groups with all their hosts.
+pub(crate) fn groups_layer(inventory: &Inventory) -> Arc<Vars> {
+    Arc::new(Vars::from([("groups".into(), groups(inventory))]))
+}
+
 fn groups(inventory: &Inventory) -> Value {
     let names =
         |group: &str| inventory.hosts_of(group).iter().map(|host| Value::from(host.as_ref())).collect::<Value>();
@@ -95,7 +95,7 @@ pub(crate) fn before_any_host(job: &Job, play: &Play) -> Scope {
     scope.push(Arc::new(job.prompted.clone()));
     scope.push(job.extra_vars.clone());
     scope.push(Arc::new(run_magic(job)));
-    scope.push(Arc::new(Vars::from([("groups".into(), groups(&job.inventory))])));
+    scope.push(groups_layer(&job.inventory));
     scope
 }
 
@@ -113,7 +113,7 @@ pub(crate) fn inventory_layers(inventory: &Inventory, files: &VarsFiles, host: &
 }
 
 /// `inventory_hostname`, `group_names` and the like.
-fn host_magic(inventory: &Inventory, host: &str) -> Vars {
+pub(crate) fn host_magic(inventory: &Inventory, host: &str) -> Vars {
     let mut names: Vec<&str> = inventory.groups_of(host).iter().map(|group| group.name.as_ref()).collect();
     names.retain(|name| *name != "all");
     names.sort_unstable();
@@ -193,6 +193,7 @@ impl Batch {
         host.include_params.iter().for_each(|layer| scope.push(layer.clone()));
         scope.push(job.extra_vars.clone());
         scope.push(self.shared.magic.clone());
+        scope.push(self.run.groups());
         self.live(&mut scope);
         scope.push(host.magic.clone());
         if let Some(role) = role {

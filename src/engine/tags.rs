@@ -20,13 +20,14 @@ impl Tags {
         let only_default = ["all".to_string()];
         let only: &[String] = if self.only.is_empty() { &only_default } else { &self.only };
 
-        let run = (has("always") && !asks(&self.skip, "always"))
+        let always = has("always") && !asks(&self.skip, "always");
+        let run = always
             || named(only)
             || (asks(only, "all") && !has("never"))
             || (asks(only, "tagged") && tagged && !has("never"))
             || (asks(only, "untagged") && !tagged);
         let skip = named(&self.skip)
-            || (asks(&self.skip, "all") && !(has("always") && !asks(&self.skip, "always")))
+            || (asks(&self.skip, "all") && !always)
             || (asks(&self.skip, "tagged") && tagged)
             || (asks(&self.skip, "untagged") && !tagged);
         run && !skip

@@ -9,9 +9,9 @@ use tokio::task::JoinSet;
 
 use super::event::{Event, Status, TaskResult, TaskStart};
 use super::host::{HostRun, State, extend};
-use super::item::{Delegate, Item, Ran, blank, failed_to_render, registered};
+use super::item::{Delegate, Item, Ran, blank, failed_to_render, registered, result_vars};
 use super::play::{Batch, truthy};
-use super::{handlers, meta};
+use super::{handlers, meta, scope};
 use crate::modules::Effect;
 use crate::playbook::{Loop, Task};
 use crate::template::{self, Scope};
@@ -297,14 +297,7 @@ struct Whole {
 impl Whole {
     fn add(&mut self, repeat: &Loop, index: usize, value: &Value, ran: Ran) {
         let control = &repeat.control;
-        let mut kept: Vars = match registered(&ran.result) {
-            map => map
-                .try_iter()
-                .into_iter()
-                .flatten()
-                .map(|key| (key.to_string().into(), map.get_item(&key).unwrap_or_default()))
-                .collect(),
-        };
+        let mut kept = result_vars(&ran.result);
         kept.insert(control.loop_var.clone(), value.clone());
         kept.insert("ansible_loop_var".into(), Value::from(control.loop_var.as_ref()));
         if let Some(name) = &control.index_var {
@@ -367,11 +360,10 @@ async fn settle(batch: &Arc<Batch>, task: &Task, start: &Arc<TaskStart>, host: &
     for (effect, delegate) in std::mem::take(&mut all.effects) {
         apply(batch, task, host, effect, delegate).await;
     }
-    if all.result.status == Status::Changed || (all.result.changed && all.result.status == Status::Ignored) {
-        if let Err(message) = handlers::notify(batch, task, host) {
-            all.result.status = Status::Failed;
-            all.result.message = Some(message);
-        }
+    let notifies = matches!(all.result.status, Status::Changed | Status::Ignored) && all.result.changed;
+    if notifies && let Err(message) = handlers::notify(batch, task, host) {
+        all.result.status = Status::Failed;
+        all.result.message = Some(message);
     }
     if let Some(name) = &task.register {
         extend(&mut host.vars.set, Vars::from([(name.clone(), registered(&all.result))]));
@@ -438,20 +430,19 @@ async fn apply(batch: &Arc<Batch>, task: &Task, host: &mut HostRun, effect: Effe
             None => extend(&mut host.vars.set, vars),
         },
         Effect::IncludeVars(vars) => extend(&mut host.vars.include_vars, vars),
-        Effect::AddHost { name, groups, vars } => {
-            let mut inventory = batch.run.inventory.write().expect("nothing panics while it holds the inventory");
+        Effect::AddHost { name, groups, vars } => batch.run.change_inventory(|inventory| {
             if let Err(complaint) = inventory.add_host(&name, &groups, vars) {
                 batch.run.tell(Event::Warning(format!("{name}: {complaint}")));
             }
-        }
-        Effect::GroupBy { group, parents } => {
-            let mut inventory = batch.run.inventory.write().expect("nothing panics while it holds the inventory");
+        }),
+        Effect::GroupBy { group, parents } => batch.run.change_inventory(|inventory| {
             let mut added = vec![inventory.add_to_group(&host.name, &group)];
             added.extend(parents.iter().map(|parent| inventory.add_child_group(parent, &group)));
             for complaint in added.into_iter().filter_map(Result::err) {
                 batch.run.tell(Event::Warning(format!("{}: {complaint}", host.name)));
             }
-        }
+            host.magic = Arc::new(scope::host_magic(inventory, &host.name));
+        }),
         Effect::Stats { vars, .. } => {
             batch.run.stats.lock().expect("nothing panics while it holds the stats").extend(vars);
         }

@@ -74,11 +74,14 @@ fn identity(template: &Template, scope: &Arc<Scope>) -> (usize, usize) {
 
 /// Renders a text that may have template marks.
 pub fn text(source: &str, origin: Option<&Origin>, scope: &Arc<Scope>) -> Result<Value, Error> {
-    // A block scalar's newline behind a lone expression does not make it text.
-    match lone_expression(source.strip_suffix('\n').unwrap_or(source)) {
-        Some(expression) => self::expression(expression, origin, scope),
-        None => mixed(source, origin, scope),
-    }
+    // A block scalar's newline behind a lone expression does not make it text; behind text it stays.
+    let body = source.strip_suffix('\n');
+    let Some(expression) = lone_expression(body.unwrap_or(source)) else { return mixed(source, origin, scope) };
+    let value = self::expression(expression, origin, scope)?;
+    Ok(match value.as_str().filter(|_| body.is_some()) {
+        Some(text) => Value::from(format!("{text}\n")),
+        None => value,
+    })
 }
 
 /// Evaluates an expression without braces. The result may be lazy, but not undefined.
