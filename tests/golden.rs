@@ -2,6 +2,8 @@
 //! local connection) and `arguments` (one per line); what a person sees and the exit code must equal `expected.txt`.
 //! `UPDATE_GOLDEN=1` writes what is so now.
 
+#![allow(clippy::unwrap_used)]
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -6,8 +6,8 @@ use crate::value::origin::Complaint;
 /// Words that expressions need for themselves.
 const RESERVED: &[&str] = &[
     "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",
-    "elif", "else", "except", "false", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "none",
-    "nonlocal", "not", "or", "pass", "raise", "return", "true", "try", "while", "with", "yield",
+    "elif", "else", "except", "false", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda",
+    "none", "nonlocal", "not", "or", "pass", "raise", "return", "true", "try", "while", "with", "yield",
 ];
 
 /// Whether a variable may have that name: letters, digits and underscores, no digit first, no reserved word.
@@ -43,6 +43,13 @@ mod tests {
     #[test]
     fn names_are_identifiers_and_no_words_of_the_language() {
         assert!(is_valid("etcd_version") && is_valid("_x1"));
-        assert!(!is_valid("etcd-version") && !is_valid("1x") && !is_valid("") && !is_valid("is") && !is_valid("none") && !is_valid("é"));
+        assert!(
+            !is_valid("etcd-version")
+                && !is_valid("1x")
+                && !is_valid("")
+                && !is_valid("is")
+                && !is_valid("none")
+                && !is_valid("é")
+        );
     }
 }

@@ -111,8 +111,12 @@ impl Probe {
         let directory = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // As any new file of the person's: what their umask leaves of it.
         let fetched = std::os::unix::fs::PermissionsExt::from_mode(0o666);
-        let (file, beside) =
-            tempfile::Builder::new().prefix(".windlass.").permissions(fetched).tempfile_in(directory).map_err(here)?.into_parts();
+        let (file, beside) = tempfile::Builder::new()
+            .prefix(".windlass.")
+            .permissions(fetched)
+            .tempfile_in(directory)
+            .map_err(here)?
+            .into_parts();
         let mut file = tokio::fs::File::from_std(file);
         let body = format!("{}\ncat {word}", file_check(&word));
         let (code, stderr) = self.session().await?.ask_into(&subshell(&body), &mut file).await?;
