@@ -45,6 +45,7 @@ pub(super) struct Session {
     busy: bool,
     pub(super) litter: (u32, usize),
     host: String,
+    connection: Arc<dyn Connection>,
     /// Its own, on the host.
     pub(super) directory: String,
     pub(super) account: Arc<Account>,
@@ -55,7 +56,7 @@ pub(super) struct Session {
 impl Session {
     /// Opens a session as the login user, or as another.
     pub(super) async fn open(
-        connection: &dyn Connection,
+        connection: &Arc<dyn Connection>,
         user: Option<&Become>,
         closing: watch::Receiver<bool>,
     ) -> Result<Session, Error> {
@@ -73,6 +74,7 @@ impl Session {
             busy: true,
             litter: (0, 0),
             host: connection.description(),
+            connection: connection.clone(),
             directory: String::new(),
             account: Arc::new(Account { user: String::new(), home: String::new() }),
             keeps_directories: false,
@@ -287,6 +289,10 @@ impl Session {
         self.until(&end, &mut stderr).await?;
         let mut code = Vec::new();
         self.until("\n", &mut code).await?;
+        if self.connection.is_closed() {
+            // The last thing that came over it may be how the program was ended for that very reason.
+            return Err(self.lost(None).await);
+        }
         let code = String::from_utf8_lossy(&code).parse().unwrap_or(-1);
         self.busy = false;
         Ok((code, stderr))

@@ -65,7 +65,7 @@ impl Sessions {
             }
         }
         self.make_room();
-        let session = Session::open(&*self.connection, user, self.closing.subscribe()).await?;
+        let session = Session::open(&self.connection, user, self.closing.subscribe()).await?;
         Ok(Lent { session: Some(session), user: user.cloned(), sessions: self.clone(), _permit: permit })
     }
 

@@ -7,4 +7,5 @@ mod host_keys;
 mod login;
 mod loss;
 mod server;
+mod sessions;
 mod way;
