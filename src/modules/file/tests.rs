@@ -1,3 +1,5 @@
+//! Tests of `file` against this machine.
+
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
 use super::super::testing::{Bench, value};

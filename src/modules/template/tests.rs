@@ -1,3 +1,5 @@
+//! Tests of `template` against this machine.
+
 use super::super::testing::{Bench, value};
 
 #[tokio::test]

@@ -1,3 +1,5 @@
+//! Tests of `unarchive` against this machine.
+
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
