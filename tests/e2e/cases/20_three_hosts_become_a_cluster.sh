@@ -14,4 +14,6 @@ done
 [ "$(stat -c %a "$state/credentials/etcd/ca.key")" = 600 ] || broken "the authority's key is open"
 # Who has no certificate of the authority gets nothing.
 address=$(hosts list | awk '$1 == "h1" {print $2}')
-! "$ROOT/target/etcd/3.5/etcdctl" --endpoints "https://$address:2379" --insecure-skip-tls-verify member list || broken "it answers strangers"
+if "$ROOT/target/etcd/3.5/etcdctl" --endpoints "https://$address:2379" --cacert "$state/credentials/etcd/ca.crt" member list; then
+  broken "it answers strangers"
+fi
