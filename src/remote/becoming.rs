@@ -12,6 +12,8 @@ use crate::connection::Writer;
 
 /// How long sudo or su may say nothing, from its start or from the password on.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How long nothing must follow what may be a prompt in another language.
+const SETTLES: Duration = Duration::from_millis(700);
 
 /// Why there is no session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,14 +84,25 @@ pub(super) async fn answer_prompt(
     let mut changed = words.changed();
     let mut answered = false;
     let mut until = Instant::now() + PATIENCE;
+    // When what may be a prompt is taken for one.
+    let mut settled: Option<Instant> = None;
     loop {
         tokio::select! {
             arrived = &mut arrived => return arrived.map_err(|_| Silence::Ended),
-            Ok(()) = changed.changed() => {}
-            () = tokio::time::sleep_until(until) => return Err(Silence::Timeout),
+            Ok(()) = changed.changed() => settled = None,
+            () = tokio::time::sleep_until(settled.unwrap_or(until)) => {
+                if settled.is_none() {
+                    return Err(Silence::Timeout);
+                }
+            }
         }
-        if !asks(user.method, nonce, &words.text(), answered) {
-            continue;
+        match asks(user.method, nonce, &words.text(), answered) {
+            Asks::No => continue,
+            Asks::Maybe if settled.is_none() => {
+                settled = Some(Instant::now() + SETTLES);
+                continue;
+            }
+            Asks::Maybe | Asks::Yes => settled = None,
         }
         let Some(password) = &user.password else { return Err(Silence::NoPassword) };
         if answered {
@@ -104,15 +117,30 @@ pub(super) async fn answer_prompt(
     }
 }
 
+#[derive(Debug, PartialEq, Eq)]
+enum Asks {
+    No,
+    /// If nothing follows.
+    Maybe,
+    Yes,
+}
+
 /// Whether the password is asked for, or again after it was given.
-fn asks(method: Method, nonce: &str, text: &str, answered: bool) -> bool {
+fn asks(method: Method, nonce: &str, text: &str, answered: bool) -> Asks {
     match method {
-        Method::Sudo => text.matches(&prompt(nonce)).count() > usize::from(answered),
-        // su has its own prompt: `Password: ` in most languages' C locale, some are not to be moved from theirs. It
-        // asks once only.
+        Method::Sudo if text.matches(&prompt(nonce)).count() > usize::from(answered) => Asks::Yes,
+        Method::Sudo => Asks::No,
+        // It asks once only.
+        Method::Su if answered => Asks::No,
+        // su has its own prompt, in a language of its own where LANGUAGE does not move it. An error message may come
+        // in parts, and its first part, `su: `, looks like a prompt.
         Method::Su => {
             let last = text.rsplit('\n').next().unwrap_or_default().trim_end();
-            !answered && last.ends_with([':', '：'])
+            match last.ends_with([':', '：']) {
+                true if last.to_lowercase().contains("password") => Asks::Yes,
+                true => Asks::Maybe,
+                false => Asks::No,
+            }
         }
     }
 }
@@ -165,5 +193,44 @@ fn wrong_hint(user: &Become) -> &'static str {
     match user.method {
         Method::Sudo => "sudo wants the login user's own password (unless sudoers says otherwise)",
         Method::Su => "su wants the password of the user to become, not the login user's",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prompt_is_told_from_the_beginning_of_a_message() {
+        let su = |text: &str| asks(Method::Su, "x", text, false);
+        assert_eq!(su("Password: "), Asks::Yes);
+        assert_eq!(su("Welcome\nPasswort: "), Asks::Maybe);
+        assert_eq!(su("su: "), Asks::Maybe);
+        assert_eq!(su("su: user x does not exist\n"), Asks::No);
+        assert_eq!(asks(Method::Su, "x", "Password: ", true), Asks::No);
+        let sudo = |text: &str, answered| asks(Method::Sudo, "x", text, answered);
+        assert_eq!(sudo("lecture\npassword-x: ", false), Asks::Yes);
+        assert_eq!(sudo("password-x: \nSorry, try again.\n", true), Asks::No);
+        assert_eq!(sudo("password-x: \nSorry, try again.\npassword-x: ", true), Asks::Yes);
+        assert_eq!(sudo("password-other: ", false), Asks::No);
+    }
+
+    #[test]
+    fn flags_of_ours_are_not_given_twice() {
+        let user = |flags: Option<&str>| Become {
+            method: Method::Sudo,
+            user: "it's".into(),
+            password: None,
+            executable: None,
+            flags: flags.map(str::to_owned),
+        };
+        let begins = |flags, expected: &str| {
+            let line = line(&user(flags), "x", "y").unwrap();
+            assert!(line.starts_with(expected), "{line}");
+        };
+        begins(None, r"exec env LANGUAGE=C sudo -H -n -u 'it'\''s' -- sh -c 'echo ready-x; ");
+        begins(Some("-H -S -n"), "exec env LANGUAGE=C sudo -H -n -u ");
+        begins(Some("-E -p 'a b'"), "exec env LANGUAGE=C sudo -E -p 'a b' -n -u ");
+        assert!(line(&user(Some("'open")), "x", "y").is_err());
     }
 }

@@ -44,7 +44,7 @@ impl Sessions {
         // Those in use fail at once; their users give the permits back.
         let _ = tokio::time::timeout(Duration::from_secs(5), self.permits.acquire_many(count)).await;
         let idle = std::mem::take(&mut *self.idle());
-        futures::future::join_all(idle.into_iter().map(async |(_, mut session)| session.end().await)).await;
+        futures::future::join_all(idle.into_iter().map(|(_, session)| end(session))).await;
     }
 
     /// Takes a session of a user, for one request or several that belong together.
@@ -89,6 +89,10 @@ impl Sessions {
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<(Option<Become>, Session)>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+async fn end(mut session: Session) {
+    session.end().await;
 }
 
 /// A session in use. It goes back when this is dropped, unless it is out of step.
