@@ -29,7 +29,13 @@ m passwd
 getent passwd @USER@ 2>/dev/null || grep '^'@USER@: /etc/passwd
 m hosts
 wl_i=$(uname -n)
-if command -v timeout >/dev/null; then timeout 5 getent hosts "$wl_i"; else getent hosts "$wl_i"; fi
+if command -v timeout >/dev/null; then t='timeout 5'; else t=; fi
+# Asked for a name, `getent hosts` looks for an IPv6 address first and waits for DNS although a file has the name.
+wl_a=$($t getent ahosts "$wl_i")
+case $? in
+0) $t getent hosts "${wl_a%% *}" ;;
+1) $t getent hosts "$wl_i" ;;
+esac
 m bits
 getconf LONG_BIT
 m chroot
