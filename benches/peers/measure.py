@@ -28,7 +28,7 @@ def number(path):
 def field(path, name):
     try:
         with open(path) as file:
-            return int(re.search(rf"^{name} (\d+)", file.read(), re.M).group(1))
+            return int(re.search(rf"^{name}\s+(\d+)", file.read(), re.M).group(1))
     except (OSError, AttributeError):
         return 0
 
@@ -63,6 +63,18 @@ class Group:
         for path in self.paths:
             with open(f"{path}/cgroup.procs", "w") as file:
                 file.write(str(os.getpid()))
+
+    def processes(self):
+        """Ids of those that run in it."""
+        try:
+            with open(f"{self.paths[0]}/cgroup.procs") as file:
+                return file.read().split()
+        except (OSError, IndexError):
+            return []
+
+    def largest(self):
+        """KiB that were at most resident in one of its processes; libraries and the program's own text count."""
+        return max((field(f"/proc/{pid}/status", "VmHWM:") for pid in self.processes()), default=0)
 
     def memory(self):
         """Bytes that are held and not merely cached."""
@@ -102,11 +114,12 @@ def environment(extra, scratch):
 def measure(command, log, host_group, directory):
     """One run; its output goes to the file `log`."""
     group, scratch = Group(), tempfile.mkdtemp(prefix="peers")
-    peak, over = [0], threading.Event()
+    held, largest, over = [0], [0], threading.Event()
 
     def watch():
-        while not over.wait(0.02):
-            peak[0] = max(peak[0], group.memory())
+        while not over.wait(0.03):
+            held.append(group.memory())
+            largest.append(group.largest())
 
     watcher = threading.Thread(target=watch)
     watcher.start()
@@ -138,8 +151,8 @@ def measure(command, log, host_group, directory):
         "wall": wall,
         "controller_cpu": used,
         "host_cpu": hosts,
-        "largest_process": usage.ru_maxrss / 1024,
-        "memory": max(peak[0] / 2**20, 0) or usage.ru_maxrss / 1024,
+        "largest_process": max(largest) / 1024,
+        "memory": max(held) / 2**20,
         "others": others,
         "changed": sum(changed) if changed else None,
     }

@@ -50,7 +50,9 @@ def cpu(runs, _):
 
 
 def memory(runs, _):
-    return f"{median(runs, 'memory'):.0f} ({median(runs, 'largest_process'):.0f})"
+    # What is over before the first sample shows no memory.
+    largest = median(runs, "largest_process")
+    return f"{median(runs, 'memory'):.0f} ({largest:.0f})" if largest else ""
 
 
 def report(runs, titles, engines):
