@@ -119,6 +119,14 @@ def host_group():
         return re.search(r"^(?:declare \S+ )?prefix=\"?([^\"\s]+)", file.read(), re.M).group(1)
 
 
+def earlier():
+    """The runs that were saved."""
+    if not os.path.exists(f"{HERE}/runs.jsonl"):
+        return []
+    with open(f"{HERE}/runs.jsonl") as file:
+        return [json.loads(line) for line in file]
+
+
 def run_case(case, engine, place, number, save):
     if case.reset:
         on_all(place, case.reset)
@@ -147,6 +155,7 @@ def run_all(options):
     deploys(f"{HERE}/deploys")
     limits(f"{HERE}/limits", f"{HERE}/playbooks", [f"h{i + 1}" for i in range(HOSTS)])
     places = {count: place_of(count, windlass) for count in {case.hosts for case in cases}}
+    first = 1 + max((run["round"] for run in earlier()), default=-1) if options.add else 0
     with open(f"{HERE}/runs.jsonl", "a" if options.add else "w") as file:
 
         def save(run):
@@ -154,7 +163,7 @@ def run_all(options):
             file.flush()
 
         # Engines take turns within a round, so that a ratio compares neighbours in time.
-        for number in range(options.rounds):
+        for number in range(first, first + options.rounds):
             for case in cases:
                 for engine in engines:
                     run_case(case, engine, places[case.hosts], number, save)
@@ -166,8 +175,7 @@ def main():
     options = arguments()
     if not options.report:
         run_all(options)
-    with open(f"{HERE}/runs.jsonl") as file:
-        runs = [json.loads(line) for line in file]
+    runs = earlier()
     titles = {row: case.title + row.removeprefix(case.name).replace(" ", ", ") for case in CASES for row in phases(case)}
     text = report(runs, titles, ENGINES)
     with open(f"{HERE}/report.md", "w") as file:

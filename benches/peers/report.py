@@ -57,10 +57,10 @@ def memory(runs, _):
 
 def report(runs, titles, engines):
     failed = [f"{run['row']} by {run['engine']}, round {run['round']}: exit {run['exit']}" for run in runs if run["exit"]]
-    noise = max((run["others"] for run in runs), default=0)
+    noise = sum(run["others"] * run["wall"] for run in runs) / max(sum(run["wall"] for run in runs), 0.001)
     rounds = len({run["round"] for run in runs})
     parts = [
-        f"Medians of {rounds} rounds. Meanwhile others took at most {noise:.0%} of this machine's CPU.",
+        f"Medians of {rounds} rounds. Meanwhile others took {noise:.0%} of this machine's CPU.",
         f"### Wall time, seconds (times {REFERENCE})",
         table(runs, titles, engines, wall),
         "### CPU, seconds: controller + all hosts",
