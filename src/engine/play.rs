@@ -6,6 +6,7 @@ use std::sync::{Arc, RwLock};
 
 use indexmap::IndexMap;
 use tokio::task::JoinSet;
+use tracing::Instrument;
 
 use super::host::{HostRun, State};
 use super::{Error, Event, Job, Run, block, handlers, scope, task};
@@ -42,7 +43,8 @@ pub(super) async fn all(run: &Arc<Run>) -> Result<(), Error> {
                 return Ok(());
             }
             let beside = vars_files_of(run, &mut files, &play.directory)?;
-            if !one(run, play, beside, &mut gone).await? {
+            let span = tracing::debug_span!("play", at = %play.origin);
+            if !one(run, play, beside, &mut gone).instrument(span).await? {
                 return Ok(());
             }
         }

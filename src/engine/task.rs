@@ -6,6 +6,7 @@ use std::time::Instant;
 use minijinja::value::ValueKind;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tracing::Instrument;
 
 use super::event::{Event, Status, TaskResult, TaskStart};
 use super::host::{HostRun, State, extend};
@@ -105,13 +106,15 @@ async fn on_each(batch: &Arc<Batch>, task: &Arc<Task>, start: &Arc<TaskStart>, h
     let mut running = JoinSet::new();
     for host in hosts {
         let (batch, task, start, throttle) = (batch.clone(), task.clone(), start.clone(), throttle.clone());
-        running.spawn(async move {
+        let span = tracing::debug_span!("task", name = start.name, host = %host.name);
+        let work = async move {
             let _turn = match &throttle {
                 Some(throttle) => throttle.acquire().await.ok(),
                 None => None,
             };
             on_host(batch, task, start, host).await
-        });
+        };
+        running.spawn(work.instrument(span));
     }
     let mut after = Vec::new();
     while let Some(done) = running.join_next().await {
@@ -135,6 +138,7 @@ async fn on_host(batch: Arc<Batch>, task: Arc<Task>, start: Arc<TaskStart>, mut 
         return host;
     }
     run.tell(Event::HostStart { task: start.clone(), host: host.name.clone() });
+    tracing::debug!(module = start.action, at = %start.origin, "begins");
     let scope = batch.task_scope(&host, &task);
     let ran = match &task.repeat {
         None => {
@@ -386,6 +390,7 @@ async fn settle(batch: &Arc<Batch>, task: &Task, start: &Arc<TaskStart>, host: &
     }
     batch.run.board.publish(&host.name, &host.vars);
     all.result.took += begun.elapsed();
+    tracing::debug!(status = ?all.result.status, seconds = all.result.took.as_secs_f64(), "ended");
     batch.run.tell(Event::Result {
         task: start.clone(),
         host: host.name.clone(),

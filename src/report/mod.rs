@@ -9,6 +9,8 @@ mod live;
 
 use std::io::{IsTerminal, Write};
 
+pub use json::plain;
+
 use crate::engine::Event;
 
 /// The forms of `--output`.
