@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 fresh
 on h2 "cat >/etc/machine-id" <<<"$(on h1 cat /etc/machine-id)"
-on h2 "systemd-socket-activate -l 2380 cat >/dev/null 2>&1 &"
+on h2 "systemd-socket-activate -a -l 2380 cat >/dev/null 2>&1 &"
 hosts split h1 h3
 trees >"$scratch/before"
 etcd_playbook

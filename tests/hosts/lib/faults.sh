@@ -9,8 +9,11 @@ verb_start() {
 verb_stop() { shut_down "$1"; }
 verb_kill() { power_off "$1"; }
 
+# A fresh disk, and a network without faults.
 verb_reset() {
   power_off "$1"
+  ip netns exec "$(netns_of "$1")" iptables -F INPUT
+  tc qdisc del dev "$(link_of "$1")" root 2>/dev/null || true
   blank_disk "$1"
   furnish "$1"
   boot "$1"

@@ -21,7 +21,7 @@ choose_network() {
   if [ -z "$subnet" ]; then
     for i in $(seq 80 199); do
       subnet=10.77.$i
-      ip -4 route show | grep -q "^10\.77\.$i\.0/24 " || break
+      [ -n "$(ip -4 route show "$subnet.0/24")" ] || break
     done
   fi
   [[ $prefix =~ ^[a-z][a-z0-9]{0,5}$ ]] || fail "--prefix $prefix: up to six small letters and digits"
