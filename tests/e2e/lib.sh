@@ -11,10 +11,13 @@ broken() { echo "e2e: $*"; exit 1; }
 
 # Fresh disks for all three, and no credentials of an earlier cluster.
 fresh() {
-  local h
+  local h resets=()
   rm -rf "$state/credentials"
-  for h in h1 h2 h3; do hosts reset "$h" & done
-  wait
+  for h in h1 h2 h3; do
+    hosts reset "$h" &
+    resets+=($!)
+  done
+  for h in "${resets[@]}"; do wait "$h" || broken "a host does not come back"; done
 }
 
 # Runs windlass; its words are shown in the log and kept in $output, its exit code in $code.

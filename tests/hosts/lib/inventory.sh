@@ -22,6 +22,7 @@ up() {
   choose_network
   prepare_state
   prepare_cgroups
+  prepare_limits
   make_keys
   for h in $(host_names); do
     plug_in "$h"

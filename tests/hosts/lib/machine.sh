@@ -25,6 +25,12 @@ prepare_cgroups() {
   mount -t cgroup -o none,name=systemd cgroup /sys/fs/cgroup/systemd
 }
 
+# Every systemd watches a dozen things; what this machine allows by default is enough for six hosts or so. Only raised.
+prepare_limits() {
+  local at=/proc/sys/fs/inotify/max_user_instances
+  [ "$(cat "$at")" -ge 4096 ] || echo 4096 >"$at" || say "hosts: cannot raise $at: many hosts may not start"
+}
+
 remove_cgroups() {
   local at
   for at in $(cgroup_roots) $(accounting_root); do
