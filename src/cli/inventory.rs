@@ -153,6 +153,11 @@ impl View<'_> {
         let (hosts, _) = self.inventory.select(pattern)?;
         match &hosts[..] {
             [host] => Ok(Json::Object(self.host_vars(host))),
+            [] => {
+                let near = self.inventory.nearest_name(pattern);
+                let hint = near.map_or(String::new(), |near| format!(", did you mean {near:?}?"));
+                Err(anyhow!("there is no host {pattern:?}{hint}").into())
+            }
             _ => Err(anyhow!("--host needs one host, {pattern:?} names {}", hosts.len()).into()),
         }
     }

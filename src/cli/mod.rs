@@ -65,6 +65,13 @@ pub struct VaultPasswords {
     pub ask: bool,
 }
 
+impl VaultPasswords {
+    /// Whether the command line says where passwords come from, without asking for a new one.
+    fn named(&self) -> bool {
+        self.ask || !self.files.is_empty() || !self.ids.is_empty()
+    }
+}
+
 /// How hosts are reached, and as whom.
 #[derive(Debug, Args)]
 pub struct ConnectionArgs {
@@ -183,6 +190,12 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
     result.unwrap_or_else(|failure| say(&failure))
 }
 
+/// Prints what a person should do now.
+#[allow(clippy::print_stderr)]
+fn note(message: &str) {
+    eprintln!("{message}");
+}
+
 /// Prints what a person should know although the work goes on.
 #[allow(clippy::print_stderr)]
 fn warn(message: &str) {
@@ -195,6 +208,16 @@ fn warn_unmatched(inventory: &Inventory, names: &[String]) {
         let near = inventory.nearest_name(name).map_or(String::new(), |near| format!(", did you mean {near:?}?"));
         warn(&format!("{name:?} matches no host or group{near}"));
     }
+}
+
+/// Refuses a limit that leaves no host, so that a slip in a name is not taken for success; warns of names without hosts.
+fn check_limit(inventory: &Inventory, limit: &str) -> Result<(), Failure> {
+    let (hosts, unmatched) = inventory.select_limit(limit)?;
+    warn_unmatched(inventory, &unmatched);
+    if hosts.is_empty() {
+        return Err(anyhow::anyhow!("the limit {limit:?} leaves no hosts").into());
+    }
+    Ok(())
 }
 
 /// Prints a failure with its causes and hints.
@@ -211,5 +234,17 @@ fn say(failure: &Failure) -> ExitCode {
             eprintln!("error: {error:#}");
             ExitCode::Error
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn every_sub_command_is_well_formed() {
+        Cli::command().debug_assert();
     }
 }

@@ -83,7 +83,6 @@ pub fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
     let keyring = Arc::new(vault::keyring(&args.vault)?);
     let extra_vars = Arc::new(extra_vars::read(&args.extra_vars, &keyring)?);
     let inventory = Inventory::load(&args.source.inventory, &keyring)?;
-    inventory.warnings.iter().for_each(|warning| super::warn(warning));
     let templar = Templar::new();
     let known = Arc::new(Known { templar: templar.clone() });
     let loader = Arc::new(Loader::new(known, keyring.clone(), extra_vars.clone(), args.roles_path.clone()));
@@ -100,8 +99,7 @@ pub fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::Written(complaints));
     }
     if let Some(limit) = &args.source.limit {
-        let (_, unmatched) = inventory.select_limit(limit)?;
-        super::warn_unmatched(&inventory, &unmatched);
+        super::check_limit(&inventory, limit)?;
     }
     let mut job = Job {
         playbooks,
@@ -132,8 +130,9 @@ pub fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
 /// What is odd but not wrong, on standard error.
 #[allow(clippy::print_stderr)]
 fn warn(inventory: &Inventory, loader: &Loader) {
-    for warning in &inventory.warnings {
-        eprintln!("warning: {warning}");
+    inventory.warnings.iter().for_each(|warning| super::warn(warning));
+    if inventory.hosts.is_empty() {
+        super::warn("the inventory has no hosts (-i names one); only localhost can be used");
     }
     for warning in loader.take_warnings() {
         eprintln!("{}", report::complaint::render_as("warning", &warning));
@@ -241,6 +240,7 @@ fn answer(prompt: &Prompt) -> Result<Value, Failure> {
     loop {
         let text = once()?;
         if prompt.confirm && once()? != text {
+            super::note("the two answers differ; once more");
             continue;
         }
         return Ok(match (&prompt.default, text.is_empty()) {

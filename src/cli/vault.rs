@@ -1,6 +1,6 @@
 //! `windlass vault`: files and strings in Ansible's vault format; and the passwords that other sub-commands read it with.
 
-use std::io::{Read, Write};
+use std::io::{IsTerminal, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -36,8 +36,9 @@ struct Files {
     /// Encrypt under this name (format 1.2)
     #[arg(long = "encrypt-vault-id", value_name = "NAME")]
     identity: Option<String>,
+    /// Files
     #[arg(required = true, value_name = "FILE")]
-    files: Vec<PathBuf>,
+    paths: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -56,9 +57,9 @@ struct Text {
 pub fn run(args: &VaultArgs) -> Result<ExitCode, Failure> {
     match &args.command {
         VaultCommand::Encrypt(files) => {
-            let keyring = with_question(&files.passwords)?;
+            let keyring = with_new_password(&files.passwords)?;
             let password = to_encrypt_with(&keyring, files.identity.as_deref())?;
-            for path in &files.files {
+            for path in &files.paths {
                 let plain = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
                 if std::str::from_utf8(&plain).is_ok_and(vault::is_vault) {
                     return Err(anyhow!("{} is encrypted already", path.display()).into());
@@ -68,20 +69,25 @@ pub fn run(args: &VaultArgs) -> Result<ExitCode, Failure> {
         }
         VaultCommand::Decrypt(files) => {
             let keyring = with_question(&files.passwords)?;
-            for path in &files.files {
+            for path in &files.paths {
                 replace(path, &decrypted(path, &keyring)?)?;
             }
         }
         VaultCommand::View(files) => {
             let keyring = with_question(&files.passwords)?;
-            for path in &files.files {
+            for path in &files.paths {
                 print(&decrypted(path, &keyring)?)?;
             }
         }
         VaultCommand::EncryptString(text) => {
-            let keyring = with_question(&text.passwords)?;
+            let keyring = with_new_password(&text.passwords)?;
             let password = to_encrypt_with(&keyring, text.identity.as_deref())?;
             let mut plain = Vec::new();
+            if std::io::stdin().is_terminal() {
+                super::note(
+                    "type the text, then Ctrl-D twice (after a line's end: once; the line's end belongs to the text)",
+                );
+            }
             std::io::stdin().read_to_end(&mut plain).context("cannot read standard input")?;
             print(
                 inline(&vault::encrypt(&plain, password, text.identity.as_deref()), text.name.as_deref()).as_bytes(),
@@ -109,6 +115,8 @@ fn print(bytes: &[u8]) -> anyhow::Result<()> {
 
 /// Puts new content in a file's place, whole or not at all, readable by its owner alone.
 fn replace(path: &Path, content: &[u8]) -> anyhow::Result<()> {
+    // A symbolic link stays one: what it leads to gets the new content.
+    let path = &path.canonicalize().with_context(|| format!("cannot find {}", path.display()))?;
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let write = || -> std::io::Result<()> {
         let mut file = tempfile::NamedTempFile::new_in(directory)?;
@@ -131,12 +139,26 @@ fn to_encrypt_with<'a>(keyring: &'a Keyring, identity: Option<&str>) -> anyhow::
 
 /// The passwords that were named; without any, the person is asked.
 fn with_question(passwords: &VaultPasswords) -> anyhow::Result<Keyring> {
-    let keyring = keyring(passwords)?;
-    if keyring.passwords.is_empty() {
-        let password = ask::secret("Vault password: ")?;
-        return Ok(Keyring { passwords: vec![("default".to_string(), password)] });
+    if passwords.named() {
+        return keyring(passwords);
     }
-    Ok(keyring)
+    let password = ask::secret("Vault password: ")?;
+    Ok(Keyring { passwords: vec![("default".to_string(), password)] })
+}
+
+/// The same for encryption: a password that is typed is typed twice, since a slip would lose the text.
+fn with_new_password(passwords: &VaultPasswords) -> anyhow::Result<Keyring> {
+    if passwords.named() {
+        return keyring(passwords);
+    }
+    let password = ask::secret("New vault password: ")?;
+    if password.reveal().is_empty() {
+        bail!("an empty vault password protects nothing");
+    }
+    if ask::secret("Confirm new vault password: ")?.reveal() != password.reveal() {
+        bail!("the two passwords differ");
+    }
+    Ok(Keyring { passwords: vec![("default".to_string(), password)] })
 }
 
 /// The passwords that the command line names.

@@ -62,13 +62,16 @@ impl Live {
             bar.set_message("");
             return;
         }
-        let transfers = self.waiting.values().flatten().map(|(progress, begun)| transfer(progress, *begun));
-        let mut words: Vec<String> = transfers.take(3).collect();
         let names: Vec<&str> = self.waiting.keys().take(5).map(AsRef::as_ref).collect();
         let more = self.waiting.len().saturating_sub(names.len());
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        words.insert(0, format!("{}: {} s on {}{more}", self.task, self.begun.elapsed().as_secs(), names.join(", ")));
-        bar.set_message(words.join(" | "));
+        let mut words = format!("{}: {} s on {}{more}", self.task, self.begun.elapsed().as_secs(), names.join(", "));
+        let begun: Vec<(&Progress, Duration)> =
+            self.waiting.values().flatten().map(|(progress, begun)| (progress, begun.elapsed())).collect();
+        if let Some(transfers) = transfers(&begun) {
+            words = format!("{words} | {transfers}");
+        }
+        bar.set_message(words);
     }
 
     /// Prints lines above the foot line.
@@ -86,12 +89,26 @@ impl Live {
     }
 }
 
-fn transfer(progress: &Progress, begun: Instant) -> String {
-    let percent = (progress.done * 100).checked_div(progress.total).unwrap_or(100);
-    let seconds = begun.elapsed().as_secs_f64().max(0.001);
-    let rate = progress.done as f64 / seconds;
-    let left = (progress.total.saturating_sub(progress.done)) as f64 / rate.max(1.0);
-    format!("{} {percent}% {}/s {left:.0} s left", progress.what, HumanBytes(rate as u64))
+/// How far the transfers are, each with the time that it has taken: one by its name, several as a sum, so that the line
+/// keeps its length. None when there are none.
+fn transfers(begun: &[(&Progress, Duration)]) -> Option<String> {
+    let what = match begun {
+        [] => return None,
+        [(one, _)] => one.what.clone(),
+        several => format!("{} transfers", several.len()),
+    };
+    let done: u64 = begun.iter().map(|(progress, _)| progress.done).sum();
+    let total: u64 = begun.iter().map(|(progress, _)| progress.total).sum();
+    if done >= total {
+        // The host still flushes and checks what it got.
+        return Some(format!("{what} sent"));
+    }
+    // What has arrived wholly goes no faster by waiting.
+    let under_way = begun.iter().filter(|(progress, _)| progress.done < progress.total);
+    let rate: f64 = under_way.map(|(progress, took)| progress.done as f64 / took.as_secs_f64().max(0.001)).sum();
+    let left = (total - done) as f64 / rate.max(1.0);
+    let percent = done * 100 / total;
+    Some(format!("{what} {percent}% {}/s {left:.0} s left", HumanBytes(rate as u64)))
 }
 
 /// Columns of the terminal.
@@ -103,4 +120,38 @@ pub fn width() -> usize {
 
 fn console_term() -> console::Term {
     console::Term::stdout()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn progress(host: &str, done: u64, total: u64) -> Progress {
+        Progress { what: format!("etcd → {host}"), done, total }
+    }
+
+    #[test]
+    fn one_transfer_is_told_by_name_with_its_rate_and_what_is_left() {
+        let one = progress("h1", 1 << 20, 4 << 20);
+        let told = transfers(&[(&one, Duration::from_secs(1))]);
+        assert_eq!(told.as_deref(), Some("etcd → h1 25% 1.00 MiB/s 3 s left"));
+    }
+
+    #[test]
+    fn several_transfers_are_told_as_their_sum_and_those_that_ended_do_not_count_for_the_rate() {
+        let (one, two, ended) =
+            (progress("h1", 1 << 20, 4 << 20), progress("h2", 3 << 20, 4 << 20), progress("h3", 8, 8));
+        let second = Duration::from_secs(1);
+        let told = transfers(&[(&one, second), (&two, second), (&ended, second)]);
+        assert_eq!(told.as_deref(), Some("3 transfers 50% 4.00 MiB/s 1 s left"));
+    }
+
+    #[test]
+    fn what_has_left_us_wholly_is_sent_and_has_no_rate() {
+        let one = progress("h1", 4 << 20, 4 << 20);
+        assert_eq!(transfers(&[(&one, Duration::from_secs(9))]).as_deref(), Some("etcd → h1 sent"));
+        let empty = progress("h1", 0, 0);
+        assert_eq!(transfers(&[(&empty, Duration::ZERO)]).as_deref(), Some("etcd → h1 sent"));
+        assert_eq!(transfers(&[]), None);
+    }
 }
