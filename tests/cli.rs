@@ -1,0 +1,170 @@
+//! The program as a person calls it: help, exit codes, one message of each kind, the vault commands.
+
+#![allow(clippy::unwrap_used)]
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use assert_cmd::Command;
+
+fn windlass() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
+    command.env("NO_COLOR", "1").env_remove("ANSIBLE_ROLES_PATH");
+    command
+}
+
+/// A scratch directory with files in it.
+fn directory(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        std::fs::write(directory.path().join(name), text).unwrap();
+    }
+    directory
+}
+
+fn playbook(directory: &Path, arguments: &[&str]) -> (i32, String, String) {
+    let output = windlass().current_dir(directory).arg("playbook").args(arguments).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+}
+
+const TASKS: &str = "- hosts: all\n  gather_facts: false\n  tasks:\n";
+
+#[test]
+fn help_names_every_sub_command_and_playbook_every_option_of_ansible_playbook() {
+    let help = |arguments: &[&str]| {
+        let output = windlass().args(arguments).output().unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let all = help(&["--help"]);
+    for word in ["playbook", "inventory", "doc", "vault"] {
+        assert!(all.contains(&format!("  {word}")), "{word} is not in\n{all}");
+    }
+    let options = [
+        "-i,",
+        "-l,",
+        "-e,",
+        "-t,",
+        "--skip-tags",
+        "-C,",
+        "-D,",
+        "-f,",
+        "-u,",
+        "-c,",
+        "--private-key",
+        "-k,",
+        "-b,",
+        "--become-user",
+        "--become-method",
+        "-K,",
+        "-T,",
+        "--vault-password-file",
+        "--ask-vault-pass",
+        "--syntax-check",
+        "--list-hosts",
+        "--list-tasks",
+        "--list-tags",
+        "-v",
+        "--output",
+    ];
+    let playbook = help(&["playbook", "--help"]);
+    for option in options {
+        assert!(playbook.contains(option), "{option} is not in\n{playbook}");
+    }
+}
+
+#[test]
+fn exit_codes_are_those_of_ansible_playbook() {
+    let ok = format!("{TASKS}    - debug: {{msg: fine}}\n");
+    let fails = format!("{TASKS}    - fail: {{msg: no}}\n");
+    let wrong = format!("{TASKS}    - debgu: {{msg: typo}}\n");
+    let away = "h1 ansible_host=127.0.0.1 ansible_port=1 ansible_ssh_retries=0\n";
+    let files = [("ok.yml", &*ok), ("fails.yml", &fails), ("wrong.yml", &wrong), ("away.ini", away)];
+    let files = directory(&[files.as_slice(), &[("ping.yml", &format!("{TASKS}    - ping:\n"))]].concat());
+    let code = |arguments: &[&str]| playbook(files.path(), arguments).0;
+    assert_eq!(code(&["-i", "localhost,", "ok.yml"]), 0);
+    assert_eq!(code(&["-i", "localhost,", "fails.yml"]), 2);
+    assert_eq!(code(&["-i", "localhost,", "wrong.yml"]), 4);
+    assert_eq!(code(&["-i", "localhost,", "missing.yml"]), 4);
+    assert_eq!(code(&["-i", "away.ini", "ping.yml"]), 4);
+    assert_eq!(code(&["--no-such-option", "ok.yml"]), 2);
+}
+
+#[test]
+fn a_mistake_is_shown_where_it_stands_with_what_was_meant() {
+    let files = directory(&[("p.yml", &format!("{TASKS}    - debgu: {{msg: typo}}\n"))]);
+    let (_, _, stderr) = playbook(files.path(), &["-i", "localhost,", "p.yml"]);
+    for part in ["p.yml:4:7", "- debgu:", "^", "debug"] {
+        assert!(stderr.contains(part), "{part:?} is not in\n{stderr}");
+    }
+}
+
+#[test]
+fn json_is_one_object_per_line_and_the_last_is_the_recap() {
+    let files = directory(&[("p.yml", &format!("{TASKS}    - debug: {{msg: \"two\\nlines\"}}\n"))]);
+    let (code, stdout, _) = playbook(files.path(), &["-i", "localhost,", "--output", "json", "p.yml"]);
+    assert_eq!(code, 0);
+    let events: Vec<serde_json::Value> = stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(events.iter().all(|event| event["event"].is_string() && event["time"].is_string()));
+    let result = events.iter().find(|event| event["event"] == "result").unwrap();
+    assert_eq!(result["result"]["values"]["msg"], "two\nlines");
+    let recap = events.last().unwrap();
+    assert_eq!((&recap["event"], &recap["hosts"]["localhost"]["ok"]), (&"recap".into(), &1.into()));
+}
+
+#[test]
+fn lists_touch_no_host_and_name_hosts_tasks_and_tags() {
+    let text = format!("{TASKS}    - name: First\n      ping:\n      tags: [a, b]\n    - name: Second\n      ping:\n");
+    let files = directory(&[("p.yml", &text)]);
+    let told = |option: &str| playbook(files.path(), &["-i", "no.such.host,", option, "p.yml"]);
+    assert!(told("--list-hosts").1.contains("no.such.host"));
+    assert!(told("--list-tasks").1.contains("First\tTAGS: [a, b]"));
+    assert!(told("--list-tags").1.contains("TASK TAGS: [a, b]"));
+    assert_eq!(told("--syntax-check").0, 0);
+}
+
+#[test]
+fn what_vault_encrypts_it_decrypts_and_a_playbook_reads() {
+    let files = directory(&[("pass", "topsecret\n"), ("plain", "a: hidden value\n")]);
+    let at = |name: &str| files.path().join(name);
+    let vault = |arguments: &[&str], input: &str| {
+        let mut command = windlass();
+        command.current_dir(files.path()).arg("vault").args(arguments).write_stdin(input);
+        let output = command.args(["--vault-password-file", "pass"]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    vault(&["encrypt", "plain"], "");
+    let encrypted = std::fs::read_to_string(at("plain")).unwrap();
+    assert!(encrypted.starts_with("$ANSIBLE_VAULT;1.1;AES256\n") && !encrypted.contains("hidden"));
+    assert_eq!(std::fs::metadata(at("plain")).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(vault(&["view", "plain"], ""), "a: hidden value\n");
+
+    let inline = vault(&["encrypt-string", "--name", "b"], "inline value");
+    std::fs::write(at("vars.yml"), inline).unwrap();
+    std::fs::write(at("p.yml"), format!("{TASKS}    - assert: {{that: [a == 'hidden value', b == 'inline value']}}\n"))
+        .unwrap();
+    let arguments = ["-i", "localhost,", "-e", "@plain", "-e", "@vars.yml", "p.yml"];
+    let with = [arguments.as_slice(), &["--vault-password-file", "pass"]].concat();
+    assert_eq!(playbook(files.path(), &with).0, 0);
+    let (code, stdout, stderr) = playbook(files.path(), &arguments);
+    assert!(code != 0 && stderr.contains("--vault-password-file"), "{code} {stdout} {stderr}");
+
+    vault(&["decrypt", "plain"], "");
+    assert_eq!(std::fs::read_to_string(at("plain")).unwrap(), "a: hidden value\n");
+}
+
+#[test]
+fn vault_with_a_wrong_password_leaves_the_file_alone() {
+    let files = directory(&[("pass", "one\n"), ("other", "two\n"), ("plain", "x")]);
+    let run = |verb: &str, pass: &str| {
+        let mut command = windlass();
+        command.current_dir(files.path()).args(["vault", verb, "plain", "--vault-password-file", pass]);
+        command.output().unwrap().status.success()
+    };
+    assert!(run("encrypt", "pass"));
+    let before = std::fs::read(files.path().join("plain")).unwrap();
+    assert!(!run("decrypt", "other"));
+    assert_eq!(std::fs::read(files.path().join("plain")).unwrap(), before);
+}
