@@ -130,9 +130,9 @@ impl Item<'_> {
         loop {
             self.scope = outer.clone();
             let (mut result, effects) = self.attempt(delegate, attempt).await;
-            let judged = self.judge(&mut result, looping.then_some(attempt));
-            if let Err(error) = judged {
-                return failed_to_render(&error);
+            if let Err(error) = self.judge(&mut result, looping.then_some(attempt)) {
+                // What went wrong first is what the person must hear, not that its result lacks a value.
+                return if result.failed() { (result, effects) } else { failed_to_render(&error) };
             }
             if !looping || matches!(result.status, Status::Unreachable | Status::Skipped) {
                 return (result, effects);
