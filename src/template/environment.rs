@@ -6,7 +6,7 @@ use minijinja::value::{Rest, ValueOrKwargs};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior};
 
 use super::args::Args;
-use super::{filters, functions, is_omit, lazy, methods, omit, render, tests};
+use super::{filters, functions, is_omit, jinja_tests, lazy, methods, omit, render};
 use crate::value::Value;
 
 /// A filter: its own part of the state, and its arguments, the filtered value first.
@@ -43,7 +43,7 @@ pub fn new() -> Environment<'static> {
     for (name, filter) in filters::of_undefined::FILTERS {
         add_filter(&mut env, name, *filter);
     }
-    for (name, test) in tests::TESTS {
+    for (name, test) in jinja_tests::TESTS {
         let test = *test;
         add_test(&mut env, name, move |state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>| {
             match Args::new(state, &values.into_values())? {
@@ -52,7 +52,7 @@ pub fn new() -> Environment<'static> {
             }
         });
     }
-    for (name, test) in tests::of_undefined::TESTS {
+    for (name, test) in jinja_tests::of_undefined::TESTS {
         add_test(&mut env, name, *test);
     }
     functions::add(&mut env);
@@ -122,9 +122,9 @@ pub fn filter_names() -> Vec<&'static str> {
 
 /// Short names of all tests, sorted.
 pub fn test_names() -> Vec<&'static str> {
-    let own = tests::TESTS.iter().map(|(name, _)| *name);
-    let of_undefined = tests::of_undefined::TESTS.iter().map(|(name, _)| *name);
-    let mut names: Vec<_> = own.chain(of_undefined).chain(tests::ENGINE_TESTS.iter().copied()).collect();
+    let own = jinja_tests::TESTS.iter().map(|(name, _)| *name);
+    let of_undefined = jinja_tests::of_undefined::TESTS.iter().map(|(name, _)| *name);
+    let mut names: Vec<_> = own.chain(of_undefined).chain(jinja_tests::ENGINE_TESTS.iter().copied()).collect();
     names.sort_unstable();
     names
 }

@@ -9,6 +9,7 @@ mod error;
 mod file;
 mod filters;
 mod functions;
+mod jinja_tests;
 mod lazy;
 mod lookups;
 mod methods;
@@ -18,7 +19,6 @@ mod render;
 mod rewrite;
 pub mod scope;
 mod suggest;
-mod tests;
 mod time;
 
 use std::path::PathBuf;

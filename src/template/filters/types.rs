@@ -4,7 +4,7 @@ use minijinja::value::ValueKind;
 use minijinja::{Error, State};
 
 use super::super::args::{Args, fail, text};
-use super::super::{mutable, tests};
+use super::super::{jinja_tests, mutable};
 use crate::value::Value;
 
 /// Makes a list or mapping one that methods can change.
@@ -47,5 +47,5 @@ pub fn ternary(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
 
 /// `'1.2' | version('1.0', '>=')`
 pub fn version(state: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
-    tests::version(state, args).map(Value::from)
+    jinja_tests::version(state, args).map(Value::from)
 }
