@@ -168,3 +168,65 @@ fn vault_with_a_wrong_password_leaves_the_file_alone() {
     assert!(!run("decrypt", "other"));
     assert_eq!(std::fs::read(files.path().join("plain")).unwrap(), before);
 }
+
+#[test]
+fn what_is_no_command_line_is_a_usage_error_on_standard_error() {
+    let wrong: [&[&str]; 6] = [
+        &[],
+        &["play"],
+        &["playbook"],
+        &["playbook", "--chek", "x.yml"],
+        &["inventory"],
+        &["playbook", "-f0", "x.yml"],
+    ];
+    for arguments in wrong {
+        let output = windlass().args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(output.stdout.is_empty() && !output.stderr.is_empty(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_limit_that_leaves_no_hosts_is_an_error() {
+    let files = directory(&[("p.yml", &format!("{TASKS}    - debug:\n"))]);
+    let hosts = "web1,web2,localhost,";
+    let (code, stdout, stderr) = playbook(files.path(), &["-i", hosts, "-l", "wbe1", "p.yml"]);
+    assert_eq!((code, stdout.as_str()), (1, ""));
+    let warning = "warning: \"wbe1\" matches no host or group, did you mean \"web1\"?";
+    assert_eq!(stderr, format!("{warning}\nerror: the limit \"wbe1\" leaves no hosts\n"));
+    let (code, stdout, _) = playbook(files.path(), &["-i", hosts, "-l", "localhost", "p.yml"]);
+    assert_eq!(code, 0);
+    assert!(stdout.contains("ok: [localhost]") && !stdout.contains("web"), "{stdout}");
+}
+
+#[test]
+fn without_an_inventory_a_play_on_other_hosts_is_warned_of() {
+    let files = directory(&[
+        ("other.yml", &format!("{TASKS}    - debug:\n").replace("all", "web")),
+        ("local.yml", &format!("{TASKS}    - debug:\n").replace("all", "localhost")),
+    ]);
+    let warning = "warning: no inventory was given: there is only localhost (-i names an inventory)\n";
+    assert!(playbook(files.path(), &["other.yml"]).2.contains(warning));
+    assert_eq!(playbook(files.path(), &["local.yml"]).2, "");
+}
+
+#[test]
+fn json_hides_what_no_log_hides() {
+    let text = format!("{TASKS}    - debug: {{msg: s3cret}}\n      no_log: true\n");
+    let files = directory(&[("p.yml", &text)]);
+    let (code, stdout, stderr) = playbook(files.path(), &["-i", "localhost,", "--output", "json", "-vv", "p.yml"]);
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    assert!(stdout.contains("\"censored\":\"hidden by no_log\"") && !stdout.contains("s3cret"), "{stdout}");
+}
+
+#[test]
+fn vault_follows_a_symbolic_link_and_leaves_it_one() {
+    let files = directory(&[("pass", "topsecret\n"), ("plain", "a: 1\n")]);
+    let link = files.path().join("link");
+    std::os::unix::fs::symlink("plain", &link).unwrap();
+    let mut command = windlass();
+    command.current_dir(files.path()).args(["vault", "encrypt", "link", "--vault-password-file", "pass"]);
+    command.assert().success();
+    assert!(link.is_symlink());
+    assert!(std::fs::read_to_string(files.path().join("plain")).unwrap().starts_with("$ANSIBLE_VAULT;"));
+}

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context;
+use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
@@ -38,7 +39,7 @@ pub struct PlaybookArgs {
     #[arg(short = 'D', long)]
     diff: bool,
     /// How many hosts are at work at once
-    #[arg(short = 'f', long, value_name = "FORKS", default_value_t = 20)]
+    #[arg(short = 'f', long, value_name = "FORKS", default_value_t = 20, value_parser = at_least_one())]
     forks: usize,
     #[command(flatten)]
     connection: ConnectionArgs,
@@ -77,6 +78,10 @@ enum Output {
     Json,
 }
 
+fn at_least_one() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(1..)
+}
+
 /// Loads, checks and runs.
 pub fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
     trace(args.verbose);
@@ -86,7 +91,7 @@ pub fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
     let templar = Templar::new();
     let known = Arc::new(Known { templar: templar.clone() });
     let loader = Arc::new(Loader::new(known, keyring.clone(), extra_vars.clone(), args.roles_path.clone()));
-    let mut playbooks = Vec::new();
+    let mut playbooks: Vec<Vec<Arc<Play>>> = Vec::new();
     let mut complaints = Vec::new();
     for path in &args.playbooks {
         match loader.playbook(path) {
@@ -97,6 +102,9 @@ pub fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
     warn(&inventory, &loader);
     if !complaints.is_empty() {
         return Err(Failure::Written(complaints));
+    }
+    if args.source.inventory.is_empty() && playbooks.iter().flatten().any(needs_inventory) {
+        super::warn("no inventory was given: there is only localhost (-i names an inventory)");
     }
     if let Some(limit) = &args.source.limit {
         super::check_limit(&inventory, limit)?;
@@ -127,13 +135,14 @@ pub fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
     runtime.block_on(go(args, job))
 }
 
+fn needs_inventory(play: &Arc<Play>) -> bool {
+    !matches!(play.hosts.value.to_string().as_str(), "localhost" | "127.0.0.1" | "::1")
+}
+
 /// What is odd but not wrong, on standard error.
 #[allow(clippy::print_stderr)]
 fn warn(inventory: &Inventory, loader: &Loader) {
     inventory.warnings.iter().for_each(|warning| super::warn(warning));
-    if inventory.hosts.is_empty() {
-        super::warn("the inventory has no hosts (-i names one); only localhost can be used");
-    }
     for warning in loader.take_warnings() {
         eprintln!("{}", report::complaint::render_as("warning", &warning));
     }

@@ -26,6 +26,7 @@ enum VaultCommand {
     /// Print the plain text of a file
     View(Files),
     /// Print a string (from standard input) as an inline vault value
+    #[command(alias = "encrypt_string")]
     EncryptString(Text),
 }
 

@@ -81,9 +81,12 @@ impl Drop for Etcd {
     }
 }
 
-/// The binary: `ETCD` in the environment, or in PATH.
+/// The binary: `ETCD` in the environment, which must run then, or one in PATH if there is one.
 fn binary() -> Option<String> {
-    let named = std::env::var("ETCD").unwrap_or_else(|_| "etcd".to_owned());
+    if let Ok(named) = std::env::var("ETCD") {
+        return Some(named);
+    }
+    let named = "etcd".to_owned();
     Command::new(&named).arg("--version").output().ok().filter(|output| output.status.success()).map(|_| named)
 }
 
