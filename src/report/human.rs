@@ -1,5 +1,6 @@
 //! The report for a person: the words and the order that `ansible-playbook` users know.
 
+use std::borrow::Cow;
 use std::io::Write;
 use std::sync::Arc;
 
@@ -53,7 +54,11 @@ impl Human {
     }
 
     fn say(&mut self, colour: Colour, text: &str) -> std::io::Result<()> {
-        let text = self.paint(colour, text);
+        let text = self.paint(colour, &harmless(text));
+        self.write(&text)
+    }
+
+    fn write(&mut self, text: &str) -> std::io::Result<()> {
         let out = &mut self.out;
         self.live.above(|| {
             writeln!(out, "{text}")?;
@@ -174,8 +179,8 @@ impl Human {
                 Counts { failed: 0, unreachable: 0, .. } => Colour::Yellow,
                 _ => Colour::Red,
             };
-            let name = self.paint(colour, &format!("{host:<longest$}"));
-            self.say(Colour::Plain, &format!("{name} : {}", counted(counts)))?;
+            let name = self.paint(colour, &harmless(&format!("{host:<longest$}")));
+            self.write(&format!("{name} : {}", counted(counts)))?;
         }
         if !recap.stats.is_empty() {
             self.say(Colour::Plain, &format!("\nstats: {}", pretty(&recap.stats)))?;
@@ -186,6 +191,23 @@ impl Human {
         let seconds = recap.took.as_secs_f64();
         self.say(Colour::Plain, &format!("\n{} in {seconds:.1} s", hosts_word(recap.hosts.len())))
     }
+}
+
+/// The text without what a terminal would obey: a host's answer may hold escape sequences.
+fn harmless(text: &str) -> Cow<'_, str> {
+    let obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if !text.contains(obeyed) {
+        return Cow::Borrowed(text);
+    }
+    let mut harmless = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            '\r' => harmless.push_str("\\r"),
+            c if obeyed(c) => harmless.push_str(&format!("\\x{:02x}", u32::from(c))),
+            c => harmless.push(c),
+        }
+    }
+    Cow::Owned(harmless)
 }
 
 /// What a result line needs beside the result.
