@@ -1,5 +1,7 @@
 //! Ranges in host names: `web[01:20]`, `db[a:f]`, `n[1:10:2]`, several in one name.
 
+/// What one name may stand for; more is a slip of the hand.
+const MOST: usize = 100_000;
 const LETTERS: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 /// All names that a name with ranges stands for, in order; a name without a range stands for itself.
@@ -13,8 +15,12 @@ pub fn expand(name: &str) -> Result<Vec<String>, String> {
     let close = close.ok_or_else(|| format!("the range in {name:?} has no closing bracket"))?;
     let (head, tail) = (&name[..open], &name[close + 1..]);
     let tails = expand(tail)?;
+    let items = items(&name[open + 1..close], name)?;
+    if items.len().saturating_mul(tails.len()) > MOST {
+        return Err(format!("{name:?} stands for more than {MOST} names"));
+    }
     let mut names = Vec::new();
-    for item in items(&name[open + 1..close], name)? {
+    for item in items {
         names.extend(tails.iter().map(|tail| format!("{head}{item}{tail}")));
     }
     Ok(names)
@@ -53,6 +59,9 @@ fn items(range: &str, name: &str) -> Result<Vec<String>, String> {
     if first > last {
         return Err(bad("it begins after its end"));
     }
+    if (last - first) / step as u64 >= MOST as u64 {
+        return Err(bad(&format!("it has more than {MOST} names")));
+    }
     Ok((first..=last).step_by(step).map(|n| format!("{n:0width$}")).collect())
 }
 
@@ -68,6 +77,13 @@ fn number(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::expand;
+
+    #[test]
+    fn a_slip_in_a_number_does_not_make_a_host_of_every_number() {
+        assert_eq!(expand("h[1:100000]").unwrap().len(), 100_000);
+        assert!(expand("h[0:99999999999]").unwrap_err().contains("more than 100000 names"));
+        assert!(expand("h[1:1000]x[1:1000]").unwrap_err().contains("stands for more than 100000 names"));
+    }
 
     #[test]
     fn leading_zeros_keep_their_width() {

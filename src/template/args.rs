@@ -84,6 +84,15 @@ impl Args {
         }
     }
 
+    /// How long something is to be: bounded, so that a slip in a number does not take all memory.
+    pub fn length(&mut self, name: &str) -> Result<Option<usize>, Error> {
+        const LONGEST: i64 = 1_000_000;
+        match self.int(name)? {
+            Some(length) if length > LONGEST => Err(fail(format!("{name} of more than {LONGEST}"))),
+            length => Ok(length.map(|length| usize::try_from(length).unwrap_or(0))),
+        }
+    }
+
     /// The rest by position.
     pub fn rest(&mut self) -> Vec<Value> {
         self.positional.by_ref().collect()

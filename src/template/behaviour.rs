@@ -32,6 +32,14 @@ fn condition(expression: &str) -> Result<bool, Error> {
 }
 
 #[test]
+fn a_slip_in_a_length_is_an_error_and_takes_no_memory() {
+    for length in ["'x' | center(99999999999999)", "'x'.zfill(99999999999999)", "'x'.ljust(99999999999999)"] {
+        let message = complaint(&format!("it: \"{{{{ {length} }}}}\"\n")).message;
+        assert_eq!(message, "width of more than 1000000", "{length}");
+    }
+}
+
+#[test]
 fn an_undefined_variable_is_named_at_the_place_where_it_is_used() {
     assert_eq!(complaint("a: 1\nit: 'x {{ a }} {{ nope }}'\n").to_string(), "vars.yml:2:19: \"nope\" is undefined");
     assert_eq!(complaint("it: '{{ nope.a.b }}'\n").to_string(), "vars.yml:1:9: \"nope\" is undefined");

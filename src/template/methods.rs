@@ -93,7 +93,7 @@ fn string_method(state: &mut State<'_, '_>, s: &str, method: &str, args: &[Value
 }
 
 fn width(args: &mut Args) -> Result<usize, Error> {
-    Ok(usize::try_from(args.int("width")?.ok_or_else(|| fail("the argument width is missing"))?).unwrap_or(0))
+    args.length("width")?.ok_or_else(|| fail("the argument width is missing"))
 }
 
 fn zfill(s: &str, width: usize) -> String {

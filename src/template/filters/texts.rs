@@ -89,7 +89,7 @@ pub fn quote(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
 /// `center(width=80)`
 pub fn center(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let string = args.text("value")?;
-    let width = usize::try_from(args.int("width")?.unwrap_or(80)).unwrap_or(0);
+    let width = args.length("width")?.unwrap_or(80);
     args.end()?;
     let missing = width.saturating_sub(string.chars().count());
     let left = missing / 2 + (missing & width & 1);

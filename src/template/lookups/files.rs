@@ -244,6 +244,9 @@ pub fn password(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
             options.iter().find(|(n, _)| n == name).map_or_else(|| call.text_option(name, default), |(_, v)| v.clone())
         };
         let length: usize = get("length", "20").parse().map_err(|_| fail("password: length must be a number"))?;
+        if length > 10_000 {
+            return Err(fail("password: a length of more than 10000"));
+        }
         let letters = letters(&get("chars", "ascii_letters,digits,.,:-_").replace(",,", "\u{0},"));
         let (mut password, mut salt) = (None, None);
         let path: PathBuf = call.scope.base.join(filters::expand_home(&path));
