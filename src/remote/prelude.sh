@@ -110,6 +110,10 @@ if [ -d "$2" ] && ! [ -L "$2" ]; then
 echo ': Is a directory' >&2
 return 1
 fi
+if [ -e "$2" ] && ! [ -f "$2" ] && ! [ -L "$2" ]; then
+echo ': it is a device, a socket or a pipe, which no file may replace' >&2
+return 1
+fi
 (umask 077 && set -C && : >"$1") || return 1
 wl_t=$1
 }

@@ -57,6 +57,20 @@ async fn a_stat_tells_what_the_kernel_knows() {
 }
 
 #[tokio::test]
+async fn a_file_never_replaces_a_device_or_a_pipe() {
+    for kind in SHELLS {
+        let remote = remote(kind).await;
+        let place = Place::new();
+        let pipe = place.at("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let error = remote.write(&pipe, b"x", &Attributes::default()).await.unwrap_err();
+        assert!(error.to_string().contains("a pipe, which no file may replace"), "{kind}: {error}");
+        let stat = remote.stat(&pipe, Links::Keep).await.unwrap().unwrap();
+        assert_eq!((stat.kind, place.names().len()), (FileKind::Fifo, 1), "{kind}");
+    }
+}
+
+#[tokio::test]
 async fn reading_what_is_no_file_does_not_hang() {
     let remote = remote("dash").await;
     let place = Place::new();
