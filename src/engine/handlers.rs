@@ -87,6 +87,10 @@ async fn rounds(batch: &Arc<Batch>, mut hosts: Vec<HostRun>, force: bool) -> Vec
             None => task::announced(batch, &handler.task, chosen, true).await,
         };
         for host in &mut after {
+            // A host that fails in a handler runs no further ones, forced or not.
+            if host.state == State::Failed {
+                host.notified.clear();
+            }
             if host.going() && failed_before.contains(&host.name) {
                 host.state = State::Failed;
             }

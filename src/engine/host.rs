@@ -7,7 +7,7 @@ use indexmap::IndexSet;
 
 use crate::inventory::VarsFiles;
 use crate::playbook::Role;
-use crate::value::Vars;
+use crate::value::{Vars, mapping};
 
 /// A host in a play: it goes into a task and comes out of it; nobody else holds it meanwhile.
 #[derive(Debug, Clone)]
@@ -64,17 +64,80 @@ impl HostRun {
     }
 }
 
+impl HostVars {
+    /// Adds facts; they are seen as `ansible_x` and as `ansible_facts.x`.
+    pub fn add_facts(&mut self, facts: Vars) {
+        let mut dict: Vars = match self.facts.get("ansible_facts") {
+            Some(old) => old
+                .try_iter()
+                .into_iter()
+                .flatten()
+                .map(|key| (Arc::from(key.to_string()), old.get_item(&key).unwrap_or_default()))
+                .collect(),
+            None => Vars::new(),
+        };
+        for (name, value) in &facts {
+            let short = name.strip_prefix("ansible_").unwrap_or(name);
+            dict.insert(short.into(), value.clone());
+        }
+        extend(&mut self.facts, facts);
+        extend(&mut self.facts, Vars::from([("ansible_facts".into(), mapping(dict))]));
+    }
+
+    fn take(&mut self, gift: Gift) {
+        match gift {
+            Gift::Facts(facts) => self.add_facts(facts),
+            Gift::Set(vars) => extend(&mut self.set, vars),
+        }
+    }
+}
+
+/// What the task of another host leaves a host (`delegate_facts`).
+#[derive(Debug, Clone)]
+pub(crate) enum Gift {
+    Facts(Vars),
+    Set(Vars),
+}
+
 /// What hosts have published: `hostvars` reads it, and a later play begins with it.
 #[derive(Debug, Default)]
-pub(crate) struct Board(RwLock<HashMap<Arc<str>, HostVars>>);
+pub(crate) struct Board(RwLock<HashMap<Arc<str>, Published>>);
+
+#[derive(Debug, Default)]
+struct Published {
+    vars: HostVars,
+    /// The host itself, which may be on its way through a task, has not got them yet.
+    gifts: Vec<Gift>,
+}
 
 impl Board {
-    pub fn publish(&self, host: &Arc<str>, vars: &HostVars) {
-        self.0.write().expect("nothing panics while it holds the board").insert(host.clone(), vars.clone());
+    /// Publishes what a host knows, with what it was given meanwhile.
+    pub fn publish(&self, host: &Arc<str>, vars: &mut HostVars) {
+        let mut all = self.0.write().expect("nothing panics while it holds the board");
+        let published = all.entry(host.clone()).or_default();
+        published.gifts.drain(..).for_each(|gift| vars.take(gift));
+        published.vars = vars.clone();
+    }
+
+    /// Gives a host something: others see it at once, the host itself when it publishes or receives.
+    pub fn give(&self, host: &Arc<str>, gift: Gift) {
+        let mut all = self.0.write().expect("nothing panics while it holds the board");
+        let published = all.entry(host.clone()).or_default();
+        published.vars.take(gift.clone());
+        published.gifts.push(gift);
+    }
+
+    /// Hands a host what it was given.
+    pub fn receive(&self, host: &mut HostRun) {
+        let waiting = |all: &HashMap<Arc<str>, Published>| all.get(&host.name).is_some_and(|own| !own.gifts.is_empty());
+        if waiting(&self.0.read().expect("nothing panics while it holds the board")) {
+            self.publish(&host.name, &mut host.vars);
+        }
     }
 
     pub fn read(&self, host: &str) -> HostVars {
-        self.0.read().expect("nothing panics while it holds the board").get(host).cloned().unwrap_or_default()
+        let all = self.0.read().expect("nothing panics while it holds the board");
+        all.get(host).map(|published| published.vars.clone()).unwrap_or_default()
     }
 }
 

@@ -15,7 +15,7 @@ use crate::playbook::{Task, Written};
 use crate::remote::Remote;
 use crate::template::{self, Scope};
 use crate::value::doc::ANY_NAME;
-use crate::value::{Value, Vars, mapping};
+use crate::value::{Template, Value, Vars, has_marks, mapping};
 
 /// What one item left.
 pub(crate) struct Ran {
@@ -44,13 +44,13 @@ impl Item<'_> {
     /// Runs it; whatever happens is a result.
     pub async fn run(mut self) -> Ran {
         let begun = Instant::now();
-        let no_log = self.flag(self.task.keywords.no_log.as_ref(), false);
+        let no_log = self.no_log();
         let mut delegate = None;
         let mut outcome = match self.admitted() {
             Ok(None) => match self.delegate() {
                 Ok(found) => {
                     delegate = found;
-                    self.attempts(delegate.as_ref()).await
+                    self.attempts(delegate.as_ref(), no_log).await
                 }
                 Err(error) => failed_to_render(&error),
             },
@@ -58,14 +58,26 @@ impl Item<'_> {
             Err(error) => failed_to_render(&error),
         };
         let result = &mut outcome.0;
-        // A secret must not come out because reading the flag failed.
-        result.no_log = no_log.unwrap_or(true);
+        result.no_log = no_log;
         if result.no_log || !self.flag(self.task.keywords.diff.as_ref(), self.batch.run.job.diff).unwrap_or(false) {
             result.diff.clear();
         }
         result.took = begun.elapsed();
         self.forgive(result);
         Ran { result: outcome.0, effects: outcome.1, delegate }
+    }
+
+    /// A secret must not come out because reading the flag failed.
+    fn no_log(&self) -> bool {
+        self.flag(self.task.keywords.no_log.as_ref(), false).unwrap_or(true)
+    }
+
+    /// What becomes of an item whose loop cannot be read, so that there are no items.
+    pub fn without_items(&self, error: &template::Error) -> TaskResult {
+        let mut result = failed_to_render(error).0;
+        result.no_log = self.no_log();
+        self.forgive(&mut result);
+        result
     }
 
     /// None: go on. Otherwise the result of not running.
@@ -114,9 +126,9 @@ impl Item<'_> {
     }
 
     /// `until`, `retries` and `delay`.
-    async fn attempts(&mut self, delegate: Option<&Delegate>) -> (TaskResult, Vec<Effect>) {
+    async fn attempts(&mut self, delegate: Option<&Delegate>, no_log: bool) -> (TaskResult, Vec<Effect>) {
         let retries = match self.number(self.task.retries.as_ref()) {
-            Ok(number) => number.map(|number| number as u64),
+            Ok(number) => number.map(|number| (number as u64).min(u64::from(u32::MAX))),
             Err(error) => return failed_to_render(&error),
         };
         let looping = !self.task.until.is_empty() || retries.is_some();
@@ -131,8 +143,13 @@ impl Item<'_> {
             self.scope = outer.clone();
             let (mut result, effects) = self.attempt(delegate, attempt).await;
             if let Err(error) = self.judge(&mut result, looping.then_some(attempt)) {
-                // What went wrong first is what the person must hear, not that its result lacks a value.
-                return if result.failed() { (result, effects) } else { failed_to_render(&error) };
+                // What went wrong first is what the person must hear, not that its result lacks a value. What the module
+                // did stays told, too.
+                if !result.failed() {
+                    result.status = Status::Failed;
+                    result.message = Some(template_message(&error));
+                }
+                return (result, effects);
             }
             if !looping || matches!(result.status, Status::Unreachable | Status::Skipped) {
                 return (result, effects);
@@ -148,11 +165,16 @@ impl Item<'_> {
                 return (result, effects);
             }
             if attempt >= attempts {
-                result.status = Status::Failed;
+                // `failed_when` has the last word.
+                match self.task.failed_when.is_empty() {
+                    true => result.status = Status::Failed,
+                    false => _ = result.values.insert("failed".into(), Value::from(true)),
+                }
                 // Ansible does not count the first attempt here.
                 result.values.insert("attempts".into(), Value::from(attempts - 1));
                 return (result, effects);
             }
+            result.no_log = no_log;
             self.batch.run.tell(Event::Retry {
                 task: self.start.clone(),
                 host: self.host.name.clone(),
@@ -168,11 +190,11 @@ impl Item<'_> {
     /// Runs the module once.
     async fn attempt(&self, delegate: Option<&Delegate>, _: u64) -> (TaskResult, Vec<Effect>) {
         let limit = match self.number(self.task.keywords.timeout.as_ref()) {
-            Ok(limit) => limit.filter(|seconds| *seconds > 0.0).map(Duration::from_secs_f64),
+            Ok(limit) => limit.and_then(seconds),
             Err(error) => return failed_to_render(&error),
         };
         let limit = match self.number(self.task.asynchronous.as_ref()) {
-            Ok(asynchronous) => asynchronous.filter(|seconds| *seconds > 0.0).map(Duration::from_secs_f64).or(limit),
+            Ok(asynchronous) => asynchronous.and_then(seconds).or(limit),
             Err(error) => return failed_to_render(&error),
         };
         let work = self.module(delegate);
@@ -247,10 +269,15 @@ impl Item<'_> {
         }
         for (name, written) in &self.task.action.args {
             let value = templar.render(&written.value, &self.scope)?;
+            // `set_fact` may name its variables by templates.
+            let name = match has_marks(name) {
+                true => templar.render_string(&Template::value(name, Some(&written.origin)), &self.scope)?.into(),
+                false => name.clone(),
+            };
             if template::is_omit(&value) {
-                rendered.shift_remove(name);
+                rendered.shift_remove(&name);
             } else {
-                rendered.insert(name.clone(), value);
+                rendered.insert(name, value);
             }
         }
         Ok(rendered)
@@ -348,6 +375,11 @@ impl modules::Open for Door<'_> {
     }
 }
 
+/// A limit that somebody wrote; None: no limit.
+fn seconds(limit: f64) -> Option<Duration> {
+    (limit > 0.0).then(|| Duration::from_secs_f64(limit.min(1e9)))
+}
+
 /// A result of nothing done yet.
 pub(crate) fn blank(status: Status) -> TaskResult {
     TaskResult {
@@ -436,7 +468,8 @@ pub(crate) fn result_vars(result: &TaskResult) -> Vars {
     if result.status == Status::Skipped {
         vars.insert("skipped".into(), Value::from(true));
     } else {
-        vars.insert("failed".into(), Value::from(result.status == Status::Failed || ignored_failure));
+        let failed = result.status == Status::Failed || ignored_failure;
+        vars.entry("failed".into()).or_insert_with(|| Value::from(failed));
     }
     if result.status == Status::Unreachable {
         vars.insert("unreachable".into(), Value::from(true));

@@ -9,14 +9,29 @@ use super::item::template_message;
 use super::play::Batch;
 use crate::playbook::Task;
 
-/// Runs a `meta` task on the hosts whose conditions hold.
-pub(super) async fn on_hosts(batch: &Arc<Batch>, task: &Arc<Task>, hosts: Vec<HostRun>) -> Vec<HostRun> {
+/// Runs a `meta` task on the hosts whose conditions hold. `gone`: those that do not go any more.
+pub(super) async fn on_hosts(
+    batch: &Arc<Batch>,
+    task: &Arc<Task>,
+    hosts: Vec<HostRun>,
+    gone: &mut [HostRun],
+) -> Vec<HostRun> {
     let word = match task.action.args.values().next() {
         Some(written) => written.value.to_string(),
         None => "noop".to_string(),
     };
+    let of_all = matches!(word.as_str(), "end_play" | "end_batch" | "clear_facts" | "clear_host_errors");
     let (mut chosen, mut rest) = (Vec::new(), Vec::new());
     for mut host in hosts {
+        // The first host's word counts for all, as the play is one thing.
+        if of_all && !(chosen.is_empty() && rest.is_empty()) {
+            if rest.is_empty() {
+                chosen.push(host)
+            } else {
+                rest.push(host)
+            }
+            continue;
+        }
         match holds(batch, task, &host) {
             Ok(true) => chosen.push(host),
             Ok(false) => rest.push(host),
@@ -34,17 +49,14 @@ pub(super) async fn on_hosts(batch: &Arc<Batch>, task: &Arc<Task>, hosts: Vec<Ho
     match word.as_str() {
         "flush_handlers" => chosen = handlers::flush(batch, chosen, batch.play.force_handlers).await,
         "end_host" => chosen.iter_mut().for_each(|host| host.state = State::Ended),
-        // The first host's word counts for all, as the play is one thing.
         "end_play" | "end_batch" => {
-            chosen.iter_mut().chain(&mut rest).filter(|host| host.going()).for_each(|host| host.state = State::Ended);
+            chosen.iter_mut().for_each(|host| host.state = State::Ended);
         }
         "clear_facts" => chosen.iter_mut().for_each(|host| host.vars.facts = Arc::default()),
+        // They take part again from the next play on.
         "clear_host_errors" => {
-            for host in chosen.iter_mut().chain(&mut rest) {
-                if matches!(host.state, State::Failed | State::Unreachable) {
-                    host.state = State::Going;
-                }
-            }
+            let lost = |host: &&mut HostRun| matches!(host.state, State::Failed | State::Unreachable);
+            gone.iter_mut().filter(lost).for_each(|host| host.state = State::Ended);
         }
         "reset_connection" => {
             for host in &chosen {

@@ -29,7 +29,7 @@ pub(crate) struct Batch {
     pub handlers: RwLock<Vec<Arc<Handler>>>,
     /// Variables of the run and the play that are the same for every host.
     pub shared: scope::Shared,
-    /// Hosts of this batch that failed or were lost; `ansible_play_hosts` leaves them out.
+    /// Hosts that failed or were lost, in this batch or before; `ansible_play_hosts` leaves them out.
     pub gone: RwLock<HashSet<Arc<str>>>,
 }
 
@@ -83,17 +83,25 @@ async fn one(
         let inventory = run.inventory.read().expect("nothing panics while it holds the inventory");
         select(&run.job, &inventory, play)?
     };
-    let hosts: Vec<Arc<str>> = hosts.into_iter().filter(|host| !gone.contains(host)).collect();
+    let left = |hosts: &[Arc<str>], gone: &HashSet<Arc<str>>| -> Vec<Arc<str>> {
+        hosts.iter().filter(|host| !gone.contains(*host)).cloned().collect()
+    };
+    let going = left(&hosts, gone);
     for part in unmatched {
         run.tell(Event::Warning(format!("{part:?} matches no host or group")));
     }
-    run.tell(Event::PlayStart { name: name(run, play, &pattern), hosts: hosts.clone(), check: run.job.check });
-    if hosts.is_empty() {
+    run.tell(Event::PlayStart { name: name(run, play, &pattern), hosts: going.clone(), check: run.job.check });
+    if going.is_empty() {
         run.tell(Event::NoHosts { pattern });
         return Ok(true);
     }
     let play_hosts = Arc::new(hosts);
+    // Hosts that are gone keep their places: who is in a batch with whom does not change with failures before.
     for members in batches(run, play, &play_hosts)? {
+        let members = left(&members, gone);
+        if members.is_empty() {
+            continue;
+        }
         if run.stopping() {
             return Ok(false);
         }
@@ -107,7 +115,7 @@ async fn one(
             files: files.clone(),
             handlers: RwLock::new(handlers.cloned().map(Arc::new).collect()),
             shared,
-            gone: RwLock::default(),
+            gone: RwLock::new(gone.clone()),
         });
         let after = sections(&batch).await;
         let lost = |host: &&HostRun| matches!(host.state, State::Failed | State::Unreachable);
@@ -215,7 +223,7 @@ async fn sections(batch: &Arc<Batch>) -> Vec<HostRun> {
         let mut host = batch.enter(name, order);
         host.vars.files = Some(batch.files.clone());
         host.vars.roles.clear();
-        batch.run.board.publish(name, &host.vars);
+        batch.run.board.publish(name, &mut host.vars);
         host
     });
     match batch.play.strategy {

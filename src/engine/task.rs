@@ -9,8 +9,8 @@ use tokio::task::JoinSet;
 use tracing::Instrument;
 
 use super::event::{Event, Status, TaskResult, TaskStart};
-use super::host::{HostRun, State, extend};
-use super::item::{Delegate, Item, Ran, blank, failed_to_render, registered, result_vars};
+use super::host::{Gift, HostRun, State, extend};
+use super::item::{Delegate, Item, Ran, blank, registered, result_vars};
 use super::play::{Batch, truthy};
 use super::{handlers, meta, scope};
 use crate::modules::Effect;
@@ -33,12 +33,14 @@ pub(super) async fn announced(
     hosts: Vec<HostRun>,
     handler: bool,
 ) -> Vec<HostRun> {
-    let (going, mut rest): (Vec<_>, Vec<_>) = hosts.into_iter().partition(HostRun::going);
+    let (mut going, mut rest): (Vec<_>, Vec<_>) = hosts.into_iter().partition(HostRun::going);
+    going.iter_mut().for_each(|host| batch.run.board.receive(host));
     if going.is_empty() {
         return rest;
     }
     if task.action.doc.name == "meta" {
-        rest.extend(meta::on_hosts(batch, task, going).await);
+        let going = meta::on_hosts(batch, task, going, &mut rest).await;
+        rest.extend(going);
         rest.sort_by_key(|host| host.order);
         return rest;
     }
@@ -95,7 +97,7 @@ async fn on_first(
         if !matches!(first.state, State::Going | State::Ended) {
             host.state = State::Halted;
         }
-        batch.run.board.publish(&host.name, &host.vars);
+        batch.run.board.publish(&host.name, &mut host.vars);
     }
     hosts.insert(0, first);
     hosts
@@ -184,7 +186,10 @@ async fn all_items(
                 let holds = batch.run.job.templar.condition(&when.value, Some(&when.origin), &scope);
                 matches!(holds, Ok(false))
             });
-            return simple(if skipped { blank(Status::Skipped) } else { failed_to_render(&error).0 });
+            return simple(match skipped {
+                true => blank(Status::Skipped),
+                false => Item { batch, host, task, start, scope }.without_items(&error),
+            });
         }
     };
     if items.is_empty() {
@@ -376,7 +381,7 @@ async fn settle(batch: &Arc<Batch>, task: &Task, start: &Arc<TaskStart>, host: &
     match all.result.status {
         Status::Failed => {
             let failure = Vars::from([
-                ("ansible_failed_task".into(), mapping([("name", Value::from(start.name.as_str()))])),
+                ("ansible_failed_task".into(), failed_task(task, start)),
                 ("ansible_failed_result".into(), registered(&all.result)),
             ]);
             extend(&mut host.vars.set, failure);
@@ -388,7 +393,7 @@ async fn settle(batch: &Arc<Batch>, task: &Task, start: &Arc<TaskStart>, host: &
     if !host.going() {
         batch.gone.write().expect("nothing panics while it holds the set of gone hosts").insert(host.name.clone());
     }
-    batch.run.board.publish(&host.name, &host.vars);
+    batch.run.board.publish(&host.name, &mut host.vars);
     all.result.took += begun.elapsed();
     tracing::debug!(status = ?all.result.status, seconds = all.result.took.as_secs_f64(), "ended");
     batch.run.tell(Event::Result {
@@ -398,6 +403,14 @@ async fn settle(batch: &Arc<Batch>, task: &Task, start: &Arc<TaskStart>, host: &
         looped: all.looped,
         result: Arc::new(all.result),
     });
+}
+
+/// A task without a name has none here.
+fn failed_task(task: &Task, start: &TaskStart) -> Value {
+    let role = task.role.as_ref().map_or_else(String::new, |role| format!("{} : ", role.name));
+    let name = start.name.strip_prefix(&role).unwrap_or(&start.name);
+    let name = if task.name.is_some() { name } else { "" };
+    mapping([("name", Value::from(name)), ("action", Value::from(start.action))])
 }
 
 fn count(batch: &Batch, host: &HostRun, result: &TaskResult) {
@@ -421,17 +434,11 @@ fn count(batch: &Batch, host: &HostRun, result: &TaskResult) {
 async fn apply(batch: &Arc<Batch>, task: &Task, host: &mut HostRun, effect: Effect, delegate: Option<Delegate>) {
     match effect {
         Effect::Facts(facts) => match delegate.filter(|_| task.delegate_facts) {
-            Some(mut delegate) => {
-                merge_facts(&mut delegate.host.vars.facts, facts);
-                batch.run.board.publish(&delegate.host.name, &delegate.host.vars);
-            }
-            None => merge_facts(&mut host.vars.facts, facts),
+            Some(delegate) => batch.run.board.give(&delegate.host.name, Gift::Facts(facts)),
+            None => host.vars.add_facts(facts),
         },
         Effect::SetFact(vars) => match delegate.filter(|_| task.delegate_facts) {
-            Some(mut delegate) => {
-                extend(&mut delegate.host.vars.set, vars);
-                batch.run.board.publish(&delegate.host.name, &delegate.host.vars);
-            }
+            Some(delegate) => batch.run.board.give(&delegate.host.name, Gift::Set(vars)),
             None => extend(&mut host.vars.set, vars),
         },
         Effect::IncludeVars(vars) => extend(&mut host.vars.include_vars, vars),
@@ -455,25 +462,6 @@ async fn apply(batch: &Arc<Batch>, task: &Task, host: &mut HostRun, effect: Effe
     }
 }
 
-/// Facts are seen as `ansible_x` and as `ansible_facts.x`.
-fn merge_facts(layer: &mut Arc<Vars>, facts: Vars) {
-    let mut dict: Vars = match layer.get("ansible_facts") {
-        Some(old) => old
-            .try_iter()
-            .into_iter()
-            .flatten()
-            .map(|key| (Arc::from(key.to_string()), old.get_item(&key).unwrap_or_default()))
-            .collect(),
-        None => Vars::new(),
-    };
-    for (name, value) in &facts {
-        let short = name.strip_prefix("ansible_").unwrap_or(name);
-        dict.insert(short.into(), value.clone());
-    }
-    extend(layer, facts);
-    extend(layer, Vars::from([("ansible_facts".into(), mapping(dict))]));
-}
-
 /// `any_errors_fatal` and `max_fail_percentage`: one host's failure ends the play for the others.
 fn spread_failure(batch: &Batch, task: &Task, hosts: &mut [HostRun]) {
     let Some(lost) = hosts.iter().find(|host| matches!(host.state, State::Failed | State::Unreachable)) else {
@@ -487,7 +475,8 @@ fn spread_failure(batch: &Batch, task: &Task, hosts: &mut [HostRun]) {
         let text = templar.render_string(&written.value, &scope).ok()?;
         text.trim().trim_end_matches('%').parse::<f64>().ok()
     });
-    let gone = batch.gone.read().expect("nothing panics while it holds the set of gone hosts").len();
+    let gone = batch.gone.read().expect("nothing panics while it holds the set of gone hosts");
+    let gone = batch.hosts.iter().filter(|host| gone.contains(*host)).count();
     let over = limit.is_some_and(|limit| gone as f64 * 100.0 / batch.hosts.len() as f64 > limit);
     if fatal || over {
         hosts.iter_mut().filter(|host| host.going()).for_each(|host| host.state = State::Halted);

@@ -12,7 +12,7 @@ use super::{Action, Keywords, Written, names};
 use crate::value::doc::{ANY_NAME, Argument, Doc, Kind};
 use crate::value::origin::{Complaint, nearest};
 use crate::value::yaml::{Node, NodeKind};
-use crate::value::{Origin, Template};
+use crate::value::{Origin, Template, has_marks};
 
 /// Modules whose text is a command: only their known arguments are taken out of it.
 const COMMANDS: &[&str] = &["command", "shell", "raw", "script"];
@@ -96,12 +96,16 @@ impl Load<'_> {
                 self.complain(no_free_form(doc, &form.text, &origin));
                 return false;
             };
-            right &= self.text_argument(doc, argument, argument.name, &form.text, &origin, all);
+            let part = part_of(node, &form.text, &origin);
+            right &= self.text_argument(doc, argument, argument.name, &part, all);
         }
         for (key, value, at) in &form.pairs {
             let origin = place_in(node, &text, *at);
             match self.argument(doc, key, &origin) {
-                Some(argument) => right &= self.text_argument(doc, argument, key, value, &origin, all),
+                Some(argument) => {
+                    let part = part_of(node, value, &origin);
+                    right &= self.text_argument(doc, argument, key, &part, all);
+                }
                 None => right = false,
             }
         }
@@ -114,15 +118,12 @@ impl Load<'_> {
         doc: &'static Doc,
         argument: &'static Argument,
         name: &str,
-        text: &str,
-        origin: &Origin,
+        part: &Node,
         all: &mut Arguments,
     ) -> bool {
-        let node = Node { kind: NodeKind::Str(text.into()), tag: None, origin: origin.clone() };
-        let fits = self.argument_fits(doc, argument, &node);
-        let written = Written { value: Template::value(text, Some(origin)), origin: origin.clone() };
-        let checked = self.loader.known.check(&written.value);
-        self.keep(checked).is_some() && self.add_argument(argument, name, written, origin, all) && fits
+        let fits = self.argument_fits(doc, argument, part);
+        let Some(written) = self.written(part) else { return false };
+        self.add_argument(argument, name, written, &part.origin, all) && fits
     }
 
     /// Adds an argument under its canonical name; false if it is there already by another of its names.
@@ -134,6 +135,12 @@ impl Load<'_> {
         origin: &Origin,
         all: &mut Arguments,
     ) -> bool {
+        if argument.name == ANY_NAME && has_marks(name) {
+            // The name of a variable may be a template, which is looked at when it is rendered.
+            let checked = self.loader.known.check(&Template::value(name, Some(origin)));
+            all.insert(name.into(), written);
+            return self.keep(checked).is_some();
+        }
         if argument.name == ANY_NAME {
             let wrong = names::wrong(name, origin);
             let right = wrong.is_none();
@@ -234,6 +241,12 @@ fn has_defaults(doc: &Doc, keywords: &Keywords) -> bool {
                 })
             })
     })
+}
+
+/// A part of a text in the short form; what is not to be a template as a whole is none in its parts.
+fn part_of(node: &Node, text: &str, origin: &Origin) -> Node {
+    let tag = node.tag.clone().filter(|tag| &**tag == "!unsafe");
+    Node { kind: NodeKind::Str(text.into()), tag, origin: origin.clone() }
 }
 
 /// The text of a scalar, as the short form takes it.

@@ -1,6 +1,7 @@
 //! What a module is given, and what is wrong with it.
 
 use super::{arguments, task, tasks, wrong};
+use crate::value::{Template, Value};
 
 fn given(text: &str) -> String {
     arguments(task(&tasks(text)[0]))
@@ -36,7 +37,18 @@ fn aliases_become_the_name_in_the_documentation() {
 #[test]
 fn variables_of_any_name_stay_as_they_are() {
     assert_eq!(given("- set_fact: {a: 1, b_c: [x], cacheable: true}"), "a=1 b_c=['x'] cacheable=True");
+    assert_eq!(given("- set_fact: {'{{ prefix }}_x': 1}"), "{{ prefix }}_x=1");
+    assert!(wrong("- set_fact: {'{{ prefix': 1}").contains("template is not closed"));
     assert!(wrong("- set_fact: {a-b: 1}").starts_with("3:18: \"a-b\" cannot be the name of a variable"));
+}
+
+#[test]
+fn a_text_that_is_no_template_is_none_in_its_parts() {
+    for text in ["- command: !unsafe 'echo {{ x }}'", "- command: !unsafe 'chdir={{ x }} ls'"] {
+        let task = task(&tasks(text)[0]).clone();
+        let templates = |value: &Value| value.downcast_object_ref::<Template>().is_some();
+        assert!(!task.action.args.values().any(|written| templates(&written.value)), "{text}");
+    }
 }
 
 #[test]
