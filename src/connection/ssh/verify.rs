@@ -97,8 +97,8 @@ impl Check {
                 let file = self.record.as_ref().map_or("known_hosts".to_owned(), |file| file.display().to_string());
                 let hint = format!(
                     "compare the fingerprint with the host's own (ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub), then \
-                     record it: ssh-keyscan -p {} {address} >> {file}; or have new keys recorded unseen: \
-                     ansible_ssh_common_args: -o StrictHostKeyChecking=accept-new",
+                     record it: ssh-keyscan -p {} {address} >> {file}; or have new keys recorded unseen: --host-keys accept-new (or \
+                     ansible_ssh_common_args: -o StrictHostKeyChecking=accept-new)",
                     self.port
                 );
                 (format!("the host key of {label} ({address}) is not known{why}: {algorithm} {fingerprint}"), hint)
