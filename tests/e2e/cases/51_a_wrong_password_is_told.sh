@@ -9,5 +9,5 @@ sed 's/^ansible_password=.*/ansible_password=wrong/' "$state/inventory-ops-passw
 windlass playbook -i "$scratch/inventory.ini" "$scratch/ping.yml"
 exits 4
 recap h1 unreachable 1
-says '[Aa]uthenticat|[Pp]ermission denied|password'
+says 'cannot log in to h1 .* as ops: permission denied .*; tried password'
 does_not_say 'wrong'
