@@ -141,7 +141,7 @@ impl Item<'_> {
         let mut attempt = 1;
         loop {
             self.scope = outer.clone();
-            let (mut result, effects) = self.attempt(delegate, attempt).await;
+            let (mut result, effects) = self.attempt(delegate).await;
             if let Err(error) = self.judge(&mut result, looping.then_some(attempt)) {
                 // What went wrong first is what the person must hear, not that its result lacks a value. What the module
                 // did stays told, too.
@@ -188,7 +188,7 @@ impl Item<'_> {
     }
 
     /// Runs the module once.
-    async fn attempt(&self, delegate: Option<&Delegate>, _: u64) -> (TaskResult, Vec<Effect>) {
+    async fn attempt(&self, delegate: Option<&Delegate>) -> (TaskResult, Vec<Effect>) {
         let limit = match self.number(self.task.keywords.timeout.as_ref()) {
             Ok(limit) => limit.and_then(seconds),
             Err(error) => return failed_to_render(&error),
