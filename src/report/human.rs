@@ -132,7 +132,7 @@ impl Human {
         if !result.no_log {
             for name in ["cmd", "rc", "stdout", "stderr"] {
                 let Some(value) = result.values.get(name) else { continue };
-                let words = value.to_string();
+                let words = if name == "cmd" { command_line(value) } else { value.to_string() };
                 if !words.trim().is_empty() && !message.contains(words.trim()) {
                     text.push_str(&format!("\n    {name}: {}", words.trim_end().replace('\n', "\n      ")));
                 }
@@ -208,6 +208,17 @@ fn harmless(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(harmless)
+}
+
+/// A command as one would type it.
+fn command_line(value: &Value) -> String {
+    let words: Vec<String> = match value.kind() {
+        minijinja::value::ValueKind::Seq => {
+            value.try_iter().into_iter().flatten().map(|word| word.to_string()).collect()
+        }
+        _ => return value.to_string(),
+    };
+    shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
 }
 
 /// What a result line needs beside the result.
