@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
+use super::batch::Batch;
 use super::host::{HostRun, State};
-use super::play::Batch;
 use super::{include, task};
 use crate::playbook::{Block, Role, Step};
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
+use super::batch::Batch;
 use super::host::{HostRun, State};
 use super::item::template_message;
-use super::play::Batch;
 use super::{include, task};
 use crate::playbook::{Handler, Task};
 use crate::value::Value;

@@ -3,18 +3,17 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use minijinja::value::ValueKind;
 
+use super::batch::Batch;
 use super::event::{Event, Status, TaskResult, TaskStart};
 use super::host::{HostRun, State};
 use super::item::{blank, failed_to_render};
-use super::play::Batch;
-use super::{block, item};
+use super::{block, item, loops};
 use crate::playbook::load::From;
 use crate::playbook::{Include, IncludeWhat, Step, Written};
 use crate::template::{self, Scope};
+use crate::value::Vars;
 use crate::value::origin::Complaint;
-use crate::value::{Value, Vars};
 
 /// One thing that a host asks for: what to load, and the loop variables for it.
 #[derive(Debug, Clone, PartialEq)]
@@ -192,25 +191,10 @@ fn wishes(batch: &Batch, include: &Include, host: &HostRun) -> Result<Option<Vec
     let Some(repeat) = &include.task.repeat else {
         return Ok(wish(batch, include, &scope, Vars::new())?.map(|wish| vec![wish]));
     };
-    let templar = &batch.run.job.templar;
-    let rendered = templar.render(&repeat.items.value, &scope)?;
-    let list = match &repeat.lookup {
-        None => rendered,
-        Some(name) => templar.lookup(name, &rendered, &scope)?,
-    };
-    if list.kind() != ValueKind::Seq {
-        let message = format!("loop needs a list, but this is of type {}", list.kind());
-        return Err(template::Error::Other { message, origin: Some(repeat.items.origin.clone()) });
-    }
+    let items = loops::items(batch, repeat, &scope)?;
     let mut wishes = Vec::new();
-    for (index, value) in list.try_iter().into_iter().flatten().enumerate() {
-        let mut vars = Vars::from([
-            (repeat.control.loop_var.clone(), value),
-            ("ansible_loop_var".into(), Value::from(repeat.control.loop_var.as_ref())),
-        ]);
-        if let Some(name) = &repeat.control.index_var {
-            vars.insert(name.clone(), Value::from(index));
-        }
+    for index in 0..items.len() {
+        let vars = loops::loop_vars(repeat, &items, index);
         wishes.extend(wish(batch, include, &scope.with(vars.clone()), vars)?);
     }
     Ok((!wishes.is_empty()).then_some(wishes))

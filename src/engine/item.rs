@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 
+use super::batch::Batch;
 use super::event::{Event, Status, TaskResult, TaskStart};
 use super::host::HostRun;
-use super::play::{Batch, truthy};
+use super::play::truthy;
 use super::target;
 use crate::connection::Target;
 use crate::modules::{self, Controller, Done, Effect, Entry, Place};

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use super::batch::Batch;
 use super::event::Event;
 use super::handlers;
 use super::host::{HostRun, State};
 use super::item::template_message;
-use super::play::Batch;
 use crate::playbook::Task;
 
 /// Runs a `meta` task on the hosts whose conditions hold. `gone`: those that do not go any more.

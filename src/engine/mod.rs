@@ -3,6 +3,7 @@
 //! A host goes into a task and comes out of it by value ([`host::HostRun`]); a failed task is a [`Status`] of that
 //! host and no error. A strategy is a way to group hosts: `linear` is one group, `free` is each host a group.
 
+mod batch;
 mod block;
 mod event;
 mod handlers;
@@ -10,6 +11,7 @@ mod host;
 mod include;
 mod item;
 mod known;
+mod loops;
 mod meta;
 mod play;
 mod pool;

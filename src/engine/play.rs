@@ -8,30 +8,14 @@ use indexmap::IndexMap;
 use tokio::task::JoinSet;
 use tracing::Instrument;
 
+use super::batch::Batch;
 use super::host::{HostRun, State};
 use super::{Error, Event, Job, Run, block, handlers, scope, task};
 use crate::inventory::{Inventory, VarsFiles};
 use crate::playbook::load::setup_task;
-use crate::playbook::{Handler, Order, Play, Step, Strategy, Written};
+use crate::playbook::{Order, Play, Step, Strategy, Written};
 use crate::value::Value;
 use crate::value::origin::Complaint;
-
-/// One batch of a play's hosts, and what they share.
-pub(crate) struct Batch {
-    pub run: Arc<Run>,
-    pub play: Arc<Play>,
-    /// All hosts of the play, and those of this batch, as they began.
-    pub play_hosts: Arc<Vec<Arc<str>>>,
-    pub hosts: Vec<Arc<str>>,
-    /// `group_vars/` and `host_vars/` beside the playbook.
-    pub files: Arc<VarsFiles>,
-    /// The play's handlers, those of roles first; an `include_role` adds to them.
-    pub handlers: RwLock<Vec<Arc<Handler>>>,
-    /// Variables of the run and the play that are the same for every host.
-    pub shared: scope::Shared,
-    /// Hosts that failed or were lost, in this batch or before; `ansible_play_hosts` leaves them out.
-    pub gone: RwLock<HashSet<Arc<str>>>,
-}
 
 /// Runs every play of every playbook.
 pub(super) async fn all(run: &Arc<Run>) -> Result<(), Error> {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use minijinja::value::{Enumerator, Object, ObjectRepr};
 
+use super::batch::Batch;
 use super::host::{HostRun, HostVars, State, extend};
-use super::play::Batch;
 use super::{Event, Job, Run};
 use crate::inventory::{Inventory, VarsFiles};
 use crate::playbook::{Keywords, Play, Role, Task};

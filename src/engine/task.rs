@@ -3,19 +3,19 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use minijinja::value::ValueKind;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tracing::Instrument;
 
+use super::batch::Batch;
 use super::event::{Event, Status, TaskResult, TaskStart};
 use super::host::{Gift, HostRun, State, extend};
-use super::item::{Delegate, Item, Ran, blank, registered, result_vars};
-use super::play::{Batch, truthy};
+use super::item::{Delegate, Item, registered};
+use super::loops::{All, all_items, one_effect};
+use super::play::truthy;
 use super::{handlers, meta, scope};
 use crate::modules::Effect;
-use crate::playbook::{Loop, Task};
-use crate::template::{self, Scope};
+use crate::playbook::Task;
 use crate::value::{Value, Vars, mapping};
 
 /// Runs a task on those hosts of a group that still go.
@@ -154,213 +154,6 @@ async fn on_host(batch: Arc<Batch>, task: Arc<Task>, start: Arc<TaskStart>, mut 
     drop(turn);
     settle(&batch, &task, &start, &mut host, ran).await;
     host
-}
-
-/// What a whole task left on a host.
-struct All {
-    result: TaskResult,
-    effects: Vec<(Effect, Option<Delegate>)>,
-    looped: bool,
-    delegated: Option<String>,
-}
-
-fn one_effect(effects: Vec<Effect>, delegate: Option<Delegate>) -> Vec<(Effect, Option<Delegate>)> {
-    effects.into_iter().map(|effect| (effect, delegate.clone())).collect()
-}
-
-/// The items of a loop, one after the other.
-async fn all_items(
-    batch: &Arc<Batch>,
-    task: &Arc<Task>,
-    start: &Arc<TaskStart>,
-    host: &HostRun,
-    repeat: &Loop,
-    scope: Scope,
-) -> All {
-    let simple = |result| All { result, effects: Vec::new(), looped: false, delegated: None };
-    let items = match items(batch, repeat, &scope) {
-        Ok(items) => items,
-        // Undefined items do not matter when the conditions already say no.
-        Err(error) => {
-            let skipped = task.keywords.when.iter().any(|when| {
-                let holds = batch.run.job.templar.condition(&when.value, Some(&when.origin), &scope);
-                matches!(holds, Ok(false))
-            });
-            return simple(match skipped {
-                true => blank(Status::Skipped),
-                false => Item { batch, host, task, start, scope }.without_items(&error),
-            });
-        }
-    };
-    if items.is_empty() {
-        let mut result = blank(Status::Skipped);
-        result.values.insert("results".into(), Value::from(Vec::<Value>::new()));
-        result.values.insert("skipped_reason".into(), Value::from("No items in the list"));
-        return simple(result);
-    }
-    let pause = repeat.control.pause.as_ref().and_then(|written| {
-        let text = batch.run.job.templar.render_string(&written.value, &scope).ok()?;
-        text.trim().parse::<f64>().ok()
-    });
-    let mut whole = Whole::default();
-    for (index, value) in items.iter().enumerate() {
-        if let Some(seconds) = pause.filter(|_| index > 0) {
-            tokio::time::sleep(std::time::Duration::from_secs_f64(seconds.clamp(0.0, 1e9))).await;
-        }
-        let mut scope = scope.with(loop_vars(repeat, &items, index));
-        // Items of a loop see what earlier items registered as facts.
-        scope.push(whole.set.clone());
-        let label = label(batch, repeat, value, &scope);
-        let ran = Item { batch, host, task, start, scope }.run().await;
-        let lost = ran.result.status == Status::Unreachable;
-        let delegated = ran.delegate.as_ref().map(|delegate| delegate.name.clone());
-        let event = Event::Item {
-            task: start.clone(),
-            host: host.name.clone(),
-            delegated,
-            label,
-            result: Arc::new(ran.result.clone()),
-        };
-        batch.run.tell(event);
-        whole.add(repeat, index, value, ran);
-        if lost || batch.run.stopping() {
-            break;
-        }
-    }
-    whole.finish()
-}
-
-fn items(batch: &Batch, repeat: &Loop, scope: &Scope) -> Result<Vec<Value>, template::Error> {
-    let templar = &batch.run.job.templar;
-    let rendered = templar.render(&repeat.items.value, scope)?;
-    let list = match &repeat.lookup {
-        None => rendered,
-        Some(name) => templar.lookup(name, &rendered, scope)?,
-    };
-    match list.kind() {
-        ValueKind::Seq | ValueKind::Iterable => Ok(list.try_iter().into_iter().flatten().collect()),
-        kind => Err(template::Error::Other {
-            message: format!("loop needs a list, but this is of type {kind}: {list}"),
-            origin: Some(repeat.items.origin.clone()),
-        }),
-    }
-}
-
-/// `item`, the index variable, `ansible_loop`.
-fn loop_vars(repeat: &Loop, items: &[Value], index: usize) -> Vars {
-    let control = &repeat.control;
-    let mut vars = Vars::from([
-        (control.loop_var.clone(), items[index].clone()),
-        ("ansible_loop_var".into(), Value::from(control.loop_var.as_ref())),
-    ]);
-    if let Some(name) = &control.index_var {
-        vars.insert(name.clone(), Value::from(index));
-        vars.insert("ansible_index_var".into(), Value::from(name.as_ref()));
-    }
-    if control.extended {
-        let count = items.len();
-        let mut extended = Vars::from([
-            ("allitems".into(), items.iter().cloned().collect::<Value>()),
-            ("index".into(), Value::from(index + 1)),
-            ("index0".into(), Value::from(index)),
-            ("revindex".into(), Value::from(count - index)),
-            ("revindex0".into(), Value::from(count - index - 1)),
-            ("first".into(), Value::from(index == 0)),
-            ("last".into(), Value::from(index + 1 == count)),
-            ("length".into(), Value::from(count)),
-        ]);
-        if index > 0 {
-            extended.insert("previtem".into(), items[index - 1].clone());
-        }
-        if let Some(next) = items.get(index + 1) {
-            extended.insert("nextitem".into(), next.clone());
-        }
-        vars.insert("ansible_loop".into(), mapping(extended));
-    }
-    vars
-}
-
-fn label(batch: &Batch, repeat: &Loop, value: &Value, scope: &Scope) -> String {
-    match &repeat.control.label {
-        Some(written) => {
-            batch.run.job.templar.render_string(&written.value, scope).unwrap_or_else(|_| written.value.to_string())
-        }
-        None => value.to_string(),
-    }
-}
-
-/// The results of all items become one.
-#[derive(Default)]
-struct Whole {
-    results: Vec<Value>,
-    statuses: Vec<Status>,
-    changed: bool,
-    no_log: bool,
-    effects: Vec<(Effect, Option<Delegate>)>,
-    delegated: Option<String>,
-    set: Arc<Vars>,
-    message: Option<String>,
-    took: std::time::Duration,
-}
-
-impl Whole {
-    fn add(&mut self, repeat: &Loop, index: usize, value: &Value, ran: Ran) {
-        let control = &repeat.control;
-        let mut kept = result_vars(&ran.result);
-        kept.insert(control.loop_var.clone(), value.clone());
-        kept.insert("ansible_loop_var".into(), Value::from(control.loop_var.as_ref()));
-        if let Some(name) = &control.index_var {
-            kept.insert(name.clone(), Value::from(index));
-        }
-        self.results.push(mapping(kept));
-        self.statuses.push(ran.result.status);
-        self.changed |= ran.result.changed;
-        self.no_log |= ran.result.no_log;
-        self.took += ran.result.took;
-        if ran.result.failed() {
-            self.message = ran.result.message;
-        }
-        for effect in &ran.effects {
-            if let Effect::SetFact(vars) = effect {
-                extend(&mut self.set, vars.clone());
-            }
-        }
-        self.delegated = ran.delegate.as_ref().map(|delegate| delegate.name.clone());
-        self.effects.extend(one_effect(ran.effects, ran.delegate));
-    }
-
-    fn finish(self) -> All {
-        let any = |status| self.statuses.contains(&status);
-        let status = if any(Status::Unreachable) {
-            Status::Unreachable
-        } else if any(Status::Failed) {
-            Status::Failed
-        } else if any(Status::Ignored) {
-            Status::Ignored
-        } else if self.statuses.iter().all(|status| *status == Status::Skipped) {
-            Status::Skipped
-        } else if self.changed {
-            Status::Changed
-        } else {
-            Status::Ok
-        };
-        let message = match status {
-            Status::Unreachable => self.message,
-            Status::Failed => Some("One or more items failed".to_string()),
-            Status::Skipped => Some("All items skipped".to_string()),
-            _ => Some("All items completed".to_string()),
-        };
-        let values = Vars::from([("results".into(), Value::from(self.results))]);
-        let result = TaskResult {
-            changed: self.changed,
-            message,
-            values,
-            no_log: self.no_log,
-            took: self.took,
-            ..blank(status)
-        };
-        All { result, effects: self.effects, looped: true, delegated: self.delegated }
-    }
 }
 
 /// Applies what a task left: effects, `register`, `notify`, the counts, the host's state, the report.

@@ -1,0 +1,25 @@
+//! What the hosts of a batch have in common on their way through a play.
+
+use std::collections::HashSet;
+use std::sync::{Arc, RwLock};
+
+use super::{Run, scope};
+use crate::inventory::VarsFiles;
+use crate::playbook::{Handler, Play};
+
+/// One batch of a play's hosts, and what they share.
+pub(crate) struct Batch {
+    pub run: Arc<Run>,
+    pub play: Arc<Play>,
+    /// All hosts of the play, and those of this batch, as they began.
+    pub play_hosts: Arc<Vec<Arc<str>>>,
+    pub hosts: Vec<Arc<str>>,
+    /// `group_vars/` and `host_vars/` beside the playbook.
+    pub files: Arc<VarsFiles>,
+    /// The play's handlers, those of roles first; an `include_role` adds to them.
+    pub handlers: RwLock<Vec<Arc<Handler>>>,
+    /// Variables of the run and the play that are the same for every host.
+    pub shared: scope::Shared,
+    /// Hosts that failed or were lost, in this batch or before; `ansible_play_hosts` leaves them out.
+    pub gone: RwLock<HashSet<Arc<str>>>,
+}
