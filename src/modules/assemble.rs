@@ -8,7 +8,7 @@ use super::file_attributes::{self, Wanted};
 use super::file_digest::Digests;
 use super::file_write::{self, Content, Destination, Wish, Write};
 use super::host_tree::Tree;
-use super::{Controller, Error, Module, Outcome, Plan, host_path, python_regex, vault_file};
+use super::{Controller, Error, Module, Outcome, Plan, file_arguments, host_path, python_regex, vault_file};
 use crate::remote::{FileKind, Links, Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
@@ -47,17 +47,13 @@ impl Module for Assemble {
             Argument::new("regexp", Kind::Str, "Only fragments whose name has a match"),
             Argument::new("ignore_hidden", Kind::Bool, "Whether to leave out names that begin with a dot")
                 .default("false"),
-            Argument::new("remote_src", Kind::Bool, "Whether src is on the host").default("true"),
+            file_arguments::REMOTE_SRC.default("true"),
             Argument::new("decrypt", Kind::Bool, "Whether to decrypt fragments that are vault files").default("true"),
-            Argument::new("backup", Kind::Bool, "Whether to keep the old file beside the new one").default("false"),
-            Argument::new(
-                "validate",
-                Kind::Str,
-                "Command that must succeed before the file is put in place, %s is the new file",
-            ),
-            Argument::new("owner", Kind::Str, "User that is to own it"),
-            Argument::new("group", Kind::Str, "Group that is to own it"),
-            Argument::new("mode", Kind::Mode, "Permissions, octal or symbolic"),
+            file_arguments::BACKUP,
+            file_arguments::VALIDATE,
+            file_arguments::OWNER,
+            file_arguments::GROUP,
+            file_arguments::MODE,
         ],
         free_form: None,
         example: r####"
@@ -74,7 +70,7 @@ impl Module for Assemble {
             Return::new("src", "The directory with the fragments"),
             Return::new("checksum", "SHA-1 of the file"),
             Return::new("md5sum", "MD5 of the file"),
-            Return::new("backup_file", "Where the old file is kept"),
+            file_arguments::returns::BACKUP_FILE,
         ],
     };
     type Change = Change;

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::file_attributes::Wanted;
 use super::file_edit::{self, Manner, Target, lines};
 use super::file_write::Write;
-use super::{Controller, Error, Module, Outcome, Plan, python_regex};
+use super::{Controller, Error, Module, Outcome, Plan, file_arguments, python_regex};
 use crate::remote::{Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
@@ -51,7 +51,7 @@ impl Module for Blockinfile {
         collection: "ansible.builtin",
         summary: "Sees to a block of lines of a text file, between two marker lines",
         arguments: &[
-            Argument::new("path", Kind::Path, "The file on the host").required().alias(&["dest", "destfile", "name"]),
+            file_arguments::TEXT_FILE,
             Argument::new("state", Kind::Str, "Whether the block is to be there")
                 .default("present")
                 .choices(&["absent", "present"]),
@@ -64,16 +64,12 @@ impl Module for Blockinfile {
             Argument::new("insertbefore", Kind::Str, "Expression for the line before which a new block goes, or BOF"),
             Argument::new("append_newline", Kind::Bool, "Whether an empty line follows the block").default("false"),
             Argument::new("prepend_newline", Kind::Bool, "Whether an empty line precedes the block").default("false"),
-            Argument::new("create", Kind::Bool, "Whether to make the file if it is missing").default("false"),
-            Argument::new("backup", Kind::Bool, "Whether to keep the old file beside the new one").default("false"),
-            Argument::new(
-                "validate",
-                Kind::Str,
-                "Command that must succeed before the file is put in place, %s is the new file",
-            ),
-            Argument::new("owner", Kind::Str, "User that is to own it"),
-            Argument::new("group", Kind::Str, "Group that is to own it"),
-            Argument::new("mode", Kind::Mode, "Permissions, octal or symbolic"),
+            file_arguments::CREATE,
+            file_arguments::BACKUP,
+            file_arguments::VALIDATE,
+            file_arguments::OWNER,
+            file_arguments::GROUP,
+            file_arguments::MODE,
         ],
         free_form: None,
         example: r##"
@@ -88,7 +84,7 @@ impl Module for Blockinfile {
 - name: No longer
   blockinfile: {path: /etc/hosts, marker: "# {mark} old members", state: absent}
 "##,
-        returns: &[Return::new("msg", "What was done"), Return::new("backup_file", "Where the old file is kept")],
+        returns: &[Return::new("msg", "What was done"), file_arguments::returns::BACKUP_FILE],
     };
     type Change = Change;
 

@@ -15,7 +15,7 @@ use super::file_digest::Digests;
 use super::file_mode::Mode;
 use super::file_write::{self, Content, Destination, Wish, Write};
 use super::host_copy::HostCopy;
-use super::{Controller, Error, Module, Outcome, Plan, file_attributes, host_path, vault_file};
+use super::{Controller, Error, Module, Outcome, Plan, file_arguments, file_attributes, host_path, vault_file};
 use crate::remote::{Digest, FileKind, Links, Probe, Remote, Stat};
 use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
@@ -89,21 +89,17 @@ impl Module for Copy {
             ),
             Argument::new("content", Kind::Any, "Content instead of src; mappings and lists are written as JSON"),
             Argument::new("dest", Kind::Path, "Where to; a directory if src is one or if it ends with /").required(),
-            Argument::new("remote_src", Kind::Bool, "Whether src is on the host").default("false"),
-            Argument::new("force", Kind::Bool, "Whether to replace a file that differs").default("true"),
-            Argument::new("backup", Kind::Bool, "Whether to keep the old file beside the new one").default("false"),
-            Argument::new(
-                "validate",
-                Kind::Str,
-                "Command that must succeed before the file is put in place, %s is the new file",
-            ),
-            Argument::new("directory_mode", Kind::Mode, "Permissions of directories that are made"),
+            file_arguments::REMOTE_SRC.default("false"),
+            file_arguments::FORCE,
+            file_arguments::BACKUP,
+            file_arguments::VALIDATE,
+            file_arguments::DIRECTORY_MODE,
             Argument::new("checksum", Kind::Str, "SHA-1 that the source must have"),
-            Argument::new("follow", Kind::Bool, "Whether to write through a symbolic link at dest").default("false"),
+            file_arguments::FOLLOW_DEST,
             Argument::new("local_follow", Kind::Bool, "Whether to follow symbolic links in the source").default("true"),
-            Argument::new("decrypt", Kind::Bool, "Whether to decrypt a source that is a vault file").default("true"),
-            Argument::new("owner", Kind::Str, "User that is to own it"),
-            Argument::new("group", Kind::Str, "Group that is to own it"),
+            file_arguments::DECRYPT,
+            file_arguments::OWNER,
+            file_arguments::GROUP,
             Argument::new("mode", Kind::Mode, "Permissions, or preserve for those of the source"),
         ],
         free_form: None,
@@ -141,13 +137,13 @@ impl Module for Copy {
             Return::new("src", "Where it came from"),
             Return::new("checksum", "SHA-1 of the content"),
             Return::new("md5sum", "MD5 of the content, when it was copied"),
-            Return::new("backup_file", "Where the old file is kept"),
-            Return::new("mode", "Permissions, octal"),
-            Return::new("owner", "User that owns it"),
-            Return::new("group", "Group that owns it"),
-            Return::new("uid", "Number of the user"),
-            Return::new("gid", "Number of the group"),
-            Return::new("size", "Bytes"),
+            file_arguments::returns::BACKUP_FILE,
+            file_arguments::returns::MODE,
+            file_arguments::returns::OWNER,
+            file_arguments::returns::GROUP,
+            file_arguments::returns::UID,
+            file_arguments::returns::GID,
+            file_arguments::returns::SIZE,
             Return::new("state", "File, directory or link"),
         ],
     };

@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::file_attributes::{self, Properties, Wanted, is_empty};
 use super::host_tree::Tree;
-use super::{Controller, Error, Module, Outcome, Plan, file_write, host_path};
+use super::{Controller, Error, Module, Outcome, Plan, file_arguments, file_write, host_path};
 use crate::remote::{FileKind, Links, Probe, Remote, Stat};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 use steps::{Step, set_on_many};
@@ -88,9 +88,9 @@ impl Module for File {
                 .default("false"),
             Argument::new("force", Kind::Bool, "Whether a link may replace a file or lead nowhere").default("false"),
             Argument::new("follow", Kind::Bool, "Whether to act on what a symbolic link leads to").default("true"),
-            Argument::new("owner", Kind::Str, "User that is to own it"),
-            Argument::new("group", Kind::Str, "Group that is to own it"),
-            Argument::new("mode", Kind::Mode, "Permissions, octal or symbolic"),
+            file_arguments::OWNER,
+            file_arguments::GROUP,
+            file_arguments::MODE,
             Argument::new("access_time", Kind::Str, "Preserve, now, or a time in access_time_format"),
             Argument::new("access_time_format", Kind::Str, "Form of access_time").default(times::FORMAT),
             Argument::new("modification_time", Kind::Str, "Preserve, now, or a time in modification_time_format"),
@@ -127,12 +127,12 @@ impl Module for File {
             Return::new("dest", "The path (link, hard, touch)"),
             Return::new("src", "What a link leads to"),
             Return::new("state", "What it is now"),
-            Return::new("mode", "Permissions, octal"),
-            Return::new("owner", "User that owns it"),
-            Return::new("group", "Group that owns it"),
-            Return::new("uid", "Number of the user"),
-            Return::new("gid", "Number of the group"),
-            Return::new("size", "Bytes"),
+            file_arguments::returns::MODE,
+            file_arguments::returns::OWNER,
+            file_arguments::returns::GROUP,
+            file_arguments::returns::UID,
+            file_arguments::returns::GID,
+            file_arguments::returns::SIZE,
         ],
     };
     type Change = Change;

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::file_attributes::Wanted;
 use super::file_edit::{self, Manner, Target};
 use super::file_write::Write;
-use super::{Controller, Error, Module, Outcome, Plan, python_regex};
+use super::{Controller, Error, Module, Outcome, Plan, file_arguments, python_regex};
 use crate::remote::{Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 use edit::{Edited, Place, Search};
@@ -52,7 +52,7 @@ impl Module for Lineinfile {
         collection: "ansible.builtin",
         summary: "Sees to one line of a text file",
         arguments: &[
-            Argument::new("path", Kind::Path, "The file on the host").required().alias(&["dest", "destfile", "name"]),
+            file_arguments::TEXT_FILE,
             Argument::new("state", Kind::Str, "Whether the line is to be there")
                 .default("present")
                 .choices(&["absent", "present"]),
@@ -66,16 +66,12 @@ impl Module for Lineinfile {
             Argument::new("insertbefore", Kind::Str, "Expression for the line before which a new one goes, or BOF"),
             Argument::new("firstmatch", Kind::Bool, "Whether the first line that matches counts, not the last")
                 .default("false"),
-            Argument::new("create", Kind::Bool, "Whether to make the file if it is missing").default("false"),
-            Argument::new("backup", Kind::Bool, "Whether to keep the old file beside the new one").default("false"),
-            Argument::new(
-                "validate",
-                Kind::Str,
-                "Command that must succeed before the file is put in place, %s is the new file",
-            ),
-            Argument::new("owner", Kind::Str, "User that is to own it"),
-            Argument::new("group", Kind::Str, "Group that is to own it"),
-            Argument::new("mode", Kind::Mode, "Permissions, octal or symbolic"),
+            file_arguments::CREATE,
+            file_arguments::BACKUP,
+            file_arguments::VALIDATE,
+            file_arguments::OWNER,
+            file_arguments::GROUP,
+            file_arguments::MODE,
         ],
         free_form: None,
         example: r#"

@@ -17,6 +17,7 @@ mod execution;
 mod fail;
 mod fetch;
 mod file;
+mod file_arguments;
 mod file_attributes;
 mod file_diff;
 mod file_digest;

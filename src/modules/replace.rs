@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::file_attributes::Wanted;
 use super::file_edit::{self, Manner, Target};
 use super::file_write::Write;
-use super::{Controller, Error, Module, Outcome, Plan, python_regex};
+use super::{Controller, Error, Module, Outcome, Plan, file_arguments, python_regex};
 use crate::remote::{Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
@@ -41,22 +41,18 @@ impl Module for Replace {
         collection: "ansible.builtin",
         summary: "Replaces all that matches a regular expression in a text file",
         arguments: &[
-            Argument::new("path", Kind::Path, "The file on the host").required().alias(&["dest", "destfile", "name"]),
+            file_arguments::TEXT_FILE,
             Argument::new("regexp", Kind::Str, "What is replaced; ^ and $ match at every line").required(),
             Argument::new("replace", Kind::Str, "What it is replaced by, with \\1 and the like; nothing removes it")
                 .default(""),
             Argument::new("after", Kind::Str, "Expression; only what is after its first match is searched"),
             Argument::new("before", Kind::Str, "Expression; only what is before its match is searched"),
-            Argument::new("backup", Kind::Bool, "Whether to keep the old file beside the new one").default("false"),
-            Argument::new(
-                "validate",
-                Kind::Str,
-                "Command that must succeed before the file is put in place, %s is the new file",
-            ),
+            file_arguments::BACKUP,
+            file_arguments::VALIDATE,
             Argument::new("encoding", Kind::Str, "Encoding of the file: utf-8 or ascii").default("utf-8"),
-            Argument::new("owner", Kind::Str, "User that is to own it"),
-            Argument::new("group", Kind::Str, "Group that is to own it"),
-            Argument::new("mode", Kind::Mode, "Permissions, octal or symbolic"),
+            file_arguments::OWNER,
+            file_arguments::GROUP,
+            file_arguments::MODE,
         ],
         free_form: None,
         example: r#"
@@ -78,7 +74,7 @@ impl Module for Replace {
         returns: &[
             Return::new("msg", "How many replacements were made"),
             Return::new("rc", "0"),
-            Return::new("backup_file", "Where the old file is kept"),
+            file_arguments::returns::BACKUP_FILE,
         ],
     };
     type Change = Change;

@@ -16,7 +16,7 @@ use super::file_attributes::{self, Wanted};
 use super::file_digest::Digests;
 use super::file_mode::Mode;
 use super::file_write::{self, Content, Destination, Wish, Write};
-use super::{Controller, Error, Module, Outcome, Plan, vault_file};
+use super::{Controller, Error, Module, Outcome, Plan, file_arguments, vault_file};
 use crate::remote::{Probe, Remote};
 use crate::template::Options;
 use crate::value::doc::{Argument, Doc, Kind, Return};
@@ -61,16 +61,12 @@ impl Module for Template {
         arguments: &[
             Argument::new("src", Kind::Path, "Template on the controller, looked for in templates/").required(),
             Argument::new("dest", Kind::Path, "Where to; into it if it is a directory").required(),
-            Argument::new("backup", Kind::Bool, "Whether to keep the old file beside the new one").default("false"),
-            Argument::new("force", Kind::Bool, "Whether to replace a file that differs").default("true"),
-            Argument::new("follow", Kind::Bool, "Whether to write through a symbolic link at dest").default("false"),
-            Argument::new(
-                "validate",
-                Kind::Str,
-                "Command that must succeed before the file is put in place, %s is the new file",
-            ),
-            Argument::new("owner", Kind::Str, "User that is to own it"),
-            Argument::new("group", Kind::Str, "Group that is to own it"),
+            file_arguments::BACKUP,
+            file_arguments::FORCE,
+            file_arguments::FOLLOW_DEST,
+            file_arguments::VALIDATE,
+            file_arguments::OWNER,
+            file_arguments::GROUP,
             Argument::new("mode", Kind::Mode, "Permissions, or preserve for those of the template"),
             Argument::new("block_start_string", Kind::Str, "What begins a block").default("{%"),
             Argument::new("block_end_string", Kind::Str, "What ends a block").default("%}"),
@@ -109,13 +105,13 @@ impl Module for Template {
             Return::new("src", "The template"),
             Return::new("checksum", "SHA-1 of the rendered text"),
             Return::new("md5sum", "MD5 of the rendered text, when it was written"),
-            Return::new("backup_file", "Where the old file is kept"),
-            Return::new("mode", "Permissions, octal"),
-            Return::new("owner", "User that owns it"),
-            Return::new("group", "Group that owns it"),
-            Return::new("uid", "Number of the user"),
-            Return::new("gid", "Number of the group"),
-            Return::new("size", "Bytes"),
+            file_arguments::returns::BACKUP_FILE,
+            file_arguments::returns::MODE,
+            file_arguments::returns::OWNER,
+            file_arguments::returns::GROUP,
+            file_arguments::returns::UID,
+            file_arguments::returns::GID,
+            file_arguments::returns::SIZE,
             Return::new("state", "File"),
         ],
     };

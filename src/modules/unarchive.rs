@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::file_attributes::{self, Wanted, is_empty};
-use super::{Controller, Error, Module, Outcome, Plan, file_write, host_path, vault_file};
+use super::{Controller, Error, Module, Outcome, Plan, file_arguments, file_write, host_path, vault_file};
 use crate::remote::{Attributes, FileKind, Links, Probe, Remote};
 use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
@@ -65,7 +65,7 @@ impl Module for Unarchive {
                 .default("[]"),
             Argument::new("extra_opts", Kind::List(&Kind::Str), "Further options for tar or unzip, one item each")
                 .default("[]"),
-            Argument::new("decrypt", Kind::Bool, "Whether to decrypt a source that is a vault file").default("true"),
+            file_arguments::DECRYPT,
             Argument::new("owner", Kind::Str, "User that is to own the files"),
             Argument::new("group", Kind::Str, "Group that is to own the files"),
             Argument::new("mode", Kind::Mode, "Permissions of the files, best symbolic: u=rwX,go=rX"),

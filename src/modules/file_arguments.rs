@@ -1,0 +1,42 @@
+//! The arguments and return values that all modules for files have in common, documented once.
+
+use crate::value::doc::{Argument, Kind, Return};
+
+pub const OWNER: Argument = Argument::new("owner", Kind::Str, "User that is to own it");
+pub const GROUP: Argument = Argument::new("group", Kind::Str, "Group that is to own it");
+pub const MODE: Argument = Argument::new("mode", Kind::Mode, "Permissions, octal or symbolic");
+pub const DIRECTORY_MODE: Argument =
+    Argument::new("directory_mode", Kind::Mode, "Permissions of directories that are made");
+pub const BACKUP: Argument =
+    Argument::new("backup", Kind::Bool, "Whether to keep the old file beside the new one").default("false");
+pub const VALIDATE: Argument = Argument::new(
+    "validate",
+    Kind::Str,
+    "Command that must succeed before the file is put in place, %s is the new file",
+);
+pub const FORCE: Argument =
+    Argument::new("force", Kind::Bool, "Whether to replace a file that differs").default("true");
+pub const DECRYPT: Argument =
+    Argument::new("decrypt", Kind::Bool, "Whether to decrypt a source that is a vault file").default("true");
+/// Without a default: it differs from module to module.
+pub const REMOTE_SRC: Argument = Argument::new("remote_src", Kind::Bool, "Whether src is on the host");
+pub const FOLLOW_DEST: Argument =
+    Argument::new("follow", Kind::Bool, "Whether to write through a symbolic link at dest").default("false");
+/// The file that is edited in place.
+pub const TEXT_FILE: Argument =
+    Argument::new("path", Kind::Path, "The file on the host").required().alias(&["dest", "destfile", "name"]);
+pub const CREATE: Argument =
+    Argument::new("create", Kind::Bool, "Whether to make the file if it is missing").default("false");
+
+/// What is returned of a file.
+pub mod returns {
+    use super::Return;
+
+    pub const MODE: Return = Return::new("mode", "Permissions, octal");
+    pub const OWNER: Return = Return::new("owner", "User that owns it");
+    pub const GROUP: Return = Return::new("group", "Group that owns it");
+    pub const UID: Return = Return::new("uid", "Number of the user");
+    pub const GID: Return = Return::new("gid", "Number of the group");
+    pub const SIZE: Return = Return::new("size", "Bytes");
+    pub const BACKUP_FILE: Return = Return::new("backup_file", "Where the old file is kept");
+}
