@@ -120,6 +120,7 @@ pub fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
         verbosity: args.verbose,
         extra_vars,
         defaults: engine::Defaults::default(),
+        options: engine::Options::default(),
         keyring,
         templar,
         loader,

@@ -5,6 +5,7 @@ use std::sync::{Arc, RwLock};
 
 use indexmap::IndexSet;
 
+use super::fact_cache::Cache;
 use crate::inventory::VarsFiles;
 use crate::playbook::Role;
 use crate::value::{Vars, mapping};
@@ -49,6 +50,8 @@ pub(crate) enum State {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HostVars {
     pub facts: Arc<Vars>,
+    /// Whether `facts` come of `setup`, in this run or an earlier one.
+    pub gathered: bool,
     pub include_vars: Arc<Vars>,
     /// `set_fact` and `register`.
     pub set: Arc<Vars>,
@@ -101,7 +104,11 @@ pub(crate) enum Gift {
 
 /// What hosts have published: `hostvars` reads it, and a later play begins with it.
 #[derive(Debug, Default)]
-pub(crate) struct Board(RwLock<HashMap<Arc<str>, Published>>);
+pub(crate) struct Board {
+    all: RwLock<HashMap<Arc<str>, Published>>,
+    /// What earlier runs knew.
+    cache: Option<Cache>,
+}
 
 #[derive(Debug, Default)]
 struct Published {
@@ -111,9 +118,13 @@ struct Published {
 }
 
 impl Board {
+    pub fn new(cache: Option<Cache>) -> Board {
+        Board { all: RwLock::default(), cache }
+    }
+
     /// Publishes what a host knows, with what it was given meanwhile.
     pub fn publish(&self, host: &Arc<str>, vars: &mut HostVars) {
-        let mut all = self.0.write().expect("nothing panics while it holds the board");
+        let mut all = self.all.write().expect("nothing panics while it holds the board");
         let published = all.entry(host.clone()).or_default();
         published.gifts.drain(..).for_each(|gift| vars.take(gift));
         published.vars = vars.clone();
@@ -121,23 +132,54 @@ impl Board {
 
     /// Gives a host something: others see it at once, the host itself when it publishes or receives.
     pub fn give(&self, host: &Arc<str>, gift: Gift) {
-        let mut all = self.0.write().expect("nothing panics while it holds the board");
+        // Beside what the cache knows, not instead of it.
+        self.read(host);
+        let facts = matches!(gift, Gift::Facts(_));
+        let mut all = self.all.write().expect("nothing panics while it holds the board");
         let published = all.entry(host.clone()).or_default();
         published.vars.take(gift.clone());
         published.gifts.push(gift);
+        if let Some(cache) = self.cache.as_ref().filter(|_| facts) {
+            cache.write(host, &published.vars);
+        }
     }
 
     /// Hands a host what it was given.
     pub fn receive(&self, host: &mut HostRun) {
         let waiting = |all: &HashMap<Arc<str>, Published>| all.get(&host.name).is_some_and(|own| !own.gifts.is_empty());
-        if waiting(&self.0.read().expect("nothing panics while it holds the board")) {
+        if waiting(&self.all.read().expect("nothing panics while it holds the board")) {
             self.publish(&host.name, &mut host.vars);
         }
     }
 
+    /// What is known of a host, from this run or from the cache.
     pub fn read(&self, host: &str) -> HostVars {
-        let all = self.0.read().expect("nothing panics while it holds the board");
-        all.get(host).map(|published| published.vars.clone()).unwrap_or_default()
+        let all = self.all.read().expect("nothing panics while it holds the board");
+        if let Some(published) = all.get(host) {
+            return published.vars.clone();
+        }
+        drop(all);
+        let Some(cache) = &self.cache else { return HostVars::default() };
+        let vars = cache.read(host).unwrap_or_default();
+        let mut all = self.all.write().expect("nothing panics while it holds the board");
+        all.entry(host.into()).or_insert_with(|| Published { vars, gifts: Vec::new() }).vars.clone()
+    }
+
+    /// Keeps a host's facts for later runs.
+    pub fn keep(&self, host: &HostRun) {
+        if let Some(cache) = &self.cache {
+            cache.write(&host.name, &host.vars);
+        }
+    }
+
+    /// Forgets a host's facts, those of earlier runs too.
+    pub fn clear_facts(&self, host: &mut HostRun) {
+        host.vars.facts = Arc::default();
+        host.vars.gathered = false;
+        if let Some(cache) = &self.cache {
+            cache.remove(&host.name);
+        }
+        self.publish(&host.name, &mut host.vars);
     }
 }
 

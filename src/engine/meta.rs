@@ -52,7 +52,7 @@ pub(super) async fn on_hosts(
         "end_play" | "end_batch" => {
             chosen.iter_mut().for_each(|host| host.state = State::Ended);
         }
-        "clear_facts" => chosen.iter_mut().for_each(|host| host.vars.facts = Arc::default()),
+        "clear_facts" => chosen.iter_mut().for_each(|host| batch.run.board.clear_facts(host)),
         // They take part again from the next play on.
         "clear_host_errors" => {
             let lost = |host: &&mut HostRun| matches!(host.state, State::Failed | State::Unreachable);

@@ -6,6 +6,7 @@
 mod batch;
 mod block;
 mod event;
+mod fact_cache;
 mod handlers;
 mod host;
 mod include;
@@ -13,6 +14,7 @@ mod item;
 mod known;
 mod loops;
 mod meta;
+mod options;
 mod play;
 mod pool;
 mod scope;
@@ -31,6 +33,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 pub use event::{Counts, Event, Recap, Status, TaskResult, TaskStart};
 pub use known::Known;
+pub use options::{FactCache, Gathering, Options};
 pub use play::listed;
 pub use tags::Tags;
 pub use target::Defaults;
@@ -56,6 +59,7 @@ pub struct Job {
     pub extra_vars: Arc<Vars>,
     /// What the command line says of connections; inventory variables win.
     pub defaults: Defaults,
+    pub options: Options,
     pub keyring: Arc<Keyring>,
     pub templar: Arc<Templar>,
     pub loader: Arc<Loader>,
@@ -72,6 +76,8 @@ pub enum Error {
     Complaint(#[from] crate::value::origin::Complaint),
     #[error(transparent)]
     Template(#[from] crate::template::Error),
+    #[error("{0}")]
+    FactCache(String),
 }
 
 /// What never changes during a run, and the few things that are shared: the pool of connections, what hosts publish
@@ -123,12 +129,14 @@ pub async fn run(job: Job, events: UnboundedSender<Event>, stopping: Arc<AtomicB
     let begun = Instant::now();
     let groups = RwLock::new(scope::groups_layer(&job.inventory));
     let inventory = RwLock::new(job.inventory.clone());
+    let cache = job.options.fact_cache.clone().map(|place| fact_cache::Cache::open(place, events.clone()));
+    let board = host::Board::new(cache.transpose().map_err(Error::FactCache)?);
     let forks = Semaphore::new(job.forks.max(1));
     let run = Arc::new(Run {
         inventory,
         groups,
         pool: pool::Pool::default(),
-        board: host::Board::default(),
+        board,
         counts: Mutex::default(),
         stats: Mutex::default(),
         forks,

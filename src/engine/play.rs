@@ -10,7 +10,7 @@ use tracing::Instrument;
 
 use super::batch::Batch;
 use super::host::{HostRun, State};
-use super::{Error, Event, Job, Run, block, handlers, scope, task};
+use super::{Error, Event, Gathering, Job, Run, block, handlers, scope, task};
 use crate::inventory::{Inventory, VarsFiles};
 use crate::playbook::load::setup_task;
 use crate::playbook::{Order, Play, Step, Strategy, Written};
@@ -228,9 +228,7 @@ async fn sections(batch: &Arc<Batch>) -> Vec<HostRun> {
 async fn group(batch: Arc<Batch>, mut hosts: Vec<HostRun>) -> Vec<HostRun> {
     let play = batch.play.clone();
     hosts = scope::read_vars_files(&batch, hosts);
-    if let Some(setup) = facts_task(&batch) {
-        hosts = task::on_hosts(&batch, &setup, hosts).await;
-    }
+    hosts = gather(&batch, hosts).await;
     for section in [&play.pre_tasks, &play.roles, &play.tasks, &play.post_tasks] {
         hosts = block::steps(&batch, section, hosts).await;
         // Handlers notified in `roles` wait for the end of `tasks`.
@@ -241,15 +239,25 @@ async fn group(batch: Arc<Batch>, mut hosts: Vec<HostRun>) -> Vec<HostRun> {
     hosts
 }
 
-/// The task that gathers facts, unless the play says no.
-fn facts_task(batch: &Batch) -> Option<Arc<crate::playbook::Task>> {
-    let scope = scope::before_any_host(&batch.run.job, &batch.play);
+/// Gathers facts, where play and configuration say so.
+async fn gather(batch: &Arc<Batch>, hosts: Vec<HostRun>) -> Vec<HostRun> {
+    let gathering = batch.run.job.options.gathering;
     let wanted = match &batch.play.gather_facts {
-        None => true,
-        Some(written) => batch.run.job.templar.render(&written.value, &scope).is_ok_and(|value| truthy(&value)),
+        None => gathering != Gathering::Explicit,
+        Some(written) => {
+            let scope = scope::before_any_host(&batch.run.job, &batch.play);
+            batch.run.job.templar.render(&written.value, &scope).is_ok_and(|value| truthy(&value))
+        }
     };
-    let entry = crate::modules::find("setup")?;
-    (wanted && batch.run.job.tags.allow(&["always".into()])).then(|| Arc::new(setup_task(&batch.play, entry.doc)))
+    let (true, Some(entry)) = (wanted && batch.run.job.tags.allow(&["always".into()]), crate::modules::find("setup"))
+    else {
+        return hosts;
+    };
+    let known = |host: &HostRun| gathering == Gathering::Smart && host.vars.gathered;
+    let (mut known, asked): (Vec<_>, Vec<_>) = hosts.into_iter().partition(known);
+    known.extend(task::on_hosts(batch, &Arc::new(setup_task(&batch.play, entry.doc)), asked).await);
+    known.sort_by_key(|host| host.order);
+    known
 }
 
 /// Ansible's idea of true: booleans, and the words `yes`, `on`, `true`, `1` as strings.

@@ -228,7 +228,11 @@ async fn apply(batch: &Arc<Batch>, task: &Task, host: &mut HostRun, effect: Effe
     match effect {
         Effect::Facts(facts) => match delegate.filter(|_| task.delegate_facts) {
             Some(delegate) => batch.run.board.give(&delegate.host.name, Gift::Facts(facts)),
-            None => host.vars.add_facts(facts),
+            None => {
+                host.vars.gathered |= task.action.doc.name == "setup";
+                host.vars.add_facts(facts);
+                batch.run.board.keep(host);
+            }
         },
         Effect::SetFact(vars) => match delegate.filter(|_| task.delegate_facts) {
             Some(delegate) => batch.run.board.give(&delegate.host.name, Gift::Set(vars)),

@@ -1,0 +1,43 @@
+//! How a run goes about its work, apart from what it runs: what configuration and command line may say of it.
+//! The default is Ansible's.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How a run goes about its work. Each field names its key in the section `[defaults]` of `ansible.cfg`.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// `gathering` (`ANSIBLE_GATHERING`).
+    pub gathering: Gathering,
+    /// `fact_caching = jsonfile`; None is `memory`: facts last as long as the run.
+    pub fact_cache: Option<FactCache>,
+    /// `--start-at-task`: nothing before the first task of that name or pattern is run.
+    pub start_at_task: Option<String>,
+    /// `--uploads`: how many hosts get file content at once; None: as many as are at work.
+    pub uploads: Option<NonZeroUsize>,
+}
+
+/// When a play gathers facts of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Gathering {
+    /// Unless it says `gather_facts: false`.
+    #[default]
+    Implicit,
+    /// Only if it says `gather_facts: true`.
+    Explicit,
+    /// As implicit, but not from hosts whose facts are known, from this run or from the cache.
+    Smart,
+}
+
+/// Where facts are kept from run to run: a JSON file per host, as Ansible's `jsonfile` keeps them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FactCache {
+    /// `fact_caching_connection` (`ANSIBLE_CACHE_PLUGIN_CONNECTION`); made when it is not there.
+    pub directory: PathBuf,
+    /// `fact_caching_prefix` (`ANSIBLE_CACHE_PLUGIN_PREFIX`): what the files' names begin with.
+    pub prefix: String,
+    /// `fact_caching_timeout` (`ANSIBLE_CACHE_PLUGIN_TIMEOUT`, 86400 s by default): older files are not read;
+    /// None (written as 0): they never get too old.
+    pub timeout: Option<Duration>,
+}
