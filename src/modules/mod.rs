@@ -64,6 +64,7 @@ mod wait_for_connection;
 mod x509;
 mod x509_ca;
 mod x509_certificate;
+mod x509_key;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -125,6 +126,7 @@ pub static MODULES: &[Entry] = &[
     local::<wait_for_connection::WaitForConnection>(),
     entry::<x509_ca::X509Ca>(),
     entry::<x509_certificate::X509Certificate>(),
+    entry::<x509_key::X509Key>(),
 ];
 
 /// The type itself is the task's arguments, rendered and coerced to the kinds in `DOC`.

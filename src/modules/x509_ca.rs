@@ -10,6 +10,7 @@ use super::x509::{self, Certificate, Lacking};
 use super::{Controller, Error, Module, Outcome, Plan};
 use crate::remote::{Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::vault;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -20,6 +21,7 @@ pub struct X509Ca {
     organization: Option<String>,
     key_type: KeyType,
     path_length: Option<u8>,
+    vault: bool,
     validity: i64,
     renew_before: i64,
     owner: Option<String>,
@@ -33,6 +35,8 @@ pub struct Change {
     reason: Option<&'static str>,
     /// The key that was there.
     key: Option<KeyPair>,
+    /// The key that is there has to be encrypted.
+    seal: bool,
     lacking: Lacking,
     wanted: Wanted,
     path: String,
@@ -59,6 +63,12 @@ impl Module for X509Ca {
                 Kind::Int,
                 "How many authorities may stand below this one; no limit if not given",
             ),
+            Argument::new(
+                "vault",
+                Kind::Bool,
+                "Whether the key is kept encrypted with the first vault password of the run, if it has one",
+            )
+            .default("false"),
             Argument::new("validity", Kind::Int, "How many days a certificate is valid").default("3650"),
             Argument::new("renew_before", Kind::Int, "How many days before its end it is made anew, with the same key")
                 .default("90"),
@@ -79,11 +89,11 @@ impl Module for X509Ca {
     };
     type Change = Change;
 
-    async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<Change>, Error> {
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
         x509::check_days(self.validity, self.renew_before)?;
         let (path, key_path) = (probe.expand(&self.path).await?, probe.expand(&self.privatekey_path).await?);
         let (found, found_key) = (x509::read(probe, &path).await?, x509::read(probe, &key_path).await?);
-        let key = found_key.as_ref().map(|found| key::parse(&found.text, &key_path)).transpose()?;
+        let key = found_key.as_ref().map(|found| key::open(here, &found.text, &key_path)).transpose()?;
         let certificate = found.as_ref().map(|found| Certificate::parse(&found.text, &path)).transpose()?;
         let reason = match (&certificate, &key) {
             (None, _) => Some("there is no certificate yet"),
@@ -94,37 +104,48 @@ impl Module for X509Ca {
         let lacking = found.as_ref().map_or_else(Lacking::default, |found| {
             Lacking::of(&wanted, &found.stat, found_key.as_ref().map(|key| &key.stat))
         });
-        let outcome = x509::explained(reason, &path, &key_path);
+        let seal = self.vault
+            && !here.scope.keyring.passwords.is_empty()
+            && found_key.as_ref().is_some_and(|found| !is_sealed(&found.text));
+        let outcome = x509::explained(reason.or(seal.then_some(SEAL)), &path, &key_path);
         let outcome = match &certificate {
             Some(certificate) => x509::described(outcome, certificate),
             None => outcome,
         };
-        if reason.is_none() && lacking.is_empty() {
+        if reason.is_none() && lacking.is_empty() && !seal {
             return Ok(Plan::Unchanged(outcome));
         }
         let subject = x509::subject(&self.common_name, self.organization.as_deref());
         let after = x509::certificate::describe(&subject, &subject, &Default::default(), &[]);
         let diff = reason.map(|_| x509::diff(&path, certificate.as_ref(), &after)).into_iter().collect();
-        Ok(Plan::Change { diff, outcome, change: Change { reason, key, lacking, wanted, path, key_path } })
+        Ok(Plan::Change { diff, outcome, change: Change { reason, key, seal, lacking, wanted, path, key_path } })
     }
 
-    async fn apply(&self, change: Change, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
-        let Change { reason, key, lacking, wanted, path, key_path } = change;
+    async fn apply(&self, change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
+        let Change { reason, key, seal, lacking, wanted, path, key_path } = change;
+        let (key, is_new) = match key {
+            Some(key) => (key, false),
+            None => (key::generate(self.key_type)?, true),
+        };
+        if is_new || seal {
+            let sealed = self.vault.then(|| key::sealed(here, &key)).flatten();
+            x509::write_key(remote, &key_path, &sealed.unwrap_or_else(|| key.serialize_pem()), &wanted).await?;
+        }
         if reason.is_some() {
-            let key = match key {
-                Some(key) => key,
-                None => {
-                    let key = key::generate(self.key_type)?;
-                    x509::write_key(remote, &key_path, &key, &wanted).await?;
-                    key
-                }
-            };
             x509::write_certificate(remote, &path, &self.certificate(&key)?, &wanted).await?;
         }
         lacking.set(remote, &path, &key_path).await?;
         let made = x509::read(remote, &path).await?.ok_or_else(|| Error::failed(format!("{path} vanished")))?;
-        Ok(x509::described(x509::explained(reason, &path, &key_path), &Certificate::parse(&made.text, &path)?))
+        let said = reason.or(seal.then_some(SEAL));
+        Ok(x509::described(x509::explained(said, &path, &key_path), &Certificate::parse(&made.text, &path)?))
     }
+}
+
+/// Why only the key's file changes.
+const SEAL: &str = "the private key is not encrypted yet";
+
+fn is_sealed(text: &[u8]) -> bool {
+    std::str::from_utf8(text).is_ok_and(vault::is_vault)
 }
 
 const RETURNS: &[Return] = &[
@@ -195,7 +216,11 @@ fn lost_key(path: &str, key_path: &str) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::super::testing::{Bench, value};
+    use crate::value::Secret;
+    use crate::value::vault::Keyring;
 
     const TASK: &str = "x509_ca: {path: HOST/ca.crt, privatekey_path: HOST/ca.key, common_name: ca, organization: Org, path_length: 0}";
 
@@ -256,6 +281,31 @@ mod tests {
         assert!(done.diff[0].before.contains("not_after: "), "{:?}", done.diff);
         assert_eq!(bench.text("ca.key"), key);
         assert_ne!(bench.text("ca.crt"), old);
+        bench.close().await;
+    }
+
+    #[tokio::test]
+    async fn with_a_vault_password_the_key_is_kept_encrypted_and_still_signs() {
+        let mut bench = Bench::new().await;
+        let task = TASK.replace("path_length: 0", "path_length: 0, vault: true");
+        bench.run(&task).await.unwrap();
+        let plain = bench.text("ca.key");
+        assert!(plain.contains("PRIVATE KEY"), "without a vault password it is as it is");
+
+        let keyring = Keyring { passwords: vec![("default".to_owned(), Secret::new("hidden"))] };
+        bench.scope.keyring = Arc::new(keyring.clone());
+        let done = bench.run_twice(&task).await;
+        assert_eq!(value(&done.outcome, "reason"), "the private key is not encrypted yet");
+        let sealed = bench.text("ca.key");
+        assert_eq!(String::from_utf8(keyring.decrypt(&sealed).unwrap()).unwrap(), plain);
+        assert_eq!(bench.mode("ca.key"), 0o600);
+        let leaf = "x509_certificate: {path: HOST/s.crt, privatekey_path: HOST/s.key, ca_path: HOST/ca.crt, \
+            ca_privatekey_path: HOST/ca.key, common_name: s}";
+        bench.run_twice(leaf).await;
+
+        bench.scope.keyring = Arc::default();
+        assert!(bench.failure(&task).await.contains("cannot decrypt the private key"));
+        assert_eq!(bench.text("ca.key"), sealed);
         bench.close().await;
     }
 

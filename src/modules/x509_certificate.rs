@@ -58,8 +58,12 @@ impl Module for X509Certificate {
             Argument::new("privatekey_path", Kind::Path, "Its private key; one that is there is used, any other made")
                 .required(),
             Argument::new("ca_path", Kind::Path, "The authority's certificate").required(),
-            Argument::new("ca_privatekey_path", Kind::Path, "The authority's private key; read only to sign")
-                .required(),
+            Argument::new(
+                "ca_privatekey_path",
+                Kind::Path,
+                "The authority's private key, vault-encrypted or not; read only to sign",
+            )
+            .required(),
             Argument::new("common_name", Kind::Str, "Whom it is for").required(),
             Argument::new("organization", Kind::Str, "Their organization"),
             Argument::new("subject_alt_name", Kind::List(&Kind::Str), "Names it is for, as DNS:host or IP:1.2.3.4")
@@ -114,7 +118,7 @@ impl Module for X509Certificate {
             return Err(self.no_authority());
         }
         let (found, found_key) = (x509::read(probe, &path).await?, x509::read(probe, &key_path).await?);
-        let key = found_key.as_ref().map(|found| key::parse(&found.text, &key_path)).transpose()?;
+        let key = found_key.as_ref().map(|found| key::open(here, &found.text, &key_path)).transpose()?;
         // A damaged certificate is replaced: nothing is lost with it.
         let certificate = found.as_ref().and_then(|found| Certificate::parse(&found.text, &path).ok());
         let reason = match (&found, &certificate, &authority) {
@@ -143,19 +147,19 @@ impl Module for X509Certificate {
         Ok(Plan::Change { diff, outcome, change })
     }
 
-    async fn apply(&self, change: Change, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+    async fn apply(&self, change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
         let Change { reason, key, authority, names, lacking, wanted, path, key_path } = change;
         if reason.is_some() {
             let authority = authority.ok_or_else(|| self.no_authority())?;
             // The authority's key is read before anything is written: without it nothing is begun.
-            let issuer = self.issuer(remote, &authority).await?;
+            let issuer = self.issuer(remote, here, &authority).await?;
             let (key, is_new) = match key {
                 Some(key) => (key, false),
                 None => (key::generate(self.key_type)?, true),
             };
             let pem = self.certificate(&key, &names, &authority, &issuer)?;
             if is_new {
-                x509::write_key(remote, &key_path, &key, &wanted).await?;
+                x509::write_key(remote, &key_path, &key.serialize_pem(), &wanted).await?;
             }
             x509::write_certificate(remote, &path, &pem, &wanted).await?;
         }
@@ -229,12 +233,17 @@ impl X509Certificate {
         }
     }
 
-    async fn issuer(&self, probe: &Probe, authority: &Certificate) -> Result<Issuer<'static, KeyPair>, Error> {
+    async fn issuer(
+        &self,
+        probe: &Probe,
+        here: &Controller<'_>,
+        authority: &Certificate,
+    ) -> Result<Issuer<'static, KeyPair>, Error> {
         let path = probe.expand(&self.ca_privatekey_path).await?;
         let found = x509::read(probe, &path).await?;
         let found =
             found.ok_or_else(|| Error::failed(format!("there is no private key of the authority at {path}")))?;
-        let key = key::parse(&found.text, &path)?;
+        let key = key::open(here, &found.text, &path)?;
         if key::public(&key) != authority.public_key {
             let message = format!("the private key {path} does not belong to the authority {}", self.ca_path);
             return Err(Error::failed(message));

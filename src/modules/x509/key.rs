@@ -5,7 +5,8 @@ use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject;
 use serde::Deserialize;
 
-use crate::modules::Error;
+use crate::modules::{Controller, Error};
+use crate::value::vault;
 
 /// What kind of key to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -45,6 +46,27 @@ pub fn parse(text: &[u8], path: &str) -> Result<KeyPair, Error> {
         _ => return Err(unusable(path)),
     };
     KeyPair::try_from(pkcs8).map_err(|_| unusable(path))
+}
+
+/// Reads a key as [`parse`] does, one that a vault password of this run encrypts too.
+pub fn open(here: &Controller<'_>, text: &[u8], path: &str) -> Result<KeyPair, Error> {
+    match std::str::from_utf8(text) {
+        Ok(sealed) if vault::is_vault(sealed) => {
+            let plain = here.scope.keyring.decrypt(sealed).map_err(|error| Error::Failed {
+                message: format!("cannot decrypt the private key {path}: {error}"),
+                hint: Some("give its password with --vault-password-file, --vault-id or --ask-vault-pass".into()),
+            })?;
+            parse(&plain, path)
+        }
+        _ => parse(text, path),
+    }
+}
+
+/// The key as text that only a vault password opens; None if this run has no vault password.
+pub fn sealed(here: &Controller<'_>, key: &KeyPair) -> Option<String> {
+    let (identity, password) = here.scope.keyring.passwords.first()?;
+    let identity = Some(identity.as_str()).filter(|identity| *identity != "default");
+    Some(vault::encrypt(key.serialize_pem().as_bytes(), password, identity))
 }
 
 /// Whether the key's own algorithm is RSA.

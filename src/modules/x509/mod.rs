@@ -38,12 +38,15 @@ pub struct Lacking {
 impl Lacking {
     /// Owner and group are for both files, the mode for the certificate alone. A key that everybody may read is shut.
     pub fn of(wanted: &Wanted, certificate: &Stat, key: Option<&Stat>) -> Lacking {
-        let key = key.map_or_else(Attributes::default, |stat| {
-            let mut lacking = wanted.with_mode(None).lacking(stat);
-            lacking.mode = (stat.mode & 0o007 != 0).then_some(0o600);
-            lacking
-        });
+        let key = key.map_or_else(Attributes::default, |stat| Lacking::of_key(wanted, stat));
         Lacking { certificate: wanted.lacking(certificate), key }
+    }
+
+    /// What a key alone lacks.
+    pub fn of_key(wanted: &Wanted, key: &Stat) -> Attributes {
+        let mut lacking = wanted.with_mode(None).lacking(key);
+        lacking.mode = (key.mode & 0o007 != 0).then_some(0o600);
+        lacking
     }
 
     pub fn is_empty(&self) -> bool {
@@ -62,9 +65,9 @@ impl Lacking {
 }
 
 /// Writes a new private key: nobody but its owner can read it, at no moment.
-pub async fn write_key(remote: &Remote, path: &str, key: &rcgen::KeyPair, wanted: &Wanted) -> Result<(), Error> {
+pub async fn write_key(remote: &Remote, path: &str, pem: &str, wanted: &Wanted) -> Result<(), Error> {
     let attributes = Attributes { owner: wanted.owner.clone(), group: wanted.group.clone(), mode: Some(0o600) };
-    Ok(remote.write(path, key.serialize_pem().as_bytes(), &attributes).await?)
+    Ok(remote.write(path, pem.as_bytes(), &attributes).await?)
 }
 
 /// Writes a certificate, 0644 unless something else is wanted.

@@ -1,0 +1,163 @@
+//! `x509_key`: a key pair without a certificate, as tokens are signed with; made once, never anew.
+
+use async_trait::async_trait;
+use rcgen::KeyPair;
+use serde::Deserialize;
+
+use super::file_attributes::Wanted;
+use super::x509::key::{self, KeyType};
+use super::x509::{self, Lacking};
+use super::{Controller, Error, Module, Outcome, Plan};
+use crate::remote::{Attributes, Probe, Remote};
+use crate::value::doc::{Argument, Doc, Kind, Return};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct X509Key {
+    path: String,
+    publickey_path: Option<String>,
+    key_type: KeyType,
+    owner: Option<String>,
+    group: Option<String>,
+    mode: Option<String>,
+}
+
+/// What is to be done.
+pub struct Change {
+    /// The key that was there.
+    key: Option<KeyPair>,
+    /// Whether the file of the public half has to be written.
+    publish: bool,
+    lacking: Lacking,
+    wanted: Wanted,
+    path: String,
+    public_path: Option<String>,
+}
+
+#[async_trait]
+impl Module for X509Key {
+    const DOC: Doc = Doc {
+        name: "x509_key",
+        collection: "windlass",
+        summary: "Makes a private key, and writes down its public half",
+        arguments: &[
+            Argument::new("path", Kind::Path, "The private key; one that is there is used, any other made").required(),
+            Argument::new("publickey_path", Kind::Path, "A file for the public half, PEM"),
+            Argument::new("key_type", Kind::Str, "The curve of a key that is made")
+                .default("p256")
+                .choices(&["p256", "p384"]),
+            Argument::new("owner", Kind::Str, "The owner of both files"),
+            Argument::new("group", Kind::Str, "The group of both files"),
+            Argument::new("mode", Kind::Mode, "The public half's permissions, 0644 for a new one; the key's are 0600"),
+        ],
+        free_form: None,
+        example: "\
+- name: The key that service account tokens are signed with
+  windlass.x509_key:
+    path: /etc/service/pki/sa.key
+    publickey_path: /etc/service/pki/sa.pub
+",
+        returns: &[
+            Return::new("path", "The private key"),
+            Return::new("publickey_path", "The file of its public half, or null"),
+        ],
+    };
+    type Change = Change;
+
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+        let path = probe.expand(&self.path).await?;
+        let public_path = match &self.publickey_path {
+            Some(path) => Some(probe.expand(path).await?),
+            None => None,
+        };
+        let found = x509::read(probe, &path).await?;
+        let public = match &public_path {
+            Some(path) => x509::read(probe, path).await?,
+            None => None,
+        };
+        let key = found.as_ref().map(|found| key::open(here, &found.text, &path)).transpose()?;
+        let wanted = Wanted::load(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref()).await?;
+        let publish = public_path.is_some()
+            && match (&key, &public) {
+                (Some(key), Some(public)) => public.text != key.public_key_pem().into_bytes(),
+                _ => true,
+            };
+        let lacking = Lacking {
+            certificate: match &public {
+                Some(public) if !publish => wanted.lacking(&public.stat),
+                _ => Attributes::default(),
+            },
+            key: found.as_ref().map_or_else(Default::default, |found| Lacking::of_key(&wanted, &found.stat)),
+        };
+        let outcome = Outcome::default().with("path", path.as_str()).with("publickey_path", public_path.clone());
+        if key.is_some() && !publish && lacking.is_empty() {
+            return Ok(Plan::Unchanged(outcome));
+        }
+        let change = Change { key, publish, lacking, wanted, path, public_path };
+        Ok(Plan::Change { diff: vec![], outcome, change })
+    }
+
+    async fn apply(&self, change: Change, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        let Change { key, publish, lacking, wanted, path, public_path } = change;
+        let key = match key {
+            Some(key) => key,
+            None => {
+                let key = key::generate(self.key_type)?;
+                x509::write_key(remote, &path, &key.serialize_pem(), &wanted).await?;
+                key
+            }
+        };
+        let outcome = Outcome::default().with("path", path.as_str()).with("publickey_path", public_path.clone());
+        let public_path = public_path.unwrap_or_default();
+        if publish {
+            x509::write_certificate(remote, &public_path, &key.public_key_pem(), &wanted).await?;
+        }
+        lacking.set(remote, &public_path, &path).await?;
+        Ok(outcome)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Bench;
+
+    const TASK: &str = "x509_key: {path: HOST/sa.key, publickey_path: HOST/sa.pub}";
+
+    fn openssl(arguments: &[&str]) -> String {
+        let output = std::process::Command::new("openssl").args(arguments).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_key_pair_is_made_once_and_openssl_agrees_on_its_public_half() {
+        let bench = Bench::new().await;
+        assert!(bench.check(TASK).await.unwrap().changed);
+        assert!(!bench.host("sa.key").exists());
+        bench.run_twice(TASK).await;
+        assert_eq!((bench.mode("sa.key"), bench.mode("sa.pub")), (0o600, 0o644));
+        assert_eq!(openssl(&["pkey", "-pubout", "-in", bench.host("sa.key").to_str().unwrap()]), bench.text("sa.pub"));
+        bench.close().await;
+    }
+
+    #[tokio::test]
+    async fn an_altered_public_half_is_mended_and_the_key_kept() {
+        let bench = Bench::new().await;
+        bench.run(TASK).await.unwrap();
+        let (key, public) = (bench.text("sa.key"), bench.text("sa.pub"));
+        bench.on_host("sa.pub", "altered");
+        bench.run_twice(TASK).await;
+        assert_eq!((bench.text("sa.key"), bench.text("sa.pub")), (key, public));
+        bench.close().await;
+    }
+
+    #[tokio::test]
+    async fn a_key_that_everybody_can_read_is_shut() {
+        let bench = Bench::new().await;
+        bench.run(TASK).await.unwrap();
+        std::fs::set_permissions(bench.host("sa.key"), std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+        bench.run_twice(TASK).await;
+        assert_eq!(bench.mode("sa.key"), 0o600);
+        bench.close().await;
+    }
+}
