@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use indexmap::IndexMap;
+use minijinja::value::Serde;
 use regex::Regex;
 use serde::Deserialize;
 
 use super::{Controller, Effect, Error, Module, Outcome, Plan};
-use crate::remote::{Command, FileKind, Links, Probe, Remote};
+use crate::remote::{Command, Links, Probe, Remote, gathers};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 use crate::value::{Value, Vars};
 
@@ -55,7 +57,7 @@ impl Module for Setup {
 
     async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<()>, Error> {
         let mut facts = probe.facts(&self.gather_subset).await?;
-        if wants_local(&self.gather_subset) {
+        if gathers(&self.gather_subset, "local")? {
             facts.insert(Arc::from("ansible_local"), own_facts(probe, &self.fact_path).await?);
         }
         let facts = kept(facts, &self.filter)?;
@@ -66,15 +68,6 @@ impl Module for Setup {
     async fn apply(&self, (): (), _: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
         unreachable!("setup never plans a change")
     }
-}
-
-/// Whether `ansible_local` is among what is gathered.
-fn wants_local(subset: &[String]) -> bool {
-    let has = |name: &str| subset.iter().any(|s| s == name);
-    if has("!local") || has("!all") && !has("local") && has("!min") {
-        return false;
-    }
-    has("local") || has("all") || has("min") || subset.iter().all(|s| s.starts_with('!'))
 }
 
 fn kept(facts: Vars, filter: &[String]) -> Result<Vars, Error> {
@@ -106,57 +99,78 @@ fn pattern(text: &str) -> Result<Regex, Error> {
     Regex::new(&expression).map_err(|_| Error::failed(format!("{text:?} is not a pattern")))
 }
 
-/// What the host says of itself in `*.fact` files: JSON, INI, or a program that prints either.
+/// What the host says of itself in `*.fact` files: JSON, INI, or a program that prints either. A file that cannot be
+/// used says so in its own place.
 async fn own_facts(probe: &Probe, directory: &str) -> Result<Value, Error> {
     let directory = probe.expand(directory).await?;
     let mut facts = Vars::new();
     for name in probe.list(&directory).await?.unwrap_or_default() {
-        let Some(short) = name.strip_suffix(".fact") else { continue };
-        let path = format!("{directory}/{name}");
-        let executable = match probe.stat(&path, Links::Follow).await? {
-            Some(stat) if stat.kind == FileKind::File => stat.mode & 0o111 != 0,
-            _ => continue,
-        };
-        let value = match executable {
-            true => {
-                let output = probe.query(&Command::program([path.as_str()])).await?;
-                match output.code {
-                    0 => fact(&output.stdout),
-                    code => Value::from(format!("error executing fact script {path}: code {code}")),
-                }
-            }
-            false => fact(&probe.read(&path).await?.unwrap_or_default()),
-        };
-        facts.insert(Arc::from(short), value);
+        let Some(short) = name.strip_suffix(".fact").filter(|short| !short.starts_with('.')) else { continue };
+        facts.insert(Arc::from(short), own_fact(probe, &format!("{directory}/{name}")).await?);
     }
     Ok(Value::from_pairs(facts))
 }
 
-fn fact(content: &[u8]) -> Value {
+async fn own_fact(probe: &Probe, path: &str) -> Result<Value, Error> {
+    let content = match probe.stat(path, Links::Follow).await? {
+        None => return Ok(Value::from(format!("Could not stat fact ({path})"))),
+        Some(stat) if stat.mode & 0o100 != 0 => {
+            let output = probe.query(&Command::program([path])).await?;
+            if output.code != 0 {
+                let words = String::from_utf8_lossy(&output.stderr);
+                let message = format!("Failure executing fact script ({path}), rc: {}, err: {words}", output.code);
+                return Ok(Value::from(message));
+            }
+            output.stdout
+        }
+        Some(_) => probe.read(path).await?.unwrap_or_default(),
+    };
+    let bad = || Value::from(format!("error loading facts as JSON or ini - please check content: {path}"));
+    Ok(fact(&content).unwrap_or_else(bad))
+}
+
+/// None: neither JSON nor INI.
+fn fact(content: &[u8]) -> Option<Value> {
     match serde_json::from_slice::<serde_json::Value>(content) {
-        Ok(json) => Value::from(minijinja::value::Serde(json)),
-        Err(_) => ini(&String::from_utf8_lossy(content)),
+        Ok(json) => Some(Value::from(Serde(json))),
+        Err(_) => ini(std::str::from_utf8(content).ok()?),
     }
 }
 
-/// Sections of `key = value` lines; keys become lower case, as Ansible has them.
-fn ini(text: &str) -> Value {
-    let mut sections: indexmap::IndexMap<String, indexmap::IndexMap<String, Value>> = indexmap::IndexMap::new();
-    let mut current: Option<String> = None;
-    for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', ';'])) {
-        if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-            sections.entry(name.to_owned()).or_default();
-            current = Some(name.to_owned());
-        } else if let (Some(section), Some((key, value))) = (&current, line.split_once(['=', ':'])) {
-            let section = sections.entry(section.clone()).or_default();
-            section.insert(key.trim().to_lowercase(), Value::from(value.trim()));
+/// Sections of `key = value` lines, an indented line goes on with the value above; keys become lower case, as Ansible
+/// has them. None: a line fits nowhere.
+fn ini(text: &str) -> Option<Value> {
+    let mut sections: IndexMap<String, IndexMap<String, String>> = IndexMap::new();
+    let mut key = None;
+    for line in text.lines().filter(|line| !line.trim().is_empty() && !line.trim().starts_with(['#', ';'])) {
+        let trimmed = line.trim();
+        let section = sections.last_mut().map(|(_, section)| section);
+        if let (true, Some(key), Some(section)) = (line.starts_with([' ', '\t']), &key, section) {
+            let value: &mut String = section.get_mut(key)?;
+            value.push('\n');
+            value.push_str(trimmed);
+        } else if let Some(name) = trimmed.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            // A section that is written twice is a mistake, too.
+            if sections.insert(name.to_owned(), IndexMap::new()).is_some() {
+                return None;
+            }
+            key = None;
+        } else {
+            let (name, value) = trimmed.split_once(['=', ':'])?;
+            let name = name.trim().to_lowercase();
+            sections.last_mut()?.1.insert(name.clone(), value.trim().to_owned());
+            key = Some(name);
         }
     }
-    Value::from_pairs(sections.into_iter().map(|(name, pairs)| (name, Value::from_pairs(pairs))))
+    let pairs = |section: IndexMap<String, String>| {
+        Value::from_pairs(section.into_iter().map(|(name, value)| (name, Value::from(value))))
+    };
+    Some(Value::from_pairs(sections.into_iter().map(|(name, section)| (name, pairs(section)))))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::Bench;
     use super::*;
 
     fn facts() -> Vars {
@@ -179,15 +193,43 @@ mod tests {
 
     #[test]
     fn facts_of_the_hosts_own_are_json_or_ini() {
-        assert_eq!(fact(b"{\"a\": [1]}").get_attr("a").unwrap().len(), Some(1));
-        let ini = fact(b"# x\n[Part]\nKey = some value\n");
-        assert_eq!(ini.get_attr("Part").unwrap().get_attr("key").unwrap().as_str(), Some("some value"));
+        assert_eq!(fact(b"{\"a\": [1]}").unwrap().get_attr("a").unwrap().len(), Some(1));
+        let ini = fact(b"# x\n[Part]\nKey = some value\n  and more\nOther: 1\n").unwrap();
+        assert_eq!(ini.to_string(), "{'Part': {'key': 'some value\\nand more', 'other': '1'}}");
+        for wrong in ["no section = 1", "[a]\nno value", "[a]\n[a]\n", "\u{ff}"] {
+            assert!(fact(wrong.as_bytes()).is_none(), "{wrong}");
+        }
     }
 
-    #[test]
-    fn local_facts_can_be_left_out() {
-        let wants = |subset: &[&str]| wants_local(&subset.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>());
-        assert!(wants(&["all"]) && wants(&["min"]) && wants(&["local"]) && wants(&["!hardware"]));
-        assert!(!wants(&["!local"]) && !wants(&["!all", "!min"]) && !wants(&["network"]));
+    #[tokio::test]
+    async fn facts_of_the_hosts_own_come_from_files_and_programs_and_say_what_is_wrong() {
+        let bench = Bench::new().await;
+        bench.on_host("facts/a.fact", "{\"x\": 1}");
+        bench.on_host("facts/.hidden.fact", "{}");
+        bench.on_host("facts/bad.fact", "neither");
+        let program = |name: &str, text: &str| {
+            let path = bench.on_host(name, text);
+            std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+        };
+        program("facts/run.fact", "#!/bin/sh\necho '[s]'\necho k=v\n");
+        program("facts/wrong.fact", "#!/bin/sh\necho no >&2\nexit 3\n");
+        let task = "setup: {fact_path: HOST/facts, gather_subset: ['!all', '!min', local]}";
+        let done = bench.check(task).await.unwrap();
+        let local = done.outcome.values["ansible_facts"].get_attr("ansible_local").unwrap();
+        let text = |name: &str| local.get_attr(name).unwrap().to_string();
+        assert_eq!((text("a"), text("run")), ("{'x': 1}".to_owned(), "{'s': {'k': 'v'}}".to_owned()));
+        assert!(text("bad").starts_with("error loading facts as JSON or ini - please check content: /"));
+        assert!(
+            text("wrong").starts_with("Failure executing fact script (/") && text("wrong").contains("rc: 3, err: no")
+        );
+        assert_eq!(local.len(), Some(4));
+        for (subset, wanted) in
+            [("[network]", true), ("['!min']", false), ("['!all', '!min']", false), ("['!local']", false)]
+        {
+            let task = format!("setup: {{fact_path: HOST/facts, gather_subset: {subset}, filter: ansible_local}}");
+            let facts = bench.run(&task).await.unwrap().outcome.values["ansible_facts"].clone();
+            assert_eq!(facts.len(), Some(usize::from(wanted)), "{subset}");
+        }
+        bench.close().await;
     }
 }

@@ -28,6 +28,7 @@ use indexmap::IndexMap;
 
 use crate::value::Secret;
 
+pub use facts::gathers;
 pub use sessions::Sessions;
 
 /// Another user on the host, and how to become it.

@@ -46,10 +46,18 @@ m caps
 command -v capsh >/dev/null && capsh --print
 m env
 (wl_u; @EXPORTS@ env -0 2>/dev/null || env)
+#: systemd
+m systemd
+for i in /run/systemd/system /dev/.run/systemd /dev/.systemd; do
+if [ -e $i ] && command -v systemctl >/dev/null; then systemctl --version; break; fi
+done
+#: storage
+m storage
+grep -Hs '' /etc/iscsi/initiatorname.iscsi /etc/nvme/hostnqn /sys/class/fc_host/*/port_name
 #: hardware
 m hardware
-grep -Hs '' /proc/meminfo /proc/cpuinfo /proc/uptime /proc/self/mounts /sys/class/dmi/id/* /sys/block/*/removable \
-/sys/block/*/size /sys/block/*/queue/rotational /sys/block/*/queue/scheduler /sys/block/*/queue/logical_block_size \
+grep -Hs '' /proc/meminfo /proc/cpuinfo /proc/uptime /proc/self/mounts /proc/self/mountinfo /sys/class/dmi/id/* \
+/sys/block/*/queue/discard_max_hw_bytes /sys/block/*/device/serial /sys/block/*/removable /sys/block/*/size /sys/block/*/queue/rotational /sys/block/*/queue/scheduler /sys/block/*/queue/logical_block_size \
 /sys/block/*/queue/discard_granularity /sys/block/*/device/model /sys/block/*/device/vendor /sys/block/*/dm/name \
 /sys/block/*/*/partition /sys/block/*/*/start /sys/block/*/*/size
 m nproc
@@ -58,8 +66,17 @@ m links
 ls -l /dev/disk/by-uuid /dev/disk/by-label /dev/disk/by-id 2>/dev/null
 m block
 ls -l /sys/block
+m volumes
+# Logical volumes; only root may ask.
+if ! command -v vgs >/dev/null; then echo none
+elif [ "$(id -u)" = 0 ]; then
+for i in vgs lvs pvs; do
+if command -v $i >/dev/null; then $i --noheadings --nosuffix --units g --separator , | sed "s/^ */$i,/"; fi
+done
+else echo refused
+fi
 m holders
-there /sys/block/*/holders/*
+there /sys/block/*/holders/* /sys/block/*/slaves/*
 m sizes
 # A network file system that does not answer must not hold us for ever.
 if command -v timeout >/dev/null; then t='timeout 10'; else t=; fi
@@ -94,9 +111,10 @@ ip -6 route show table local
 #: virtual
 m virtual
 grep -Hs '' /sys/class/dmi/id/product_name /sys/class/dmi/id/sys_vendor /sys/class/dmi/id/product_family \
-/sys/class/dmi/id/bios_vendor /proc/1/cgroup /proc/xen/capabilities /sys/hypervisor/type /run/systemd/container
+/sys/class/dmi/id/bios_vendor /proc/1/cgroup /proc/xen/capabilities /run/systemd/container
 m cpu
-grep -m 1 '^flags' /proc/cpuinfo
+grep -E '^(model name|vendor_id|machine)' /proc/cpuinfo
+grep '^VxID:' /proc/self/status
 m modules
 while read -r i j; do
 case $i in
@@ -104,11 +122,6 @@ kvm|vboxdrv|vboxguest|virtio|xen*) printf '%s\n' "$i" ;;
 esac
 done </proc/modules
 m virtual-there
-there /.dockerenv /.dockerinit /run/.containerenv /proc/xen /proc/vz /proc/bc /dev/kvm /proc/self/status
-m detect
-command -v systemd-detect-virt >/dev/null && {
-systemd-detect-virt --vm
-systemd-detect-virt --container
-}
+there /.dockerenv /.dockerinit /run/.containerenv /proc/xen /proc/vz /proc/bc /proc/lve /dev/kvm
 m environ
 [ -r /proc/1/environ ] && tr '\0' '\n' </proc/1/environ | grep '^container='

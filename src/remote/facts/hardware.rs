@@ -1,8 +1,12 @@
-//! Processors, memory, firmware, mounts and block devices.
+//! Processors, memory, firmware and mounts.
 
-use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+use indexmap::IndexMap;
+use serde_json::json;
 
 use super::sections::{Facts, Sections, fields};
+use super::storage::links;
 
 pub(super) fn processor(sections: &Sections, facts: &mut Facts) {
     let (mut list, mut sockets) = (Vec::new(), Vec::new());
@@ -135,10 +139,12 @@ pub(super) fn firmware(sections: &Sections, facts: &mut Facts) {
     facts.insert("form_factor".into(), json!(kind.unwrap_or(&"NA")));
 }
 
+/// What is mounted from a device or a network. Of several mounts at one place the last counts, as it hides the others.
 pub(super) fn mounts(sections: &Sections, facts: &mut Facts) {
     let uuids = links(sections, "/dev/disk/by-uuid");
     let sizes: Vec<(&str, Vec<u64>)> = sections.section("sizes").lines().filter_map(sizes).collect();
-    let mut mounts = Vec::new();
+    let parts = mounted_parts(sections);
+    let mut mounts = IndexMap::new();
     for line in sections.file("/proc/self/mounts").unwrap_or_default().lines() {
         let [device, path, kind, options, dump, pass] = line.split(' ').collect::<Vec<_>>()[..] else { continue };
         if !(device.starts_with('/') || device.contains(":/")) || kind == "none" {
@@ -146,12 +152,13 @@ pub(super) fn mounts(sections: &Sections, facts: &mut Facts) {
         }
         let (device, path) = (unescape(device), unescape(path));
         let uuid = uuids.iter().find(|(_, to)| device.rsplit('/').next() == Some(to)).map_or("N/A", |(uuid, _)| uuid);
+        let bind = if parts.contains(&path) && !options.contains("bind") { ",bind" } else { "" };
         let mut mount = json!({
-            "mount": path, "device": device, "fstype": kind, "options": options, "uuid": uuid,
+            "mount": path, "device": device, "fstype": kind, "options": format!("{options}{bind}"), "uuid": uuid,
             "dump": dump.parse::<u64>().unwrap_or(0), "passno": pass.parse::<u64>().unwrap_or(0),
         });
-        if let (Some(map), Some((_, numbers))) = (mount.as_object_mut(), sizes.iter().find(|(it, _)| *it == path)) {
-            let [size, total, available, inodes, free] = numbers[..] else { continue };
+        let numbers = sizes.iter().find(|(it, _)| *it == path).map(|(_, numbers)| numbers.as_slice());
+        if let (Some(map), Some(&[size, total, available, inodes, free])) = (mount.as_object_mut(), numbers) {
             map.insert("size_total".into(), json!(size * total));
             map.insert("size_available".into(), json!(size * available));
             map.insert("block_size".into(), json!(size));
@@ -162,9 +169,21 @@ pub(super) fn mounts(sections: &Sections, facts: &mut Facts) {
             map.insert("inode_available".into(), json!(free));
             map.insert("inode_used".into(), json!(inodes.saturating_sub(free)));
         }
-        mounts.push(mount);
+        mounts.insert(path, mount);
     }
-    facts.insert("mounts".into(), mounts.into());
+    facts.insert("mounts".into(), mounts.into_values().collect());
+}
+
+/// Where a part of a file system is mounted, not its root: bind mounts, and subvolumes.
+fn mounted_parts(sections: &Sections) -> BTreeSet<String> {
+    let lines = sections.file("/proc/self/mountinfo").unwrap_or_default().lines();
+    lines
+        .filter_map(|line| {
+            let mut words = line.split(' ').skip(3);
+            let (root, path) = (words.next()?, words.next()?);
+            (root != "/").then(|| unescape(path))
+        })
+        .collect()
 }
 
 /// Block size, blocks, free blocks, inodes, free inodes, path.
@@ -185,107 +204,6 @@ fn unescape(text: &str) -> String {
         rest = if byte.is_some() { &tail[3..] } else { tail };
     }
     String::from_utf8_lossy(&out).into_owned()
-}
-
-/// Names in a directory of links, and the last part of where each leads.
-fn links<'a>(sections: &'a Sections, directory: &str) -> Vec<(&'a str, &'a str)> {
-    let heading = format!("{directory}:");
-    let listing = sections.section("links").lines().skip_while(|line| *line != heading).skip(1);
-    let lines = listing.take_while(|line| !line.is_empty());
-    lines
-        .filter_map(|line| {
-            let (left, to) = line.split_once(" -> ")?;
-            Some((left.rsplit(' ').next()?, to.rsplit('/').next()?))
-        })
-        .collect()
-}
-
-pub(super) fn devices(sections: &Sections, facts: &mut Facts) {
-    const KINDS: [(&str, &str); 3] =
-        [("ids", "/dev/disk/by-id"), ("uuids", "/dev/disk/by-uuid"), ("labels", "/dev/disk/by-label")];
-    let kinds = KINDS.map(|(kind, directory)| (kind, links(sections, directory)));
-    let links_of = |device: &str| {
-        let mut all = Facts::new();
-        for (kind, links) in &kinds {
-            let mut names: Vec<&str> = links.iter().filter(|(_, to)| *to == device).map(|(name, _)| *name).collect();
-            names.sort_unstable();
-            all.insert((*kind).to_owned(), json!(names));
-        }
-        all.insert("masters".into(), json!([]));
-        Value::Object(all)
-    };
-    let mut devices = Facts::new();
-    for name in sections.names_below("/sys/block/") {
-        devices.insert(name.to_owned(), device(sections, name, &links_of));
-    }
-    facts.insert("devices".into(), devices.into());
-    let mut all = Facts::new();
-    for (kind, links) in &kinds {
-        let mut by_device = Facts::new();
-        for (name, to) in links {
-            if let Value::Array(names) = by_device.entry((*to).to_owned()).or_insert_with(|| json!([])) {
-                names.push(json!(name));
-            }
-        }
-        all.insert((*kind).to_owned(), by_device.into());
-    }
-    all.insert("masters".into(), json!({}));
-    facts.insert("device_links".into(), all.into());
-}
-
-fn device(sections: &Sections, name: &str, links: &dyn Fn(&str) -> Value) -> Value {
-    let path = format!("/sys/block/{name}");
-    let value = |file: &str| sections.value(&format!("{path}/{file}"));
-    let text = |file: &str| match value(file) {
-        "" => Value::Null,
-        text => json!(text),
-    };
-    let number = |file: &str| value(file).parse::<u64>().unwrap_or(0);
-    // The kernel counts in 512 bytes whatever the device does.
-    let sectors = number("size");
-    let sector = match value("queue/logical_block_size") {
-        "" => "512",
-        size => size,
-    };
-    let scheduler = value("queue/scheduler");
-    let chosen =
-        scheduler.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or(scheduler, |(name, _)| name);
-    let is_virtual = sections.section("block").lines().any(|line| line.ends_with(&format!("/virtual/block/{name}")));
-    let mut partitions = Facts::new();
-    for part in sections.names_below(&format!("{path}/")) {
-        if value(&format!("{part}/partition")).is_empty() {
-            continue;
-        }
-        let sectors = number(&format!("{part}/size"));
-        let partition = json!({
-            "links": links(part), "start": value(&format!("{part}/start")), "sectors": sectors,
-            "sectorsize": sector, "size": human(sectors * 512), "holders": [],
-            "uuid": links(part)["uuids"].get(0).cloned(),
-        });
-        partitions.insert(part.to_owned(), partition);
-    }
-    let prefix = format!("{path}/holders/");
-    let holders: Vec<&str> =
-        sections.section("holders").lines().filter_map(|line| line.strip_prefix(&prefix)).collect();
-    json!({
-        "virtual": u8::from(is_virtual), "links": links(name), "vendor": text("device/vendor"),
-        "model": text("device/model"), "sas_address": null, "sas_device_handle": null,
-        "removable": value("removable"), "support_discard": value("queue/discard_granularity"),
-        "partitions": partitions, "rotational": value("queue/rotational"), "scheduler_mode": chosen,
-        "sectors": sectors, "sectorsize": sector, "size": human(sectors * 512), "host": "", "holders": holders,
-    })
-}
-
-/// `50.00 GB`, in steps of 1024.
-fn human(bytes: u64) -> String {
-    let (mut value, mut unit) = (bytes as f64, "Bytes");
-    for larger in ["KB", "MB", "GB", "TB", "PB", "EB"] {
-        if value < 1024.0 {
-            break;
-        }
-        (value, unit) = (value / 1024.0, larger);
-    }
-    format!("{value:.2} {unit}")
 }
 
 #[cfg(test)]
@@ -316,20 +234,18 @@ mod tests {
     #[test]
     fn mounts_have_sizes_and_plain_paths() {
         let text = "\n@hardware\n/proc/self/mounts:/dev/sda1 /a\\040b ext4 rw,x 0 1\n/proc/self/mounts:proc /proc proc rw 0 0\n\
+                    /proc/self/mounts:/dev/sda1 /c ext4 ro 0 0\n/proc/self/mounts:/dev/sda1 /c ext4 rw 0 0\n\
+                    /proc/self/mountinfo:30 1 8:1 /part /c rw - ext4 /dev/sda1 rw\n\
                     \n@sizes\n4096 10 4 100 90 /a b\n\n@links\n/dev/disk/by-uuid:\ntotal 0\nlrwxrwxrwx 1 root root 10 Jan 1 00:00 11-22 -> ../../sda1\n";
         let mut facts = Facts::new();
         mounts(&sections(text), &mut facts);
         let mount = &facts["mounts"][0];
-        assert_eq!(facts["mounts"].as_array().unwrap().len(), 1);
+        assert_eq!(facts["mounts"].as_array().unwrap().len(), 2);
+        assert_eq!(facts["mounts"][1]["options"], json!("rw,bind"));
         assert_eq!((&mount["mount"], &mount["uuid"]), (&json!("/a b"), &json!("11-22")));
         assert_eq!(
             (&mount["size_total"], &mount["block_used"], &mount["inode_used"]),
             (&json!(40960), &json!(6), &json!(10))
         );
-    }
-
-    #[test]
-    fn sizes_are_written_for_people() {
-        assert_eq!([human(0), human(1024), human(5 << 30)], ["0.00 Bytes", "1.00 KB", "5.00 GB"]);
     }
 }

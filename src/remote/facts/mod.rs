@@ -7,6 +7,7 @@ mod distribution;
 mod hardware;
 mod network;
 mod sections;
+mod storage;
 mod system;
 mod virtualization;
 
@@ -47,7 +48,7 @@ const fn minimal(name: &'static str, aliases: &'static [&'static str], make: fn(
 static COLLECTORS: &[Collector] = &[
     minimal(
         "platform",
-        &["system", "kernel", "kernel_version", "machine", "machine_id", "architecture"],
+        &["system", "kernel", "kernel_version", "machine", "machine_id", "python_version", "architecture"],
         system::platform,
     ),
     minimal(
@@ -72,7 +73,13 @@ static COLLECTORS: &[Collector] = &[
     Collector { needs: &["platform", "distribution"], ..minimal("service_mgr", &[], system::service_manager) },
     minimal(
         "ssh_pub_keys",
-        &["ssh_host_pub_keys", "ssh_host_key_rsa_public", "ssh_host_key_ecdsa_public", "ssh_host_key_ed25519_public"],
+        &[
+            "ssh_host_pub_keys",
+            "ssh_host_key_dsa_public",
+            "ssh_host_key_rsa_public",
+            "ssh_host_key_ecdsa_public",
+            "ssh_host_key_ed25519_public",
+        ],
         system::host_keys,
     ),
     minimal(
@@ -100,12 +107,18 @@ static COLLECTORS: &[Collector] = &[
         minimal: false,
         needs: &["platform"],
         make: |sections, facts| {
-            for make in [hardware::processor, hardware::memory, hardware::firmware, hardware::mounts, hardware::devices]
-            {
-                make(sections, facts);
-            }
+            hardware::processor(sections, facts);
+            hardware::memory(sections, facts);
+            hardware::firmware(sections, facts);
+            hardware::mounts(sections, facts);
+            storage::devices(sections, facts);
+            storage::volumes(sections, facts);
         },
     },
+    Collector { part: "storage", minimal: false, ..minimal("fibre_channel_wwn", &[], storage::fibre_channel) },
+    Collector { part: "storage", minimal: false, ..minimal("iscsi", &[], storage::iscsi) },
+    Collector { part: "storage", minimal: false, ..minimal("nvme", &[], storage::nvme) },
+    Collector { part: "systemd", minimal: false, needs: &["service_mgr"], ..minimal("systemd", &[], system::systemd) },
     Collector {
         name: "network",
         aliases: &["interfaces", "default_ipv4", "default_ipv6", "all_ipv4_addresses", "all_ipv6_addresses"],
@@ -130,7 +143,7 @@ static COLLECTORS: &[Collector] = &[
 ];
 
 /// Known to Ansible; what they would bring needs programs of third parties.
-const ACCEPTED: &[&str] = &["facter", "ohai", "fibre_channel_wwn", "iscsi", "nvme", "systemd"];
+const ACCEPTED: &[&str] = &["facter", "ohai"];
 
 impl Probe {
     /// Facts under Ansible's names, with the `ansible_` prefix, besides `gather_subset` and `module_setup`.
@@ -158,6 +171,11 @@ impl Probe {
     }
 }
 
+/// Whether `gather_subset` chooses what is gathered under a name.
+pub fn gathers(subset: &[String], name: &str) -> Result<bool, Error> {
+    Ok(choose(subset)?.iter().any(|it| it.name == name))
+}
+
 /// What `gather_subset` chooses: the minimum always comes first, then what is named; `!` takes away what is not named
 /// without it.
 fn choose(subset: &[String]) -> Result<Vec<&'static Collector>, Error> {
@@ -180,8 +198,9 @@ fn choose(subset: &[String]) -> Result<Vec<&'static Collector>, Error> {
                     let reason = format!("there is no such subset; there are all, min, {names}");
                     return Err(Error::Refused { what: format!("gather {name:?}"), reason });
                 };
+                // One fact of a collector cannot be left out by itself.
                 if exclude {
-                    excluded.insert(collector.name);
+                    excluded.extend(Some(collector.name).filter(|it| *it == name));
                 } else {
                     named.insert(collector.name);
                 }
@@ -234,6 +253,8 @@ mod tests {
         assert_eq!(names(&["mounts"]).len(), minimal.len() + 1);
         assert_eq!(names(&["all", "!hardware"]).len(), COLLECTORS.len() - 1);
         assert!(!names(&["min", "!env"]).contains(&"env"));
+        assert!(names(&["all", "!mounts"]).contains(&"hardware"));
+        assert!(names(&["all", "!hardware", "mounts"]).contains(&"hardware"));
         let error = choose(&["bogus".to_owned()]).err().unwrap().to_string();
         assert!(
             error.starts_with("cannot gather \"bogus\": there is no such subset; there are all, min, platform"),

@@ -21,7 +21,7 @@ impl Sections {
         for section in text.split(&format!("\n{mark}")).skip(1) {
             let (name, body) = section.split_once('\n').unwrap_or((section, ""));
             sections.insert(name.to_owned(), body.to_owned());
-            if !matches!(name, "files" | "hardware" | "network" | "virtual") {
+            if !matches!(name, "files" | "hardware" | "network" | "storage" | "virtual") {
                 continue;
             }
             for line in body.lines() {

@@ -206,6 +206,17 @@ pub(super) fn selinux(sections: &Sections, facts: &mut Facts) {
         }
     };
     facts.insert("selinux".into(), selinux);
+    // It says whether the answer above can be had; ours needs no library of Python's.
+    facts.insert("selinux_python_present".into(), json!(true));
+}
+
+/// Version and compile-time features of systemd, where it runs.
+pub(super) fn systemd(sections: &Sections, facts: &mut Facts) {
+    let mut lines = sections.section("systemd").lines();
+    let version = lines.next().and_then(|line| line.split(' ').nth(1)?.parse::<u64>().ok());
+    if let (Some(version), Some(features)) = (version, lines.next()) {
+        facts.insert("systemd".into(), json!({ "version": version, "features": features }));
+    }
 }
 
 pub(super) fn host_keys(sections: &Sections, facts: &mut Facts) {
@@ -218,13 +229,19 @@ pub(super) fn host_keys(sections: &Sections, facts: &mut Facts) {
     }
 }
 
-/// What `capsh --print` calls `Current`.
+/// What `capsh --print` calls `Current`; `N/A` without it.
 pub(super) fn capabilities(sections: &Sections, facts: &mut Facts) {
-    let current = sections.section("caps").lines().find_map(|line| line.strip_prefix("Current:"));
-    let (enforced, held) = match current.map(|value| value.trim().trim_start_matches('=').trim()) {
+    let text = sections.section("caps");
+    let current = text.lines().find_map(|line| line.strip_prefix("Current:")).map(str::trim);
+    let (enforced, held) = match current {
+        None if text.is_empty() => (json!("N/A"), json!("N/A")),
         None => (json!("NA"), json!([])),
-        Some("ep") => (json!("False"), json!([])),
-        Some(value) => (json!("True"), value.split(',').map(|it| json!(it.trim())).collect()),
+        Some("=ep") => (json!("False"), json!([])),
+        // The words behind the first `=`, whatever capsh's release puts there.
+        Some(value) => {
+            let words = value.split('=').nth(1).unwrap_or_default();
+            (json!("True"), words.split(',').map(|it| json!(it.trim())).collect())
+        }
     };
     facts.insert("system_capabilities_enforced".into(), enforced);
     facts.insert("system_capabilities".into(), held);

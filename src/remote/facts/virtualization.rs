@@ -4,118 +4,177 @@ use serde_json::json;
 
 use super::sections::{Facts, Sections};
 
-pub(super) fn virtualization(sections: &Sections, facts: &mut Facts) {
-    let (container, machine) = (container(sections), machine(sections));
-    let mut guest: Vec<&str> = container.iter().chain(&machine).copied().collect();
-    if container.is_some() {
-        guest.push("container");
+/// What was found: the first that says what the host is counts, all are kept.
+#[derive(Default)]
+struct Found<'a> {
+    /// Kind and role.
+    first: Option<(&'a str, &'a str)>,
+    guest: Vec<&'a str>,
+    host: Vec<&'a str>,
+}
+
+impl<'a> Found<'a> {
+    fn guest(&mut self, kind: &'a str) {
+        self.first.get_or_insert((kind, "guest"));
+        if !self.guest.contains(&kind) {
+            self.guest.push(kind);
+        }
     }
-    let host = host(sections);
+
+    fn host(&mut self, kind: &'a str) {
+        self.first.get_or_insert((kind, "host"));
+        if !self.host.contains(&kind) {
+            self.host.push(kind);
+        }
+    }
+}
+
+pub(super) fn virtualization(sections: &Sections, facts: &mut Facts) {
+    let mut found = Found::default();
     // Inside out: a container on a virtual machine is a container.
-    let (kind, role) = match (container.or(machine), host.first()) {
-        (Some(kind), _) => (kind, "guest"),
-        (None, Some(kind)) => (*kind, "host"),
-        (None, None) => ("NA", "NA"),
-    };
+    containers(sections, &mut found);
+    xen(sections, &mut found);
+    firmware(sections, &mut found);
+    processor(sections, &mut found);
+    hosts(sections, &mut found);
+    let (kind, role) = found.first.unwrap_or(("NA", "NA"));
+    found.guest.sort_unstable();
+    found.host.sort_unstable();
     facts.insert("virtualization_type".into(), json!(kind));
     facts.insert("virtualization_role".into(), json!(role));
-    facts.insert("virtualization_tech_guest".into(), json!(guest));
-    facts.insert("virtualization_tech_host".into(), json!(host));
+    facts.insert("virtualization_tech_guest".into(), json!(found.guest));
+    facts.insert("virtualization_tech_host".into(), json!(found.host));
 }
 
-fn container(sections: &Sections) -> Option<&'static str> {
+fn containers<'a>(sections: &'a Sections, found: &mut Found<'a>) {
     let there = |path: &str| sections.has("virtual-there", path);
-    let groups = sections.file("/proc/1/cgroup").unwrap_or_default();
-    // What the first process was told, where we may read it; systemd keeps it for all.
-    let told =
-        [sections.line("environ").strip_prefix("container=").unwrap_or(""), sections.value("/run/systemd/container")];
-    let named = |name: &str| told.contains(&name) || sections.section("detect").lines().any(|line| line == name);
-    let in_groups = |word: &str| groups.contains(word);
-    match () {
-        () if named("podman") || there("/run/.containerenv") => Some("podman"),
-        () if named("docker") || there("/.dockerenv") || there("/.dockerinit") || in_groups("/docker") => {
-            Some("docker")
+    for group in sections.file("/proc/1/cgroup").unwrap_or_default().lines() {
+        match group {
+            group if is_docker(group) => found.guest("docker"),
+            group if group.contains("/lxc/") || group.contains("/machine.slice/machine-lxc") => found.guest("lxc"),
+            group if group.contains("/system.slice/containerd.service") => found.guest("containerd"),
+            _ => {}
         }
-        () if named("lxc") || named("lxc-libvirt") || in_groups("/lxc/") => Some("lxc"),
-        () if named("systemd-nspawn") => Some("systemd-nspawn"),
-        () if named("openvz") || there("/proc/vz") && !there("/proc/bc") => Some("openvz"),
-        () if in_groups("/kubepods") || in_groups("containerd") => Some("containerd"),
-        () if told.iter().any(|name| !name.is_empty()) => Some("container"),
-        () => None,
+    }
+    // What the first process was told; only root may read it.
+    if let Some(told) = sections.line("environ").strip_prefix("container=").filter(|told| !told.is_empty()) {
+        if let Some(kind) = ["lxc", "podman"].into_iter().find(|kind| told.starts_with(kind)) {
+            found.guest(kind);
+        }
+        found.guest("container");
+    }
+    if there("/proc/vz") && !there("/proc/lve") {
+        if there("/proc/bc") { found.host("openvz") } else { found.guest("openvz") }
+    }
+    // systemd keeps the same for all to read.
+    let kept = sections.value("/run/systemd/container");
+    if !kept.is_empty() {
+        found.guest(kept);
+    }
+    if there("/.dockerenv") || there("/.dockerinit") {
+        found.guest("docker");
+    }
+    let is_container = ["docker", "lxc", "podman", "openvz", "containerd"].iter().any(|it| found.guest.contains(it));
+    if is_container || !kept.is_empty() {
+        found.guest("container");
     }
 }
 
-fn machine(sections: &Sections) -> Option<&'static str> {
-    const DETECTED: &[(&str, &str)] = &[
-        ("kvm", "kvm"),
-        ("qemu", "kvm"),
-        ("amazon", "kvm"),
-        ("google", "kvm"),
-        ("vmware", "VMware"),
-        ("oracle", "virtualbox"),
-        ("microsoft", "VirtualPC"),
-        ("xen", "xen"),
-        ("parallels", "parallels"),
-        ("bhyve", "bhyve"),
-        ("zvm", "zvm"),
-        ("wsl", "wsl"),
-    ];
-    let detected = DETECTED.iter().find(|(name, _)| sections.section("detect").lines().any(|line| line == *name));
-    if let Some((_, kind)) = detected {
-        return Some(kind);
+/// `/docker/ID`, or `/docker-ID.scope`.
+fn is_docker(group: &str) -> bool {
+    group.split("/docker").skip(1).any(|rest| {
+        rest.starts_with('/') || rest.strip_prefix('-').and_then(|rest| rest.split_once(".scope")).is_some()
+    })
+}
+
+fn xen(sections: &Sections, found: &mut Found) {
+    if sections.value("/proc/xen/capabilities").contains("control_d") {
+        found.host("xen");
+    } else if sections.has("virtual-there", "/proc/xen") {
+        found.first.get_or_insert(("xen", "guest"));
     }
+}
+
+fn firmware(sections: &Sections, found: &mut Found) {
     let dmi = |file: &str| sections.value(&format!("/sys/class/dmi/id/{file}"));
     let (product, vendor, bios) = (dmi("product_name"), dmi("sys_vendor"), dmi("bios_vendor"));
-    match () {
-        () if sections.value("/sys/hypervisor/type") == "xen" || bios == "Xen" => Some("xen"),
-        () if product.starts_with("VMware") || vendor == "VMware, Inc." => Some("VMware"),
-        () if product == "VirtualBox" || vendor == "innotek GmbH" => Some("virtualbox"),
-        () if product == "Virtual Machine" && vendor == "Microsoft Corporation" => Some("VirtualPC"),
-        () if matches!(
-            product,
-            "KVM" | "KVM Server" | "Bochs" | "AHV" | "OpenStack Nova" | "Google Compute Engine"
-        ) =>
-        {
-            Some("kvm")
-        }
-        () if matches!(
-            vendor,
-            "QEMU" | "Red Hat" | "oVirt" | "Amazon EC2" | "Google" | "DigitalOcean" | "Hetzner" | "Scaleway"
-        ) =>
-        {
-            Some("kvm")
-        }
-        // No more than that there is a hypervisor, as in the smallest virtual machines.
-        () if sections.line("cpu").split_whitespace().any(|flag| flag == "hypervisor") => Some("kvm"),
-        () => None,
+    match product {
+        "KVM" | "KVM Server" | "Bochs" | "AHV" | "CloudStack KVM Hypervisor" => found.guest("kvm"),
+        "OpenStack Compute" | "OpenStack Nova" => found.guest("openstack"),
+        "RHEV Hypervisor" if vendor == "Red Hat" => found.guest("RHEV"),
+        product if product.starts_with("VMware") => found.guest("VMware"),
+        product if product.contains("BHYVE") => found.guest("bhyve"),
+        _ => {}
+    }
+    match bios {
+        "Xen" => found.guest("xen"),
+        "innotek GmbH" => found.guest("virtualbox"),
+        "Amazon EC2" | "DigitalOcean" | "Hetzner" | "Linode" => found.guest("kvm"),
+        _ => {}
+    }
+    match vendor {
+        "oVirt" => found.guest("oVirt"),
+        "Red Hat" if dmi("product_family") == "RHV" => found.guest("RHV"),
+        "QEMU" | "Amazon EC2" | "DigitalOcean" | "Google" | "Scaleway" | "Nutanix" => found.guest("kvm"),
+        "KubeVirt" => found.guest("KubeVirt"),
+        "Microsoft Corporation" => found.guest("VirtualPC"),
+        "Parallels Software International Inc." => found.guest("parallels"),
+        "OpenStack Foundation" => found.guest("openstack"),
+        _ => {}
     }
 }
 
-fn host(sections: &Sections) -> Vec<&'static str> {
+fn processor(sections: &Sections, found: &mut Found) {
+    for line in sections.section("cpu").lines() {
+        let Some((name, value)) = line.split_once(':').map(|(name, value)| (name.trim(), value.trim())) else {
+            continue;
+        };
+        match (name, value) {
+            ("model name", value) if value.contains("QEMU Virtual CPU") => found.guest("kvm"),
+            ("vendor_id", "User Mode Linux") => found.guest("uml"),
+            ("model name", value) if value.contains("UML") => found.guest("uml"),
+            ("machine", value) if value.contains("(emulated by qemu)") => found.guest("kvm"),
+            ("vendor_id", "PowerVM Lx86") => found.guest("powervm_lx86"),
+            ("vendor_id", "IBM/S390") => {
+                found.first.get_or_insert(("PR/SM", "LPAR"));
+                found.guest("PR/SM");
+            }
+            ("VxID", "0") => found.host("linux_vserver"),
+            ("VxID", _) => found.guest("linux_vserver"),
+            _ => {}
+        }
+    }
+}
+
+fn hosts(sections: &Sections, found: &mut Found) {
     let module = |name: &str| sections.has("modules", name);
-    let mut kinds = Vec::new();
-    if sections.value("/proc/xen/capabilities").contains("control_d") {
-        kinds.push("xen");
-    }
-    if sections.has("virtual-there", "/proc/vz") && sections.has("virtual-there", "/proc/bc") {
-        kinds.push("openvz");
-    }
-    if module("kvm") || sections.has("virtual-there", "/dev/kvm") {
-        kinds.push("kvm");
+    if module("kvm") {
+        found.host("kvm");
     }
     if module("vboxdrv") {
-        kinds.push("virtualbox");
+        found.host("virtualbox");
     }
-    kinds
+    if module("virtio") {
+        found.first.get_or_insert(("kvm", "guest"));
+        found.host("kvm");
+    }
+    if sections.has("virtual-there", "/dev/kvm") {
+        found.host("kvm");
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn kind(text: &str) -> (String, String) {
+    fn facts(text: &str) -> Facts {
         let mut facts = Facts::new();
         virtualization(&Sections::parse(text.as_bytes(), "@"), &mut facts);
+        facts
+    }
+
+    fn kind(text: &str) -> (String, String) {
+        let facts = facts(text);
         let text = |name: &str| facts[name].as_str().unwrap().to_owned();
         (text("virtualization_type"), text("virtualization_role"))
     }
@@ -125,11 +184,30 @@ mod tests {
         let guest = "\n@virtual\n/sys/class/dmi/id/product_name:KVM\n";
         assert_eq!(kind(guest), ("kvm".into(), "guest".into()));
         assert_eq!(kind(&format!("{guest}\n@virtual-there\n/.dockerenv\n")), ("docker".into(), "guest".into()));
+        let both = facts(&format!("{guest}\n@virtual-there\n/.dockerenv\n"));
+        assert_eq!(both["virtualization_tech_guest"], json!(["container", "docker", "kvm"]));
+    }
+
+    #[test]
+    fn a_container_of_a_kind_without_a_name_in_ansible_is_a_container_to_root() {
+        let kept = "\n@virtual\n/run/systemd/container:systemd-nspawn\n";
+        assert_eq!(kind(kept).0, "systemd-nspawn");
+        let root = format!("{kept}\n@environ\ncontainer=systemd-nspawn\n");
+        assert_eq!(kind(&root).0, "container");
+        assert_eq!(facts(&root)["virtualization_tech_guest"], json!(["container", "systemd-nspawn"]));
+    }
+
+    #[test]
+    fn docker_is_known_by_its_control_group() {
+        for group in ["0::/docker/0a1b", "1:cpu:/system.slice/docker-0a1b.scope"] {
+            assert_eq!(kind(&format!("\n@virtual\n/proc/1/cgroup:{group}\n")).0, "docker", "{group}");
+        }
+        assert_eq!(kind("\n@virtual\n/proc/1/cgroup:0::/system.slice/docker.service\n").0, "NA");
     }
 
     #[test]
     fn plain_hardware_is_a_host_if_it_can_have_guests() {
         assert_eq!(kind("\n@modules\nkvm\n"), ("kvm".into(), "host".into()));
-        assert_eq!(kind("\n@detect\nnone\nnone\n"), ("NA".into(), "NA".into()));
+        assert_eq!(kind("\n@modules\n"), ("NA".into(), "NA".into()));
     }
 }
