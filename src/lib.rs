@@ -9,6 +9,7 @@ pub mod value;
 pub mod connection;
 pub mod inventory;
 pub mod playbook;
+pub mod settings;
 pub mod template;
 // floor 2: one host
 pub mod remote;

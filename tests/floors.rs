@@ -10,6 +10,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("template", 1),
     ("inventory", 1),
     ("playbook", 1),
+    ("settings", 1),
     ("connection", 1),
     ("remote", 2),
     ("modules", 3),

@@ -8,8 +8,10 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 use serde_json::{Map, Value as Json, json};
 
-use super::{ExitCode, Failure, InventorySource, VaultPasswords, vault};
+use super::options::{InventorySource, VaultPasswords};
+use super::{ExitCode, Failure, vault};
 use crate::inventory::{Group, Inventory, VarsFiles, vars_files};
+use crate::settings::list;
 use crate::value::{Value, Vars, yaml};
 
 /// Variables that every host has from where it stands; they are not shown.
@@ -51,18 +53,24 @@ pub struct InventoryArgs {
 /// Prints what was asked for. Decrypted values are shown as they are, as by `ansible-inventory`.
 #[allow(clippy::print_stdout)]
 pub fn run(args: &InventoryArgs) -> Result<ExitCode, Failure> {
-    let keyring = vault::keyring(&args.vault)?;
-    let inventory = Inventory::load(&args.source.inventory, &keyring)?;
+    let settings = super::settings()?;
+    let keyring = vault::keyring(&args.vault, &settings)?;
+    let inventory = Inventory::load(&args.source.inventories(&settings), &keyring)?;
     inventory.warnings.iter().for_each(|warning| super::warn(warning));
-    let beside_playbook =
-        args.playbook_dir.as_ref().map(|directory| vars_files(directory, &inventory, &keyring)).transpose()?;
+    let playbook_dir = args.playbook_dir.clone().or_else(|| settings.path(&list::PLAYBOOK_DIR));
+    let beside_playbook = playbook_dir.map(|directory| vars_files(&directory, &inventory, &keyring)).transpose()?;
     let mut hosts = inventory.hosts_of("all");
     if let Some(limit) = &args.source.limit {
         let (within, unmatched) = inventory.select_limit(limit)?;
         super::warn_unmatched(&inventory, &unmatched);
         hosts.retain(|host| within.contains(host));
     }
-    let view = View { inventory: &inventory, beside_playbook: beside_playbook.as_ref(), hosts, export: args.export };
+    let view = View {
+        inventory: &inventory,
+        beside_playbook: beside_playbook.as_ref(),
+        hosts,
+        export: args.export || settings.bool(&list::INVENTORY_EXPORT),
+    };
     let answer = if args.graph {
         let group = args.group.as_deref().unwrap_or("all");
         print!("{}", view.graph(group, args.vars)?);

@@ -1,24 +1,23 @@
 //! The command line: argv to a job, its end to an exit code. One file per sub-command.
 
 mod ask;
+mod config;
 mod doc;
 mod exit;
 mod extra_vars;
 mod inventory;
+mod options;
 mod playbook;
 mod vault;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
-use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub use exit::ExitCode;
 
-use crate::connection::HostKeys;
-use crate::engine::Defaults;
 use crate::inventory::Inventory;
+use crate::settings::{Settings, Surroundings};
 use crate::value::origin::Complaint;
 
 #[derive(Debug, Parser)]
@@ -38,115 +37,8 @@ enum Command {
     Doc(doc::DocArgs),
     /// Encrypt and decrypt files and strings, in Ansible's vault format
     Vault(vault::VaultArgs),
-}
-
-/// Where hosts come from; shared by the sub-commands.
-#[derive(Debug, Args)]
-pub struct InventorySource {
-    /// Inventory: a file (INI, YAML), an executable script, a directory of them, or a comma list "a,b,"
-    #[arg(short = 'i', long = "inventory", value_name = "INVENTORY")]
-    pub inventory: Vec<String>,
-    /// Further restrict the hosts to a pattern
-    #[arg(short = 'l', long, value_name = "PATTERN")]
-    pub limit: Option<String>,
-}
-
-/// Passwords of vaulted files and strings; shared by the sub-commands.
-#[derive(Debug, Args)]
-pub struct VaultPasswords {
-    /// File that holds a vault password, or an executable that prints it
-    #[arg(long = "vault-password-file", alias = "vault-pass-file", value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// A vault password under a name: NAME@FILE, or NAME@prompt
-    #[arg(long = "vault-id", value_name = "NAME@SOURCE")]
-    pub ids: Vec<String>,
-    /// Ask for the vault password
-    #[arg(short = 'J', long = "ask-vault-pass", alias = "ask-vault-password")]
-    pub ask: bool,
-}
-
-impl VaultPasswords {
-    /// Whether the command line says where passwords come from, without asking for a new one.
-    fn named(&self) -> bool {
-        self.ask || !self.files.is_empty() || !self.ids.is_empty()
-    }
-}
-
-/// How hosts are reached, and as whom.
-#[derive(Debug, Args)]
-pub struct ConnectionArgs {
-    /// Log in as this user
-    #[arg(short = 'u', long = "user", value_name = "USER")]
-    user: Option<String>,
-    /// Connection: ssh or local
-    #[arg(short = 'c', long, value_name = "CONNECTION", value_parser = ["ssh", "local", "smart"])]
-    connection: Option<String>,
-    /// Private key file
-    #[arg(long = "private-key", alias = "key-file", value_name = "FILE")]
-    private_key: Option<PathBuf>,
-    /// Ask for the connection password
-    #[arg(short = 'k', long = "ask-pass")]
-    ask_pass: bool,
-    /// Run as another user (root unless --become-user says otherwise)
-    #[arg(short = 'b', long = "become")]
-    r#become: bool,
-    /// The user to become
-    #[arg(long = "become-user", value_name = "USER")]
-    become_user: Option<String>,
-    /// How to become: sudo or su
-    #[arg(long = "become-method", value_name = "METHOD", value_parser = ["sudo", "su"])]
-    become_method: Option<String>,
-    /// Ask for the become password
-    #[arg(short = 'K', long = "ask-become-pass")]
-    ask_become_pass: bool,
-    /// Seconds to wait for a connection
-    #[arg(short = 'T', long, value_name = "SECONDS")]
-    timeout: Option<u64>,
-    /// Further ssh options, such as "-o ProxyJump=bastion"
-    #[arg(long = "ssh-common-args", alias = "ssh-extra-args", value_name = "ARGS", allow_hyphen_values = true)]
-    ssh_common_args: Option<String>,
-    /// What to do about host keys: check them, record those of new hosts, or (unsafe) trust any
-    #[arg(long = "host-keys", value_enum, value_name = "POLICY")]
-    host_keys: Option<HostKeyPolicy>,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum HostKeyPolicy {
-    Strict,
-    AcceptNew,
-    Off,
-}
-
-impl ConnectionArgs {
-    /// What the engine is told; asks for the passwords that were asked for.
-    fn defaults(&self) -> Result<Defaults, Failure> {
-        let password = self.ask_pass.then(|| ask::secret("SSH password: ")).transpose()?;
-        let become_password = match self.ask_become_pass {
-            // Nothing typed: the login password, as with ansible-playbook.
-            true => Some(ask::secret("BECOME password[defaults to SSH password]: ")?)
-                .filter(|typed| !typed.reveal().is_empty())
-                .or_else(|| password.clone()),
-            false => None,
-        };
-        Ok(Defaults {
-            user: self.user.clone(),
-            connection: self.connection.clone(),
-            private_key_file: self.private_key.clone(),
-            password,
-            connect_timeout: self.timeout.map(Duration::from_secs),
-            host_keys: self.host_keys.map(|policy| match policy {
-                HostKeyPolicy::Strict => HostKeys::Strict,
-                HostKeyPolicy::AcceptNew => HostKeys::AcceptNew,
-                HostKeyPolicy::Off => HostKeys::Off,
-            }),
-            r#become: self.r#become,
-            become_user: self.become_user.clone(),
-            become_method: self.become_method.clone(),
-            become_password,
-            ssh_arguments: self.ssh_common_args.clone().unwrap_or_default(),
-            ssh_config: None,
-        })
-    }
+    /// Show the settings in force, and where each comes from
+    Config(Box<config::ConfigArgs>),
 }
 
 /// Why a sub-command could not do its work.
@@ -170,10 +62,20 @@ impl From<Complaint> for Failure {
     }
 }
 
+impl From<Vec<Complaint>> for Failure {
+    fn from(complaints: Vec<Complaint>) -> Self {
+        Failure::Written(complaints)
+    }
+}
+
 /// Runs the command line; the result is the program's exit code.
 pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(argv) {
-        Ok(cli) => cli,
+    let parsed = Cli::command().try_get_matches_from(argv).and_then(|matches| {
+        let cli = Cli::from_arg_matches(&matches)?;
+        Ok((cli, matches))
+    });
+    let (cli, matches) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => {
             let wrong = error.use_stderr();
             // Nothing can be done about a closed standard error.
@@ -186,8 +88,19 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Inventory(args) => inventory::run(&args),
         Command::Doc(args) => doc::run(&args),
         Command::Vault(args) => vault::run(&args),
+        Command::Config(args) => config::run(&args, matches.subcommand_matches("config")),
     };
     result.unwrap_or_else(|failure| say(&failure))
+}
+
+/// Reads the settings; warns of what is odd about them.
+#[allow(clippy::print_stderr)]
+fn settings() -> Result<Settings, Failure> {
+    let settings = Settings::load(&Surroundings::of_process())?;
+    for warning in &settings.warnings {
+        eprintln!("{}", crate::report::complaint::render_as("warning", warning));
+    }
+    Ok(settings)
 }
 
 /// Prints what a person should do now.
@@ -239,8 +152,6 @@ fn say(failure: &Failure) -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]

@@ -10,12 +10,14 @@ use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::{ConnectionArgs, ExitCode, Failure, InventorySource, VaultPasswords, ask, extra_vars, vault};
+use super::options::{ConnectionArgs, InventorySource, VaultPasswords};
+use super::{ExitCode, Failure, ask, extra_vars, vault};
 use crate::engine::{self, Event, Job, Known, Recap, Tags};
 use crate::inventory::Inventory;
 use crate::playbook::load::Loader;
 use crate::playbook::{Play, Prompt};
 use crate::report::{self, Form};
+use crate::settings::{Settings, list};
 use crate::template::Templar;
 use crate::value::{Value, Vars};
 
@@ -38,9 +40,9 @@ pub struct PlaybookArgs {
     /// Show the changes of files
     #[arg(short = 'D', long)]
     diff: bool,
-    /// How many hosts are at work at once
-    #[arg(short = 'f', long, value_name = "FORKS", default_value_t = 20, value_parser = at_least_one())]
-    forks: usize,
+    /// How many hosts are at work at once (20 unless configured)
+    #[arg(short = 'f', long, value_name = "FORKS", value_parser = at_least_one())]
+    forks: Option<usize>,
     #[command(flatten)]
     connection: ConnectionArgs,
     #[command(flatten)]
@@ -61,7 +63,7 @@ pub struct PlaybookArgs {
     #[arg(long, value_enum, value_name = "FORM", default_value = "human")]
     output: Output,
     /// Further directories of roles
-    #[arg(long = "roles-path", value_name = "DIRECTORY", env = "ANSIBLE_ROLES_PATH", value_delimiter = ':')]
+    #[arg(long = "roles-path", value_name = "DIRECTORY", value_delimiter = ':')]
     roles_path: Vec<PathBuf>,
     /// Say more: the values of results, where tasks stand, what goes over the wire
     #[arg(short = 'v', action = clap::ArgAction::Count)]
@@ -84,13 +86,16 @@ fn at_least_one() -> RangedU64ValueParser<usize> {
 
 /// Loads, checks and runs.
 pub fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
-    trace(args.verbose);
-    let keyring = Arc::new(vault::keyring(&args.vault)?);
+    let settings = super::settings()?;
+    let verbosity = args.verbose.max(settings.number(&list::VERBOSITY).try_into().unwrap_or(u8::MAX));
+    trace(verbosity);
+    let keyring = Arc::new(vault::keyring(&args.vault, &settings)?);
     let extra_vars = Arc::new(extra_vars::read(&args.extra_vars, &keyring)?);
-    let inventory = Inventory::load(&args.source.inventory, &keyring)?;
+    let sources = args.source.inventories(&settings);
+    let inventory = Inventory::load(&sources, &keyring)?;
     let templar = Templar::new();
     let known = Arc::new(Known { templar: templar.clone() });
-    let loader = Arc::new(Loader::new(known, keyring.clone(), extra_vars.clone(), args.roles_path.clone()));
+    let loader = Arc::new(Loader::new(known, keyring.clone(), extra_vars.clone(), roles_path(args, &settings)));
     let mut playbooks: Vec<Vec<Arc<Play>>> = Vec::new();
     let mut complaints = Vec::new();
     for path in &args.playbooks {
@@ -103,7 +108,8 @@ pub fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
     if !complaints.is_empty() {
         return Err(Failure::Written(complaints));
     }
-    if args.source.inventory.is_empty() && playbooks.iter().flatten().any(needs_inventory) {
+    if sources.is_empty() && settings.bool(&list::LOCALHOST_WARNING) && playbooks.iter().flatten().any(needs_inventory)
+    {
         super::warn("no inventory was given: there is only localhost (-i names an inventory)");
     }
     if let Some(limit) = &args.source.limit {
@@ -113,11 +119,11 @@ pub fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
         playbooks,
         inventory,
         limit: args.source.limit.clone(),
-        tags: Tags { only: args.tags.clone(), skip: args.skip_tags.clone() },
+        tags: tags(args, &settings),
         check: args.check,
-        diff: args.diff,
-        forks: args.forks,
-        verbosity: args.verbose,
+        diff: args.diff || settings.bool(&list::DIFF_ALWAYS),
+        forks: args.forks.unwrap_or_else(|| settings.number(&list::FORKS) as usize),
+        verbosity,
         extra_vars,
         defaults: engine::Defaults::default(),
         options: engine::Options::default(),
@@ -130,10 +136,23 @@ pub fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
     if args.syntax_check || args.list_hosts || args.list_tasks || args.list_tags {
         return list(args, &job);
     }
-    job.defaults = args.connection.defaults()?;
+    job.defaults = args.connection.defaults(&settings)?;
     job.prompted = prompted(&job)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start")?;
     runtime.block_on(go(args, job))
+}
+
+/// `--roles-path`, or else the setting.
+fn roles_path(args: &PlaybookArgs, settings: &Settings) -> Vec<PathBuf> {
+    match args.roles_path.is_empty() {
+        true => settings.list(&list::ROLES_PATH).into_iter().map(PathBuf::from).collect(),
+        false => args.roles_path.clone(),
+    }
+}
+
+fn tags(args: &PlaybookArgs, settings: &Settings) -> Tags {
+    let or = |given: &Vec<String>, setting| if given.is_empty() { settings.list(setting) } else { given.clone() };
+    Tags { only: or(&args.tags, &list::TAGS_RUN), skip: or(&args.skip_tags, &list::TAGS_SKIP) }
 }
 
 fn needs_inventory(play: &Arc<Play>) -> bool {
@@ -169,7 +188,7 @@ async fn go(args: &PlaybookArgs, job: Job) -> Result<ExitCode, Failure> {
         Output::Json => Form::Json,
     };
     let (sender, receiver) = unbounded_channel();
-    let teller = tokio::spawn(tell(receiver, form, args.verbose));
+    let teller = tokio::spawn(tell(receiver, form, job.verbosity));
     let stopping = Arc::new(AtomicBool::new(false));
     let run = engine::run(job, sender.clone(), stopping.clone());
     let result = tokio::select! {

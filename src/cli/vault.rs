@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow, bail};
 use clap::{Args, Subcommand};
 
-use super::{ExitCode, Failure, VaultPasswords, ask};
+use super::options::VaultPasswords;
+use super::{ExitCode, Failure, ask};
+use crate::settings::{Settings, Surroundings, list};
 use crate::value::Secret;
 use crate::value::vault::{self, Keyring};
 
@@ -56,33 +58,37 @@ struct Text {
 
 /// Runs the sub-command.
 pub fn run(args: &VaultArgs) -> Result<ExitCode, Failure> {
+    let settings = super::settings()?;
+    let identity = |option: &Option<String>| option.clone().or_else(|| settings.text(&list::VAULT_ENCRYPT_IDENTITY));
     match &args.command {
         VaultCommand::Encrypt(files) => {
-            let keyring = with_new_password(&files.passwords)?;
-            let password = to_encrypt_with(&keyring, files.identity.as_deref())?;
+            let keyring = with_new_password(&files.passwords, &settings)?;
+            let identity = identity(&files.identity);
+            let password = to_encrypt_with(&keyring, identity.as_deref())?;
             for path in &files.paths {
                 let plain = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
                 if std::str::from_utf8(&plain).is_ok_and(vault::is_vault) {
                     return Err(anyhow!("{} is encrypted already", path.display()).into());
                 }
-                replace(path, vault::encrypt(&plain, password, files.identity.as_deref()).as_bytes())?;
+                replace(path, vault::encrypt(&plain, password, identity.as_deref()).as_bytes())?;
             }
         }
         VaultCommand::Decrypt(files) => {
-            let keyring = with_question(&files.passwords)?;
+            let keyring = with_question(&files.passwords, &settings)?;
             for path in &files.paths {
                 replace(path, &decrypted(path, &keyring)?)?;
             }
         }
         VaultCommand::View(files) => {
-            let keyring = with_question(&files.passwords)?;
+            let keyring = with_question(&files.passwords, &settings)?;
             for path in &files.paths {
                 print(&decrypted(path, &keyring)?)?;
             }
         }
         VaultCommand::EncryptString(text) => {
-            let keyring = with_new_password(&text.passwords)?;
-            let password = to_encrypt_with(&keyring, text.identity.as_deref())?;
+            let keyring = with_new_password(&text.passwords, &settings)?;
+            let identity = identity(&text.identity);
+            let password = to_encrypt_with(&keyring, identity.as_deref())?;
             let mut plain = Vec::new();
             if std::io::stdin().is_terminal() {
                 super::note(
@@ -90,9 +96,7 @@ pub fn run(args: &VaultArgs) -> Result<ExitCode, Failure> {
                 );
             }
             std::io::stdin().read_to_end(&mut plain).context("cannot read standard input")?;
-            print(
-                inline(&vault::encrypt(&plain, password, text.identity.as_deref()), text.name.as_deref()).as_bytes(),
-            )?;
+            print(inline(&vault::encrypt(&plain, password, identity.as_deref()), text.name.as_deref()).as_bytes())?;
         }
     }
     Ok(ExitCode::Ok)
@@ -139,18 +143,20 @@ fn to_encrypt_with<'a>(keyring: &'a Keyring, identity: Option<&str>) -> anyhow::
 }
 
 /// The passwords that were named; without any, the person is asked.
-fn with_question(passwords: &VaultPasswords) -> anyhow::Result<Keyring> {
-    if passwords.named() {
-        return keyring(passwords);
+fn with_question(passwords: &VaultPasswords, settings: &Settings) -> anyhow::Result<Keyring> {
+    let keyring = keyring(passwords, settings)?;
+    if !keyring.passwords.is_empty() {
+        return Ok(keyring);
     }
     let password = ask::secret("Vault password: ")?;
-    Ok(Keyring { passwords: vec![("default".to_string(), password)] })
+    Ok(Keyring { passwords: vec![(default_name(settings), password)] })
 }
 
 /// The same for encryption: a password that is typed is typed twice, since a slip would lose the text.
-fn with_new_password(passwords: &VaultPasswords) -> anyhow::Result<Keyring> {
-    if passwords.named() {
-        return keyring(passwords);
+fn with_new_password(passwords: &VaultPasswords, settings: &Settings) -> anyhow::Result<Keyring> {
+    let keyring = keyring(passwords, settings)?;
+    if !keyring.passwords.is_empty() {
+        return Ok(keyring);
     }
     let password = ask::secret("New vault password: ")?;
     if password.reveal().is_empty() {
@@ -159,32 +165,47 @@ fn with_new_password(passwords: &VaultPasswords) -> anyhow::Result<Keyring> {
     if ask::secret("Confirm new vault password: ")?.reveal() != password.reveal() {
         bail!("the two passwords differ");
     }
-    Ok(Keyring { passwords: vec![("default".to_string(), password)] })
+    Ok(Keyring { passwords: vec![(default_name(settings), password)] })
 }
 
-/// The passwords that the command line names.
-pub fn keyring(passwords: &VaultPasswords) -> anyhow::Result<Keyring> {
+/// The name of a password that was given none.
+fn default_name(settings: &Settings) -> String {
+    settings.text(&list::VAULT_IDENTITY).unwrap_or_else(|| "default".to_string())
+}
+
+/// The passwords that the command line and the settings name.
+pub fn keyring(passwords: &VaultPasswords, settings: &Settings) -> anyhow::Result<Keyring> {
     let mut found = Vec::new();
-    for path in &passwords.files {
-        found.push(("default".to_string(), password_of(path)?));
+    let by_setting = || settings.path(&list::VAULT_PASSWORD_FILE);
+    let asked = passwords.ask || settings.bool(&list::ASK_VAULT_PASS);
+    let files = match passwords.files.is_empty() && !passwords.ask {
+        true => by_setting().into_iter().collect(),
+        false => passwords.files.clone(),
+    };
+    for path in &files {
+        found.push((default_name(settings), password_of(path, "vault")?));
     }
-    for id in &passwords.ids {
-        let (name, source) = id.split_once('@').unwrap_or(("default", id));
+    let around = Surroundings::of_process();
+    for id in settings.list(&list::VAULT_IDENTITY_LIST).iter().chain(&passwords.ids) {
+        let (name, source) = match id.split_once('@') {
+            Some((name, source)) => (name.to_string(), source),
+            None => (default_name(settings), id.as_str()),
+        };
         let password = match source {
             "prompt" | "prompt_ask_vault_pass" => ask::secret(&format!("Vault password ({name}): "))?,
-            file => password_of(Path::new(file))?,
+            file => password_of(&around.path(file, &around.directory), "vault")?,
         };
-        found.push((name.to_string(), password));
+        found.push((name, password));
     }
-    if passwords.ask {
-        found.push(("default".to_string(), ask::secret("Vault password: ")?));
+    if asked {
+        found.push((default_name(settings), ask::secret("Vault password: ")?));
     }
     Ok(Keyring { passwords: found })
 }
 
-/// The content of a password file, or what it prints if it is executable.
-fn password_of(path: &Path) -> anyhow::Result<Secret> {
-    let context = || format!("cannot read the vault password file {}", path.display());
+/// The content of a password file, or what it prints if it is executable; `whose` says what it lets in to.
+pub fn password_of(path: &Path, whose: &str) -> anyhow::Result<Secret> {
+    let context = || format!("cannot read the {whose} password file {}", path.display());
     let executable = std::fs::metadata(path).with_context(context)?.permissions().mode() & 0o111 != 0;
     let text = if executable {
         let path = std::path::absolute(path).with_context(context)?;
@@ -198,7 +219,7 @@ fn password_of(path: &Path) -> anyhow::Result<Secret> {
     };
     let password = text.trim();
     if password.is_empty() {
-        bail!("the vault password file {} is empty", path.display());
+        bail!("the {whose} password file {} is empty", path.display());
     }
     Ok(Secret::new(password))
 }

@@ -13,22 +13,29 @@ use crate::remote::{self, Become};
 use crate::template::{Error, Scope};
 use crate::value::{Secret, Value};
 
-/// What the command line says of connections; keywords and variables win over it.
+/// What the command line and the settings say of connections; keywords and variables win over it.
 #[derive(Debug, Clone, Default)]
 pub struct Defaults {
     pub user: Option<String>,
+    pub port: Option<u16>,
     pub connection: Option<String>,
     pub private_key_file: Option<PathBuf>,
+    pub private_key_passphrase: Option<Secret>,
     /// Asked for by `-k`.
     pub password: Option<Secret>,
     pub connect_timeout: Option<Duration>,
     pub host_keys: Option<HostKeys>,
+    pub retries: u32,
     pub r#become: bool,
     pub become_user: Option<String>,
     pub become_method: Option<String>,
+    pub become_exe: Option<String>,
+    pub become_flags: Option<String>,
     /// Asked for by `-K`.
     pub become_password: Option<Secret>,
-    pub ssh_arguments: String,
+    pub ssh_args: String,
+    pub ssh_common_args: String,
+    pub ssh_extra_args: String,
     /// Instead of `~/.ssh/config`.
     pub ssh_config: Option<PathBuf>,
 }
@@ -97,7 +104,7 @@ pub(crate) fn target(job: &Job, name: &str, keywords: &Keywords, scope: &Scope) 
             Some(value) => {
                 Some(value.to_string().parse().map_err(|_| other(format!("port is no port number: {value}")))?)
             }
-            None => None,
+            None => defaults.port,
         },
     };
     let user = match look.text(&["ansible_user", "ansible_ssh_user"])? {
@@ -107,10 +114,14 @@ pub(crate) fn target(job: &Job, name: &str, keywords: &Keywords, scope: &Scope) 
     let password = look.secret(&["ansible_password", "ansible_ssh_password", "ansible_ssh_pass"])?;
     let key = look.text(&["ansible_private_key_file", "ansible_ssh_private_key_file"])?;
     let passphrase = look.secret(&["ansible_ssh_private_key_passphrase", "ansible_private_key_passphrase"])?;
-    let arguments = ["ansible_ssh_common_args", "ansible_ssh_extra_args"];
-    let mut words = vec![defaults.ssh_arguments.clone()];
-    for name in arguments {
-        words.extend(look.text(&[name])?);
+    let arguments = [
+        ("ansible_ssh_args", &defaults.ssh_args),
+        ("ansible_ssh_common_args", &defaults.ssh_common_args),
+        ("ansible_ssh_extra_args", &defaults.ssh_extra_args),
+    ];
+    let mut words = Vec::new();
+    for (name, default) in arguments {
+        words.push(look.text(&[name])?.unwrap_or_else(|| default.clone()));
     }
     words.retain(|word| !word.trim().is_empty());
     let timeout = look.number::<u64>(&["ansible_timeout", "ansible_ssh_timeout"], "ansible_timeout")?;
@@ -122,13 +133,13 @@ pub(crate) fn target(job: &Job, name: &str, keywords: &Keywords, scope: &Scope) 
         user,
         password: password.or_else(|| defaults.password.clone()),
         private_key_file: key.map(|path| expand(&path, scope)).or_else(|| defaults.private_key_file.clone()),
-        private_key_passphrase: passphrase,
+        private_key_passphrase: passphrase.or_else(|| defaults.private_key_passphrase.clone()),
         host_keys: host_keys(&look)?.or(defaults.host_keys),
         arguments: words.join(" "),
         connect_timeout: timeout.map(Duration::from_secs).or(defaults.connect_timeout),
         retries: look
             .number(&["ansible_ssh_retries", "ansible_connection_retries"], "ansible_ssh_retries")?
-            .unwrap_or(0),
+            .unwrap_or(defaults.retries),
         config_file: defaults.ssh_config.clone(),
     })
 }
@@ -208,8 +219,8 @@ pub(crate) fn become_user(job: &Job, keywords: &Keywords, scope: &Scope) -> Resu
         method,
         user: user.unwrap_or_else(|| "root".to_string()),
         password: look.secret(&password)?.or_else(|| defaults.become_password.clone()),
-        executable: word(&["ansible_become_exe"], keywords.become_exe.as_ref(), None)?,
-        flags: word(&["ansible_become_flags"], keywords.become_flags.as_ref(), None)?,
+        executable: word(&["ansible_become_exe"], keywords.become_exe.as_ref(), defaults.become_exe.as_ref())?,
+        flags: word(&["ansible_become_flags"], keywords.become_flags.as_ref(), defaults.become_flags.as_ref())?,
     }))
 }
 

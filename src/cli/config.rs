@@ -1,0 +1,173 @@
+//! `windlass config`: the settings in force, and where each comes from.
+
+use std::fmt::Write;
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, ValueEnum};
+use serde_json::{Value as Json, json};
+
+use super::options::{ConnectionArgs, InventorySource, VaultPasswords};
+use super::{ExitCode, Failure};
+use crate::report::plain;
+use crate::settings::{Kind, SETTINGS, SetBy, Setting, Settings};
+use crate::value::origin::nearest;
+
+#[derive(Debug, Args)]
+pub struct ConfigArgs {
+    /// Only settings that somebody has set
+    #[arg(long = "only-changed")]
+    only_changed: bool,
+    /// How they are told
+    #[arg(long, value_enum, value_name = "FORM", default_value = "human")]
+    output: Output,
+    #[command(flatten)]
+    source: InventorySource,
+    #[command(flatten)]
+    vault: VaultPasswords,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+    /// Only these settings, by key, SECTION.KEY or variable, each explained
+    #[arg(value_name = "SETTING")]
+    settings: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Output {
+    Human,
+    /// One object: the file, and the settings by name
+    Json,
+}
+
+/// A setting as it is shown.
+struct Shown {
+    setting: &'static Setting,
+    value: Json,
+    set_by: SetBy,
+}
+
+/// Prints the settings. `matches` are the options as they were given: those that win over settings are shown as such.
+#[allow(clippy::print_stdout)]
+pub fn run(args: &ConfigArgs, matches: Option<&ArgMatches>) -> Result<ExitCode, Failure> {
+    let settings = super::settings()?;
+    let mut all: Vec<Shown> = settings.all().map(|(setting, _)| shown(setting, &settings, matches)).collect();
+    if !args.settings.is_empty() {
+        let chosen = args.settings.iter().map(|word| named(word)).collect::<Result<Vec<_>, _>>()?;
+        all.retain(|one| chosen.contains(&one.setting.name()));
+    }
+    if args.only_changed {
+        all.retain(|one| one.set_by != SetBy::Default);
+    }
+    if args.output == Output::Json {
+        println!("{}", json(&settings, &all));
+    } else if args.settings.is_empty() {
+        print!("{}", table(&settings, &all, args.only_changed));
+    } else {
+        print!("{}", explained(&all));
+    }
+    Ok(ExitCode::Ok)
+}
+
+fn shown(setting: &'static Setting, settings: &Settings, matches: Option<&ArgMatches>) -> Shown {
+    let found = settings.get(setting);
+    let given = matches.and_then(|matches| on_command_line(setting, matches));
+    let (value, set_by) = match given {
+        Some(value) => (value, SetBy::CommandLine),
+        None => (plain(&found.value), found.set_by.clone()),
+    };
+    let value = if setting.kind == Kind::Secret && !value.is_null() { json!("(hidden)") } else { value };
+    Shown { setting, value, set_by }
+}
+
+/// What an option says in place of a setting.
+fn on_command_line(setting: &Setting, matches: &ArgMatches) -> Option<Json> {
+    let id = option_id(setting.option, matches)?;
+    let given = matches.value_source(&id) == Some(ValueSource::CommandLine);
+    let words = || matches.get_raw(&id).into_iter().flatten().map(|word| json!(word.to_string_lossy()));
+    given.then(|| match setting.kind {
+        Kind::Bool => json!(true),
+        Kind::List | Kind::Paths | Kind::PathList => words().collect(),
+        _ => words().next_back().unwrap_or(Json::Bool(true)),
+    })
+}
+
+/// The name under which the option `--long` is known to the parser.
+fn option_id(long: &str, matches: &ArgMatches) -> Option<String> {
+    let command = <super::Cli as clap::CommandFactory>::command();
+    let command = command.find_subcommand("config")?;
+    let id = command.get_arguments().find(|argument| argument.get_long() == Some(long))?.get_id().to_string();
+    matches.try_contains_id(&id).is_ok().then_some(id)
+}
+
+/// The name of the setting that a word means.
+fn named(word: &str) -> Result<String, Failure> {
+    let fits = |setting: &&&Setting| setting.key == word || setting.name() == word || setting.env.contains(&word);
+    if let Some(setting) = SETTINGS.iter().find(fits) {
+        return Ok(setting.name());
+    }
+    let words = SETTINGS.iter().flat_map(|setting| setting.env.iter().copied().chain([setting.key]));
+    let near = nearest(word, words).map_or(String::new(), |near| format!(", did you mean {near:?}?"));
+    Err(anyhow::anyhow!("there is no setting {word:?}{near}").into())
+}
+
+fn table(settings: &Settings, all: &[Shown], only_changed: bool) -> String {
+    let mut out = match &settings.file {
+        Some(file) => format!("configuration file: {}\n", file.display()),
+        None => "configuration file: none\n".to_owned(),
+    };
+    let lines: Vec<(String, String)> = all
+        .iter()
+        .map(|one| (format!("{} = {}", one.setting.name(), words(&one.value)), one.set_by.to_string()))
+        .collect();
+    let width = lines.iter().map(|(line, _)| line.chars().count()).max().unwrap_or(0).min(72);
+    for (line, set_by) in lines {
+        let _ = writeln!(out, "{line:width$}  ({set_by})");
+    }
+    if only_changed {
+        for (set_by, name, why) in &settings.not_needed {
+            let _ = writeln!(out, "{name} ({set_by}) is not needed: {why}");
+        }
+    }
+    out
+}
+
+/// Each setting with all that is known of it.
+fn explained(all: &[Shown]) -> String {
+    let mut out = String::new();
+    for one in all {
+        let setting = one.setting;
+        let _ = writeln!(out, "{} = {}  ({})", setting.name(), words(&one.value), one.set_by);
+        let _ = writeln!(out, "    {}: {}", setting.meaning, setting.kind.words());
+        let default = if setting.default.is_empty() { "nothing" } else { setting.default };
+        let _ = writeln!(out, "    default: {default}");
+        for (section, key) in setting.also {
+            let _ = writeln!(out, "    also: {section}.{key}");
+        }
+        if !setting.env.is_empty() {
+            let _ = writeln!(out, "    environment: {}", setting.env.join(", "));
+        }
+        if !setting.option.is_empty() {
+            let _ = writeln!(out, "    option: --{}", setting.option);
+        }
+    }
+    out
+}
+
+fn json(settings: &Settings, all: &[Shown]) -> String {
+    let one = |one: &Shown| {
+        let value = json!({"value": one.value, "from": one.set_by.to_string(), "default": one.setting.default});
+        (one.setting.name(), value)
+    };
+    let file = settings.file.as_ref().map(|file| file.display().to_string());
+    let values: serde_json::Map<String, Json> = all.iter().map(one).collect();
+    format!("{:#}", json!({"file": file, "settings": values}))
+}
+
+/// A value as one would write it.
+fn words(value: &Json) -> String {
+    match value {
+        Json::Null => "(nothing)".to_owned(),
+        Json::String(text) => text.replace('\n', " "),
+        Json::Array(items) => items.iter().map(words).collect::<Vec<_>>().join(", "),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,183 @@
+//! Options that several sub-commands share, and what becomes of them together with the settings: the command line wins.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::{Failure, ask, vault};
+use crate::connection::HostKeys;
+use crate::engine::Defaults;
+use crate::settings::{Settings, list};
+use crate::value::Secret;
+
+/// Where hosts come from.
+#[derive(Debug, Args)]
+pub struct InventorySource {
+    /// Inventory: a file (INI, YAML), an executable script, a directory of them, or a comma list "a,b,"
+    #[arg(short = 'i', long = "inventory", alias = "inventory-file", value_name = "INVENTORY")]
+    pub inventory: Vec<String>,
+    /// Further restrict the hosts to a pattern
+    #[arg(short = 'l', long, value_name = "PATTERN")]
+    pub limit: Option<String>,
+}
+
+impl InventorySource {
+    /// The inventories to read: those of the command line, or else of the settings; the default one only if it is there.
+    pub fn inventories(&self, settings: &Settings) -> Vec<String> {
+        if !self.inventory.is_empty() {
+            return self.inventory.clone();
+        }
+        let by_default = settings.given(&list::INVENTORY).is_none();
+        let there = |path: &String| !by_default || std::path::Path::new(path).exists();
+        settings.list(&list::INVENTORY).into_iter().filter(there).collect()
+    }
+}
+
+/// Passwords of vaulted files and strings.
+#[derive(Debug, Args)]
+pub struct VaultPasswords {
+    /// File that holds a vault password, or an executable that prints it
+    #[arg(long = "vault-password-file", alias = "vault-pass-file", value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// A vault password under a name: NAME@FILE, or NAME@prompt
+    #[arg(long = "vault-id", value_name = "NAME@SOURCE")]
+    pub ids: Vec<String>,
+    /// Ask for the vault password
+    #[arg(short = 'J', long = "ask-vault-pass", alias = "ask-vault-password")]
+    pub ask: bool,
+}
+
+/// How hosts are reached, and as whom.
+#[derive(Debug, Args)]
+pub struct ConnectionArgs {
+    /// Log in as this user
+    #[arg(short = 'u', long = "user", value_name = "USER")]
+    user: Option<String>,
+    /// Connection: ssh or local
+    #[arg(short = 'c', long, value_name = "CONNECTION", value_parser = ["ssh", "local", "smart"])]
+    connection: Option<String>,
+    /// Private key file
+    #[arg(long = "private-key", alias = "key-file", value_name = "FILE")]
+    private_key: Option<PathBuf>,
+    /// Ask for the connection password
+    #[arg(short = 'k', long = "ask-pass")]
+    ask_pass: bool,
+    /// File that holds the connection password, or an executable that prints it
+    #[arg(long, alias = "conn-pass-file", value_name = "FILE", conflicts_with = "ask_pass")]
+    connection_password_file: Option<PathBuf>,
+    /// Run as another user (root unless --become-user says otherwise)
+    #[arg(short = 'b', long = "become")]
+    r#become: bool,
+    /// The user to become
+    #[arg(long = "become-user", value_name = "USER")]
+    become_user: Option<String>,
+    /// How to become: sudo or su
+    #[arg(long = "become-method", value_name = "METHOD", value_parser = ["sudo", "su"])]
+    become_method: Option<String>,
+    /// Ask for the become password
+    #[arg(short = 'K', long = "ask-become-pass")]
+    ask_become_pass: bool,
+    /// File that holds the become password, or an executable that prints it
+    #[arg(long, alias = "become-pass-file", value_name = "FILE", conflicts_with = "ask_become_pass")]
+    become_password_file: Option<PathBuf>,
+    /// Seconds to wait for a connection
+    #[arg(short = 'T', long, value_name = "SECONDS")]
+    timeout: Option<u64>,
+    /// Further ssh options, such as "-o ProxyJump=bastion"
+    #[arg(long = "ssh-common-args", value_name = "ARGS", allow_hyphen_values = true)]
+    ssh_common_args: Option<String>,
+    /// Still further ssh options
+    #[arg(long = "ssh-extra-args", value_name = "ARGS", allow_hyphen_values = true)]
+    ssh_extra_args: Option<String>,
+    /// Taken and not needed: there are no sftp and scp
+    #[arg(
+        long = "sftp-extra-args",
+        alias = "scp-extra-args",
+        value_name = "ARGS",
+        allow_hyphen_values = true,
+        hide = true
+    )]
+    _sftp_extra_args: Option<String>,
+    /// What to do about host keys: check them, record those of new hosts, or (unsafe) trust any
+    #[arg(long = "host-keys", value_enum, value_name = "POLICY")]
+    host_keys: Option<HostKeyPolicy>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum HostKeyPolicy {
+    Strict,
+    AcceptNew,
+    Off,
+}
+
+impl ConnectionArgs {
+    /// What the engine is told; asks for the passwords that were asked for.
+    pub fn defaults(&self, settings: &Settings) -> Result<Defaults, Failure> {
+        let given = |setting| settings.given(setting).map(|found| found.value.to_string());
+        let password = self.password(settings)?;
+        Ok(Defaults {
+            user: self.user.clone().or_else(|| settings.text(&list::REMOTE_USER)),
+            port: settings.given(&list::REMOTE_PORT).and_then(|port| port.value.as_i64()?.try_into().ok()),
+            connection: self.connection.clone().or_else(|| given(&list::TRANSPORT)),
+            private_key_file: self.private_key.clone().or_else(|| settings.path(&list::PRIVATE_KEY_FILE)),
+            private_key_passphrase: settings.secret(&list::PRIVATE_KEY_PASSPHRASE),
+            connect_timeout: self
+                .timeout
+                .or_else(|| settings.given(&list::TIMEOUT).map(|_| settings.number(&list::TIMEOUT)))
+                .map(Duration::from_secs),
+            host_keys: self.host_keys(settings),
+            retries: settings.number(&list::SSH_RETRIES).try_into().unwrap_or(u32::MAX),
+            r#become: self.r#become || settings.bool(&list::BECOME),
+            become_user: self.become_user.clone().or_else(|| given(&list::BECOME_USER)),
+            become_method: self.become_method.clone().or_else(|| given(&list::BECOME_METHOD)),
+            become_exe: settings.text(&list::BECOME_EXE),
+            become_flags: settings.text(&list::BECOME_FLAGS),
+            become_password: self.become_password(settings, password.as_ref())?,
+            password,
+            ssh_args: settings.text(&list::SSH_ARGS).unwrap_or_default(),
+            ssh_common_args: self.ssh_common_args.clone().or_else(|| given(&list::SSH_COMMON_ARGS)).unwrap_or_default(),
+            ssh_extra_args: self.ssh_extra_args.clone().or_else(|| given(&list::SSH_EXTRA_ARGS)).unwrap_or_default(),
+            ssh_config: None,
+        })
+    }
+
+    /// The login password: asked for, or read from a file.
+    fn password(&self, settings: &Settings) -> Result<Option<Secret>, Failure> {
+        let file = self.connection_password_file.clone();
+        let setting = || settings.path(&list::CONNECTION_PASSWORD_FILE);
+        match file.or_else(|| setting().filter(|_| !self.ask_pass)) {
+            Some(file) => Ok(Some(vault::password_of(&file, "connection")?)),
+            None if self.ask_pass || settings.bool(&list::ASK_PASS) => Ok(Some(ask::secret("SSH password: ")?)),
+            None => Ok(None),
+        }
+    }
+
+    /// The become password: asked for, read from a file, or set.
+    fn become_password(&self, settings: &Settings, login: Option<&Secret>) -> Result<Option<Secret>, Failure> {
+        let file = self.become_password_file.clone();
+        let setting = || settings.path(&list::BECOME_PASSWORD_FILE);
+        match file.or_else(|| setting().filter(|_| !self.ask_become_pass)) {
+            Some(file) => Ok(Some(vault::password_of(&file, "become")?)),
+            None if self.ask_become_pass || settings.bool(&list::BECOME_ASK_PASS) => {
+                let typed = ask::secret("BECOME password[defaults to SSH password]: ")?;
+                // Nothing typed: the login password, as with ansible-playbook.
+                Ok(Some(typed).filter(|typed| !typed.reveal().is_empty()).or_else(|| login.cloned()))
+            }
+            None => Ok(settings.secret(&list::BECOME_PASSWORD)),
+        }
+    }
+
+    fn host_keys(&self, settings: &Settings) -> Option<HostKeys> {
+        match self.host_keys {
+            Some(HostKeyPolicy::Strict) => Some(HostKeys::Strict),
+            Some(HostKeyPolicy::AcceptNew) => Some(HostKeys::AcceptNew),
+            Some(HostKeyPolicy::Off) => Some(HostKeys::Off),
+            None => settings.given(&list::HOST_KEY_CHECKING).map(|found| match found.value.as_str() {
+                Some(_) => HostKeys::AcceptNew,
+                None if found.value.is_true() => HostKeys::Strict,
+                None => HostKeys::Off,
+            }),
+        }
+    }
+}

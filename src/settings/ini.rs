@@ -1,0 +1,147 @@
+//! The text of a configuration file: sections, keys and values, each with its place. Reads what Python's `configparser`
+//! reads as Ansible uses it: `key = value` or `key: value`, `#` and `;` comments, values that go on in indented lines.
+
+use std::sync::Arc;
+
+use crate::value::origin::{Complaint, Origin, Source};
+
+/// One `key = value`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    pub section: String,
+    /// In small letters: keys have no case.
+    pub key: String,
+    pub value: String,
+    pub key_origin: Origin,
+    pub value_origin: Origin,
+}
+
+/// What a file says, and the places of its sections.
+#[derive(Debug, Default)]
+pub struct File {
+    pub entries: Vec<Entry>,
+    pub sections: Vec<(String, Origin)>,
+}
+
+/// Reads a file's text; all that is wrong with it at once.
+pub fn parse(source: &Arc<Source>) -> Result<File, Vec<Complaint>> {
+    let mut file = File::default();
+    let mut complaints = Vec::new();
+    // Whether an indented line goes on with the entry before it.
+    let mut open = false;
+    for (index, line) in source.text.lines().enumerate() {
+        let text = without_comment(line);
+        if text.trim().is_empty() {
+            continue;
+        }
+        let indent = line.len() - line.trim_start().len();
+        let at =
+            |byte: usize| Origin { source: source.clone(), line: index + 1, column: line[..byte].chars().count() + 1 };
+        if indent > 0 && open {
+            if let Some(entry) = file.entries.last_mut() {
+                entry.value = format!("{}\n{}", entry.value, text.trim()).trim().to_owned();
+            }
+            continue;
+        }
+        open = false;
+        if text.trim_start().starts_with('[') {
+            match section(text) {
+                Some(name) if !file.sections.iter().any(|(known, _)| known == name) => {
+                    file.sections.push((name.to_owned(), at(indent)));
+                }
+                Some(name) => {
+                    complaints.push(Complaint::new(format!("the section [{name}] is there twice"), Some(&at(indent))));
+                }
+                None => complaints.push(Complaint::new("this section is never closed with ]", Some(&at(indent)))),
+            }
+            continue;
+        }
+        match entry(&file, text, indent, &at) {
+            Ok(entry) => file.entries.push(entry),
+            Err(complaint) => complaints.push(complaint),
+        }
+        open = true;
+    }
+    if complaints.is_empty() { Ok(file) } else { Err(complaints) }
+}
+
+/// The line up to a comment: `#` and `;` begin one at the line's start, `;` also after a blank.
+fn without_comment(line: &str) -> &str {
+    if line.trim_start().starts_with(['#', ';']) {
+        return "";
+    }
+    let begins = |(at, _): &(usize, &str)| line[..*at].ends_with(char::is_whitespace);
+    line.match_indices(';').find(begins).map_or(line, |(at, _)| &line[..at])
+}
+
+fn section(text: &str) -> Option<&str> {
+    let inner = text.trim().strip_prefix('[')?;
+    inner.find(']').map(|end| &inner[..end]).filter(|name| !name.is_empty())
+}
+
+fn entry(file: &File, text: &str, indent: usize, at: &dyn Fn(usize) -> Origin) -> Result<Entry, Complaint> {
+    let Some((section, _)) = file.sections.last() else {
+        let complaint = Complaint::new("this stands before any section", Some(&at(indent)));
+        return Err(complaint.hint("begin the file with [defaults]"));
+    };
+    let split = text.find(['=', ':']).filter(|split| !text[..*split].trim().is_empty());
+    let Some(split) = split else {
+        let complaint = Complaint::new(format!("{:?} has no value", text.trim()), Some(&at(indent)));
+        return Err(complaint.hint("write key = value"));
+    };
+    let key = text[..split].trim().to_ascii_lowercase();
+    if file.entries.iter().any(|entry| entry.section == *section && entry.key == key) {
+        return Err(Complaint::new(format!("{key:?} is there twice in [{section}]"), Some(&at(indent))));
+    }
+    let rest = &text[split + 1..];
+    let value_at = split + 1 + (rest.len() - rest.trim_start().len());
+    Ok(Entry {
+        section: section.clone(),
+        key,
+        value: rest.trim().to_owned(),
+        key_origin: at(indent),
+        value_origin: at(value_at.min(text.trim_end().len().max(split))),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<File, Vec<Complaint>> {
+        parse(&Arc::new(Source { path: "ansible.cfg".into(), text: text.to_owned() }))
+    }
+
+    #[test]
+    fn keys_values_comments_and_values_of_several_lines_are_read() {
+        let text = "# a comment\n[defaults]\nForks = 5 ; many\nroles_path: a:b\ninventory = one,\n    two\n; no\n[diff]\nalways=true\n";
+        let file = read(text).unwrap();
+        let said: Vec<_> = file
+            .entries
+            .iter()
+            .map(|entry| (entry.section.as_str(), entry.key.as_str(), entry.value.as_str()))
+            .collect();
+        let expected = [
+            ("defaults", "forks", "5"),
+            ("defaults", "roles_path", "a:b"),
+            ("defaults", "inventory", "one,\ntwo"),
+            ("diff", "always", "true"),
+        ];
+        assert_eq!(said, expected);
+        let forks = &file.entries[0];
+        assert_eq!((forks.key_origin.line, forks.key_origin.column, forks.value_origin.column), (3, 1, 9));
+    }
+
+    #[test]
+    fn everything_wrong_is_told_at_once_with_its_place() {
+        let complaints = read("forks = 5\n[defaults]\nfoo\nforks=1\nforks=2\n[open\n").unwrap_err();
+        let told: Vec<String> = complaints.iter().map(ToString::to_string).collect();
+        let expected = [
+            "ansible.cfg:1:1: this stands before any section",
+            "ansible.cfg:3:1: \"foo\" has no value",
+            "ansible.cfg:5:1: \"forks\" is there twice in [defaults]",
+            "ansible.cfg:6:1: this section is never closed with ]",
+        ];
+        assert_eq!(told, expected);
+    }
+}

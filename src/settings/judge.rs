@@ -1,0 +1,117 @@
+//! What is set and has no meaning here: warnings, each with its place, and what need not be set.
+
+use super::ini::Entry;
+use super::kind::truth;
+use super::others::{GROUPS, Group, NO_SETTINGS, Row, Standing};
+use super::{SETTINGS, SetBy, Surroundings, known_variables};
+use crate::value::origin::{Complaint, Origin, nearest};
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Judged {
+    pub warnings: Vec<Complaint>,
+    /// Where it is set, the setting, why it is not needed.
+    pub not_needed: Vec<(SetBy, String, &'static str)>,
+}
+
+impl Judged {
+    fn found(&mut self, name: &str, set_by: SetBy, origin: Option<&Origin>, group: &'static Group) {
+        match group.standing {
+            Standing::NotNeeded => self.not_needed.push((set_by, name.to_owned(), group.why)),
+            Standing::NotHonoured => {
+                let message = format!("{name} is not honoured: {}", group.why);
+                self.warnings.push(Complaint::new(message, origin));
+            }
+        }
+    }
+}
+
+/// Judges all entries of a file that are no settings of ours; of a section that nobody knows only its name.
+pub fn file(entries: &[Entry], sections: &[(String, Origin)], judged: &mut Judged) {
+    let strange = |section: &str| !sections_known().any(|known| known == section);
+    for (section, origin) in sections.iter().filter(|(section, _)| strange(section)) {
+        // Servers of a galaxy have sections of their own.
+        if !section.starts_with("galaxy_server.") {
+            let complaint = Complaint::new(format!("[{section}] is no section that windlass knows"), Some(origin));
+            judged.warnings.push(with_hint(complaint, section, sections_known()));
+        }
+    }
+    for entry in entries.iter().filter(|entry| !strange(&entry.section)) {
+        let name = format!("{}.{}", entry.section, entry.key);
+        let ours = |place: (&str, &str)| place == (entry.section.as_str(), entry.key.as_str());
+        if SETTINGS.iter().any(|setting| setting.places().any(ours)) {
+            continue;
+        }
+        let matches = |row: &Row| row.0 == name || row.0.strip_suffix(".*") == Some(&*entry.section);
+        match find(matches) {
+            Some((_, row)) if same(&entry.value, row.2) => {}
+            Some((group, _)) => {
+                let set_by = SetBy::File(entry.key_origin.clone());
+                judged.found(&entry.key, set_by, Some(&entry.key_origin), group);
+            }
+            None => judged.warnings.push(unknown_key(entry)),
+        }
+    }
+}
+
+/// Judges all `ANSIBLE_*` and `WINDLASS_*` variables that are no settings of ours.
+pub fn environment(around: &Surroundings, judged: &mut Judged) {
+    let known = known_variables();
+    let ours = |name: &str| name.starts_with("ANSIBLE_") || name.starts_with("WINDLASS_");
+    for (name, value) in around.variables.iter().filter(|(name, value)| ours(name) && !value.is_empty()) {
+        if known.contains_key(name.as_str()) || NO_SETTINGS.contains(&name.as_str()) {
+            continue;
+        }
+        let named = |variable: &&str| match variable.strip_suffix('*') {
+            Some(begin) => name.starts_with(begin),
+            None => *variable == name,
+        };
+        match find(|row| row.1.iter().any(named)) {
+            Some((_, row)) if same(value, row.2) => {}
+            Some((group, _)) => judged.found(name, SetBy::Environment(name.clone()), None, group),
+            None => {
+                let complaint = Complaint::new(format!("{name} is no setting that windlass knows"), None);
+                let all = GROUPS.iter().flat_map(|group| group.settings).flat_map(|row| row.1).copied();
+                judged.warnings.push(with_hint(complaint, name, known.keys().copied().chain(all)));
+            }
+        }
+    }
+}
+
+fn sections_known() -> impl Iterator<Item = &'static str> {
+    let others = GROUPS.iter().flat_map(|group| group.settings).filter_map(|row| row.0.split('.').next());
+    SETTINGS.iter().flat_map(|setting| setting.places().map(|(section, _)| section)).chain(others)
+}
+
+fn find(matches: impl Fn(&Row) -> bool) -> Option<(&'static Group, &'static Row)> {
+    GROUPS.iter().find_map(|group| Some((group, group.settings.iter().find(|row| matches(row))?)))
+}
+
+/// Whether a written value is the one that is in force anyway.
+fn same(written: &str, usual: &str) -> bool {
+    !usual.is_empty()
+        && match (truth(written), truth(usual)) {
+            (Some(written), Some(usual)) => written == usual,
+            _ => written.trim() == usual,
+        }
+}
+
+fn unknown_key(entry: &Entry) -> Complaint {
+    let message = format!("{:?} is no setting of [{}] that windlass knows", entry.key, entry.section);
+    let complaint = Complaint::new(message, Some(&entry.key_origin));
+    let ours = SETTINGS.iter().flat_map(|setting| setting.places().collect::<Vec<_>>());
+    let others = GROUPS.iter().flat_map(|group| group.settings).filter_map(|row| row.0.split_once('.'));
+    let all: Vec<(&str, &str)> = ours.chain(others).filter(|(_, key)| *key != "*").collect();
+    if let Some((section, key)) = all.iter().find(|(section, key)| *key == entry.key && *section != entry.section) {
+        return complaint.hint(format!("{key} stands in [{section}]"));
+    }
+    let here = all.into_iter().filter(|(section, _)| *section == entry.section).map(|(_, key)| key);
+    with_hint(complaint, &entry.key, here)
+}
+
+fn with_hint<'a>(complaint: Complaint, word: &str, known: impl IntoIterator<Item = &'a str>) -> Complaint {
+    match nearest(word, known) {
+        Some(near) => complaint.hint(format!("did you mean {near:?}?")),
+        None => complaint,
+    }
+}

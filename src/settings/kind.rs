@@ -1,0 +1,85 @@
+//! From what was written to a value of the setting's kind.
+
+use std::path::Path;
+
+use super::search::Surroundings;
+use crate::value::Value;
+
+/// What may be written for a setting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `true`, `yes`, `on`, `1` and their opposites.
+    Bool,
+    /// As [`Kind::Bool`], or one of some words.
+    BoolOr(&'static [&'static str]),
+    /// A whole number of at least so much.
+    Int(i64),
+    Text,
+    /// Text that is never shown.
+    Secret,
+    /// One of some words.
+    Choice(&'static [&'static str]),
+    /// Words with commas between them.
+    List,
+    Path,
+    /// Paths with colons between them.
+    Paths,
+    /// Paths with commas between them.
+    PathList,
+}
+
+impl Kind {
+    /// In words, for the documentation and for messages: `a whole number of at least 1`.
+    pub fn words(self) -> String {
+        match self {
+            Kind::Bool => "true or false".into(),
+            Kind::BoolOr(words) => format!("true, false or {}", words.join(" or ")),
+            Kind::Int(least) => format!("a whole number of at least {least}"),
+            Kind::Text => "text".into(),
+            Kind::Secret => "a secret".into(),
+            Kind::Choice(words) => format!("one of {}", words.join(", ")),
+            Kind::List => "words with commas between them".into(),
+            Kind::Path => "a path".into(),
+            Kind::Paths => "paths with colons between them".into(),
+            Kind::PathList => "paths with commas between them".into(),
+        }
+    }
+
+    /// The value that `text` stands for; None: it is none of this kind. Relative paths begin at `base`. Empty text is
+    /// nothing where that is possible.
+    pub fn value(self, text: &str, base: &Path, around: &Surroundings) -> Option<Value> {
+        let path = |text: &str| around.path(text, base).display().to_string();
+        let parts = |mark: char| text.split(mark).map(|part| unquoted(part.trim())).filter(|part| !part.is_empty());
+        let text = unquoted(text);
+        Some(match self {
+            Kind::Bool => Value::from(truth(text)?),
+            Kind::BoolOr(words) => match truth(text) {
+                Some(truth) => Value::from(truth),
+                None => Value::from(*words.iter().find(|word| **word == text)?),
+            },
+            Kind::Int(least) => Value::from(text.parse::<i64>().ok().filter(|number| *number >= least)?),
+            Kind::Choice(words) => Value::from(*words.iter().find(|word| **word == text)?),
+            Kind::Text | Kind::Secret | Kind::Path if text.is_empty() => Value::from(()),
+            Kind::Text | Kind::Secret => Value::from(text),
+            Kind::Path => Value::from(path(text)),
+            Kind::List => parts(',').collect::<Vec<_>>().into_iter().map(Value::from).collect(),
+            Kind::Paths => parts(':').map(path).map(Value::from).collect(),
+            Kind::PathList => parts(',').map(path).map(Value::from).collect(),
+        })
+    }
+}
+
+/// The words that Ansible takes for true and false.
+pub fn truth(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "yes" | "on" | "1" | "t" | "y" => Some(true),
+        "false" | "no" | "off" | "0" | "f" | "n" => Some(false),
+        _ => None,
+    }
+}
+
+/// Without the quotes around it, if it has some.
+fn unquoted(text: &str) -> &str {
+    let inner = |quote: char| text.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
+    inner('"').or_else(|| inner('\'')).unwrap_or(text)
+}

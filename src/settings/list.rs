@@ -1,0 +1,306 @@
+//! The list of settings that have a meaning here. From it come the reading of files and of the environment,
+//! `windlass config` and the table in `docs/configuration.md`; `others.rs` names all other settings of Ansible.
+//!
+//! To add one: a constant here, its name in [`SETTINGS`], and `UPDATE_DOCS=1 cargo test --test config`.
+
+use super::{Kind, Setting};
+
+/// A setting of a file; what is not said by the methods below it has not.
+const fn set(
+    section: &'static str,
+    key: &'static str,
+    kind: Kind,
+    default: &'static str,
+    meaning: &'static str,
+) -> Setting {
+    Setting { section, key, also: &[], env: &[], kind, default, option: "", meaning }
+}
+
+impl Setting {
+    const fn also(self, also: &'static [(&'static str, &'static str)]) -> Setting {
+        Setting { also, ..self }
+    }
+
+    const fn env(self, env: &'static [&'static str]) -> Setting {
+        Setting { env, ..self }
+    }
+
+    const fn option(self, option: &'static str) -> Setting {
+        Setting { option, ..self }
+    }
+}
+
+// What a run is about.
+pub const INVENTORY: Setting = set(
+    "defaults",
+    "inventory",
+    Kind::PathList,
+    "/etc/ansible/hosts",
+    "inventories; the default one only if it is there",
+)
+.env(&["ANSIBLE_INVENTORY"])
+.option("inventory");
+pub const ROLES_PATH: Setting = set(
+    "defaults",
+    "roles_path",
+    Kind::Paths,
+    "~/.ansible/roles:/usr/share/ansible/roles:/etc/ansible/roles",
+    "directories of roles, after roles/ beside the playbook",
+)
+.env(&["ANSIBLE_ROLES_PATH"])
+.option("roles-path");
+pub const PLAYBOOK_DIR: Setting = set(
+    "defaults",
+    "playbook_dir",
+    Kind::Path,
+    "",
+    "the directory whose group_vars/ and roles/ count without a playbook",
+)
+.env(&["ANSIBLE_PLAYBOOK_DIR"])
+.option("playbook-dir");
+pub const TAGS_RUN: Setting =
+    set("tags", "run", Kind::List, "", "only tasks with one of these tags").env(&["ANSIBLE_RUN_TAGS"]).option("tags");
+pub const TAGS_SKIP: Setting = set("tags", "skip", Kind::List, "", "no tasks with one of these tags")
+    .env(&["ANSIBLE_SKIP_TAGS"])
+    .option("skip-tags");
+pub const MODULE_NAME: Setting =
+    set("defaults", "module_name", Kind::Text, "command", "the module of windlass run").option("module-name");
+pub const MODULE_ARGS: Setting = set("defaults", "module_args", Kind::Text, "", "the arguments of windlass run")
+    .env(&["ANSIBLE_MODULE_ARGS"])
+    .option("args");
+
+// How it goes.
+pub const FORKS: Setting = set("defaults", "forks", Kind::Int(1), "20", "how many hosts are at work at once")
+    .env(&["ANSIBLE_FORKS"])
+    .option("forks");
+pub const GATHERING: Setting = set(
+    "defaults",
+    "gathering",
+    Kind::Choice(&["implicit", "explicit", "smart"]),
+    "implicit",
+    "facts are gathered unless a play says no, only if it says yes, or only of hosts that have none yet",
+)
+.env(&["ANSIBLE_GATHERING"]);
+pub const HASH_BEHAVIOUR: Setting = set(
+    "defaults",
+    "hash_behaviour",
+    Kind::Choice(&["replace", "merge"]),
+    "replace",
+    "whether a mapping replaces a weaker one of its name or is merged into it",
+)
+.env(&["ANSIBLE_HASH_BEHAVIOUR"]);
+pub const STRATEGY: Setting =
+    set("defaults", "strategy", Kind::Choice(&["linear", "free"]), "linear", "the strategy of plays that name none")
+        .env(&["ANSIBLE_STRATEGY"]);
+pub const ANY_ERRORS_FATAL: Setting =
+    set("defaults", "any_errors_fatal", Kind::Bool, "false", "any_errors_fatal of plays that do not say")
+        .env(&["ANSIBLE_ANY_ERRORS_FATAL"]);
+pub const FORCE_HANDLERS: Setting =
+    set("defaults", "force_handlers", Kind::Bool, "false", "force_handlers of plays that do not say")
+        .env(&["ANSIBLE_FORCE_HANDLERS"])
+        .option("force-handlers");
+pub const TASK_TIMEOUT: Setting =
+    set("defaults", "task_timeout", Kind::Int(0), "0", "timeout of tasks that do not say, in seconds; 0: none")
+        .env(&["ANSIBLE_TASK_TIMEOUT"])
+        .option("task-timeout");
+pub const NO_LOG: Setting =
+    set("defaults", "no_log", Kind::Bool, "false", "no_log of tasks that do not say").env(&["ANSIBLE_NO_LOG"]);
+pub const PRIVATE_ROLE_VARS: Setting =
+    set("defaults", "private_role_vars", Kind::Bool, "false", "variables of roles are seen in these roles alone")
+        .env(&["ANSIBLE_PRIVATE_ROLE_VARS"]);
+pub const INJECT_FACTS_AS_VARS: Setting =
+    set("defaults", "inject_facts_as_vars", Kind::Bool, "true", "facts are variables too, not in ansible_facts alone")
+        .env(&["ANSIBLE_INJECT_FACT_VARS"]);
+pub const ERROR_ON_MISSING_HANDLER: Setting = set(
+    "defaults",
+    "error_on_missing_handler",
+    Kind::Bool,
+    "true",
+    "to notify a handler that is not there is an error",
+)
+.env(&["ANSIBLE_ERROR_ON_MISSING_HANDLER"]);
+pub const DUPLICATE_DICT_KEY: Setting = set(
+    "defaults",
+    "duplicate_dict_key",
+    Kind::Choice(&["warn", "error", "ignore"]),
+    "warn",
+    "what becomes of a key that is there twice in a YAML mapping",
+)
+.env(&["ANSIBLE_DUPLICATE_YAML_DICT_KEY"]);
+
+// How hosts are reached.
+pub const REMOTE_USER: Setting = set("defaults", "remote_user", Kind::Text, "", "the user to log in as")
+    .env(&["ANSIBLE_REMOTE_USER"])
+    .option("user");
+pub const REMOTE_PORT: Setting =
+    set("defaults", "remote_port", Kind::Int(1), "", "the SSH port").env(&["ANSIBLE_REMOTE_PORT"]);
+pub const TRANSPORT: Setting =
+    set("defaults", "transport", Kind::Choice(&["ssh", "smart", "paramiko", "local"]), "ssh", "the connection")
+        .env(&["ANSIBLE_TRANSPORT"])
+        .option("connection");
+pub const PRIVATE_KEY_FILE: Setting =
+    set("defaults", "private_key_file", Kind::Path, "", "the private key to log in with")
+        .env(&["ANSIBLE_PRIVATE_KEY_FILE"])
+        .option("private-key");
+pub const PRIVATE_KEY_PASSPHRASE: Setting =
+    set("ssh_connection", "private_key_passphrase", Kind::Secret, "", "what the private key is encrypted with")
+        .env(&["ANSIBLE_PRIVATE_KEY_PASSPHRASE"]);
+pub const TIMEOUT: Setting = set("defaults", "timeout", Kind::Int(1), "10", "seconds to wait for a connection")
+    .also(&[("ssh_connection", "timeout")])
+    .env(&["ANSIBLE_TIMEOUT", "ANSIBLE_SSH_TIMEOUT"])
+    .option("timeout");
+pub const HOST_KEY_CHECKING: Setting = set(
+    "defaults",
+    "host_key_checking",
+    Kind::BoolOr(&["accept-new"]),
+    "true",
+    "whether host keys are checked; accept-new: those of new hosts are recorded",
+)
+.also(&[("ssh_connection", "host_key_checking")])
+.env(&["ANSIBLE_HOST_KEY_CHECKING", "ANSIBLE_SSH_HOST_KEY_CHECKING"])
+.option("host-keys");
+pub const SSH_ARGS: Setting =
+    set("ssh_connection", "ssh_args", Kind::Text, "", "ssh options").env(&["ANSIBLE_SSH_ARGS"]);
+pub const SSH_COMMON_ARGS: Setting =
+    set("ssh_connection", "ssh_common_args", Kind::Text, "", "further ssh options, such as -o ProxyJump=bastion")
+        .env(&["ANSIBLE_SSH_COMMON_ARGS"])
+        .option("ssh-common-args");
+pub const SSH_EXTRA_ARGS: Setting =
+    set("ssh_connection", "ssh_extra_args", Kind::Text, "", "still further ssh options")
+        .env(&["ANSIBLE_SSH_EXTRA_ARGS"])
+        .option("ssh-extra-args");
+pub const SSH_RETRIES: Setting =
+    set("ssh_connection", "retries", Kind::Int(0), "0", "how often a connection that fails is tried again")
+        .also(&[("connection", "retries")])
+        .env(&["ANSIBLE_SSH_RETRIES"]);
+pub const ASK_PASS: Setting = set("defaults", "ask_pass", Kind::Bool, "false", "ask for the login password")
+    .env(&["ANSIBLE_ASK_PASS"])
+    .option("ask-pass");
+pub const CONNECTION_PASSWORD_FILE: Setting =
+    set("defaults", "connection_password_file", Kind::Path, "", "the file that holds the login password")
+        .env(&["ANSIBLE_CONNECTION_PASSWORD_FILE"])
+        .option("connection-password-file");
+
+// Whom tasks become.
+pub const BECOME: Setting = set("privilege_escalation", "become", Kind::Bool, "false", "tasks run as another user")
+    .env(&["ANSIBLE_BECOME"])
+    .option("become");
+pub const BECOME_USER: Setting = set("privilege_escalation", "become_user", Kind::Text, "root", "the user to become")
+    .also(&[("su_become_plugin", "user"), ("sudo_become_plugin", "user")])
+    .env(&["ANSIBLE_BECOME_USER", "ANSIBLE_SU_USER", "ANSIBLE_SUDO_USER"])
+    .option("become-user");
+pub const BECOME_METHOD: Setting =
+    set("privilege_escalation", "become_method", Kind::Choice(&["sudo", "su"]), "sudo", "how to become that user")
+        .env(&["ANSIBLE_BECOME_METHOD"])
+        .option("become-method");
+pub const BECOME_EXE: Setting =
+    set("privilege_escalation", "become_exe", Kind::Text, "", "the program for it, instead of sudo or su")
+        .also(&[("su_become_plugin", "executable"), ("sudo_become_plugin", "executable")])
+        .env(&["ANSIBLE_BECOME_EXE", "ANSIBLE_SU_EXE", "ANSIBLE_SUDO_EXE"]);
+pub const BECOME_FLAGS: Setting = set("privilege_escalation", "become_flags", Kind::Text, "", "its options")
+    .also(&[("su_become_plugin", "flags"), ("sudo_become_plugin", "flags")])
+    .env(&["ANSIBLE_BECOME_FLAGS", "ANSIBLE_SU_FLAGS", "ANSIBLE_SUDO_FLAGS"]);
+pub const BECOME_ASK_PASS: Setting =
+    set("privilege_escalation", "become_ask_pass", Kind::Bool, "false", "ask for the become password")
+        .env(&["ANSIBLE_BECOME_ASK_PASS"])
+        .option("ask-become-pass");
+pub const BECOME_PASSWORD: Setting =
+    set("sudo_become_plugin", "password", Kind::Secret, "", "the become password; better in become_password_file")
+        .also(&[("su_become_plugin", "password")])
+        .env(&["ANSIBLE_BECOME_PASS", "ANSIBLE_SU_PASS", "ANSIBLE_SUDO_PASS"]);
+pub const BECOME_PASSWORD_FILE: Setting =
+    set("defaults", "become_password_file", Kind::Path, "", "the file that holds the become password")
+        .env(&["ANSIBLE_BECOME_PASSWORD_FILE"])
+        .option("become-password-file");
+
+// Vaults.
+pub const VAULT_PASSWORD_FILE: Setting =
+    set("defaults", "vault_password_file", Kind::Path, "", "the file that holds, or prints, the vault password")
+        .env(&["ANSIBLE_VAULT_PASSWORD_FILE"])
+        .option("vault-password-file");
+pub const VAULT_IDENTITY_LIST: Setting = set(
+    "defaults",
+    "vault_identity_list",
+    Kind::List,
+    "",
+    "vault passwords under names, NAME@FILE each; before --vault-id",
+)
+.env(&["ANSIBLE_VAULT_IDENTITY_LIST"]);
+pub const VAULT_IDENTITY: Setting =
+    set("defaults", "vault_identity", Kind::Text, "default", "the name of a vault password that was given none")
+        .env(&["ANSIBLE_VAULT_IDENTITY"]);
+pub const VAULT_ENCRYPT_IDENTITY: Setting =
+    set("defaults", "vault_encrypt_identity", Kind::Text, "", "the name to encrypt under")
+        .env(&["ANSIBLE_VAULT_ENCRYPT_IDENTITY"])
+        .option("encrypt-vault-id");
+pub const ASK_VAULT_PASS: Setting =
+    set("defaults", "ask_vault_pass", Kind::Bool, "false", "ask for the vault password")
+        .env(&["ANSIBLE_ASK_VAULT_PASS"])
+        .option("ask-vault-pass");
+
+// What is told.
+pub const VERBOSITY: Setting =
+    set("defaults", "verbosity", Kind::Int(0), "0", "as many -v").env(&["ANSIBLE_VERBOSITY"]).option("verbose");
+pub const DIFF_ALWAYS: Setting = set("diff", "always", Kind::Bool, "false", "show the changes of files")
+    .env(&["ANSIBLE_DIFF_ALWAYS"])
+    .option("diff");
+pub const LOCALHOST_WARNING: Setting =
+    set("defaults", "localhost_warning", Kind::Bool, "true", "say so when there is no inventory")
+        .env(&["ANSIBLE_LOCALHOST_WARNING"]);
+pub const INVENTORY_EXPORT: Setting =
+    set("inventory", "export", Kind::Bool, "false", "windlass inventory keeps variables at their groups")
+        .env(&["ANSIBLE_INVENTORY_EXPORT"])
+        .option("export");
+
+/// All of them, in the order in which they are shown.
+pub static SETTINGS: &[&Setting] = &[
+    &INVENTORY,
+    &ROLES_PATH,
+    &PLAYBOOK_DIR,
+    &TAGS_RUN,
+    &TAGS_SKIP,
+    &MODULE_NAME,
+    &MODULE_ARGS,
+    &FORKS,
+    &GATHERING,
+    &HASH_BEHAVIOUR,
+    &STRATEGY,
+    &ANY_ERRORS_FATAL,
+    &FORCE_HANDLERS,
+    &TASK_TIMEOUT,
+    &NO_LOG,
+    &PRIVATE_ROLE_VARS,
+    &INJECT_FACTS_AS_VARS,
+    &ERROR_ON_MISSING_HANDLER,
+    &DUPLICATE_DICT_KEY,
+    &REMOTE_USER,
+    &REMOTE_PORT,
+    &TRANSPORT,
+    &PRIVATE_KEY_FILE,
+    &PRIVATE_KEY_PASSPHRASE,
+    &TIMEOUT,
+    &HOST_KEY_CHECKING,
+    &SSH_ARGS,
+    &SSH_COMMON_ARGS,
+    &SSH_EXTRA_ARGS,
+    &SSH_RETRIES,
+    &ASK_PASS,
+    &CONNECTION_PASSWORD_FILE,
+    &BECOME,
+    &BECOME_USER,
+    &BECOME_METHOD,
+    &BECOME_EXE,
+    &BECOME_FLAGS,
+    &BECOME_ASK_PASS,
+    &BECOME_PASSWORD,
+    &BECOME_PASSWORD_FILE,
+    &VAULT_PASSWORD_FILE,
+    &VAULT_IDENTITY_LIST,
+    &VAULT_IDENTITY,
+    &VAULT_ENCRYPT_IDENTITY,
+    &ASK_VAULT_PASS,
+    &VERBOSITY,
+    &DIFF_ALWAYS,
+    &LOCALHOST_WARNING,
+    &INVENTORY_EXPORT,
+];

@@ -1,0 +1,223 @@
+//! Configuration: what `ansible.cfg`, the environment and our own `[windlass]` section say, each value with its origin.
+//! [`list`] is the one list of what there is; `others` names what Ansible has beside it. Knows nothing of what the values
+//! are used for.
+
+mod ini;
+mod judge;
+mod kind;
+pub mod list;
+pub mod others;
+mod search;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub use kind::{Kind, truth};
+pub use list::SETTINGS;
+pub use others::{GROUPS, Group, Standing};
+pub use search::Surroundings;
+
+use crate::value::origin::{Complaint, Origin, Source, nearest};
+use crate::value::{Secret, Value};
+
+/// One setting that has a meaning here. To add one: a line in [`list`] and its name in [`SETTINGS`].
+#[derive(Debug, Clone, Copy)]
+pub struct Setting {
+    pub section: &'static str,
+    pub key: &'static str,
+    /// Further places in a file; a later one wins.
+    pub also: &'static [(&'static str, &'static str)],
+    /// Variables of the environment; a later one wins.
+    pub env: &'static [&'static str],
+    pub kind: Kind,
+    /// As one would write it in a file; empty: nothing.
+    pub default: &'static str,
+    /// The option that wins over it, by its long name without `--`; empty: none.
+    pub option: &'static str,
+    pub meaning: &'static str,
+}
+
+impl Setting {
+    /// `defaults.forks`
+    pub fn name(&self) -> String {
+        format!("{}.{}", self.section, self.key)
+    }
+
+    /// All its places in a file, weakest first.
+    fn places(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        std::iter::once((self.section, self.key)).chain(self.also.iter().copied())
+    }
+}
+
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SetBy {
+    Default,
+    File(Origin),
+    Environment(String),
+    CommandLine,
+}
+
+impl fmt::Display for SetBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SetBy::Default => f.write_str("default"),
+            SetBy::File(origin) => write!(f, "{}:{}", origin.path().display(), origin.line),
+            SetBy::Environment(name) => f.write_str(name),
+            SetBy::CommandLine => f.write_str("command line"),
+        }
+    }
+}
+
+/// A value and where it comes from.
+#[derive(Debug, Clone)]
+pub struct InForce {
+    pub value: Value,
+    pub set_by: SetBy,
+    /// Where it was written, to complain of what it leads to.
+    pub origin: Option<Origin>,
+}
+
+/// All settings as they are in force.
+#[derive(Debug)]
+pub struct Settings {
+    /// The configuration file that was read.
+    pub file: Option<PathBuf>,
+    /// As [`SETTINGS`].
+    in_force: Vec<InForce>,
+    /// What is odd but not wrong, each said once.
+    pub warnings: Vec<Complaint>,
+    /// What is set and needs no setting here: where, and why.
+    pub not_needed: Vec<(SetBy, String, &'static str)>,
+}
+
+impl Settings {
+    /// Reads them; all that is wrong at once.
+    pub fn load(around: &Surroundings) -> Result<Settings, Vec<Complaint>> {
+        let (file, warnings) = search::file(around);
+        let (mut entries, mut sections) = (Vec::new(), Vec::new());
+        if let Some(path) = &file {
+            let source = search::read(path, around).map_err(|complaint| vec![complaint])?;
+            let read = ini::parse(&source)?;
+            (entries, sections) = (read.entries, read.sections);
+        }
+        let base = file.as_deref().and_then(Path::parent).unwrap_or(&around.directory);
+        let mut complaints = Vec::new();
+        let mut in_force = Vec::new();
+        for setting in SETTINGS {
+            match one(setting, &entries, base, around) {
+                Ok(found) => in_force.push(found),
+                Err(complaint) => complaints.push(complaint),
+            }
+        }
+        if !complaints.is_empty() {
+            return Err(complaints);
+        }
+        let mut judged = judge::Judged { warnings, ..judge::Judged::default() };
+        judge::file(&entries, &sections, &mut judged);
+        judge::environment(around, &mut judged);
+        Ok(Settings { file, in_force, warnings: judged.warnings, not_needed: judged.not_needed })
+    }
+
+    /// What is in force for a setting.
+    pub fn get(&self, setting: &Setting) -> &InForce {
+        let same = |one: &&&Setting| one.section == setting.section && one.key == setting.key;
+        let all = SETTINGS.iter().zip(&self.in_force);
+        let found = all.into_iter().find(|(one, _)| same(one));
+        found.map(|(_, found)| found).expect("every setting stands in SETTINGS, which a test checks")
+    }
+
+    /// The value that somebody set; None: the default holds.
+    pub fn given(&self, setting: &Setting) -> Option<&InForce> {
+        Some(self.get(setting)).filter(|found| found.set_by != SetBy::Default)
+    }
+
+    pub fn bool(&self, setting: &Setting) -> bool {
+        self.get(setting).value.is_true()
+    }
+
+    /// A number; 0 if there is none.
+    pub fn number(&self, setting: &Setting) -> u64 {
+        self.get(setting).value.as_i64().and_then(|number| number.try_into().ok()).unwrap_or_default()
+    }
+
+    pub fn text(&self, setting: &Setting) -> Option<String> {
+        let value = &self.get(setting).value;
+        (!value.is_none()).then(|| value.to_string())
+    }
+
+    pub fn secret(&self, setting: &Setting) -> Option<Secret> {
+        self.text(setting).map(Secret::new)
+    }
+
+    pub fn path(&self, setting: &Setting) -> Option<PathBuf> {
+        self.text(setting).map(PathBuf::from)
+    }
+
+    pub fn list(&self, setting: &Setting) -> Vec<String> {
+        self.get(setting).value.try_iter().into_iter().flatten().map(|item| item.to_string()).collect()
+    }
+
+    /// Those of the list, each with what is in force.
+    pub fn all(&self) -> impl Iterator<Item = (&'static Setting, &InForce)> {
+        SETTINGS.iter().copied().zip(&self.in_force)
+    }
+}
+
+/// What is in force for one setting: the environment wins over the file, the file over the default.
+fn one(
+    setting: &'static Setting,
+    entries: &[ini::Entry],
+    base: &Path,
+    around: &Surroundings,
+) -> Result<InForce, Complaint> {
+    let variable = setting.env.iter().rev().find_map(|name| Some((*name, around.variable(name)?)));
+    if let Some((name, text)) = variable {
+        let source = Arc::new(Source { path: format!("${name}").into(), text: shown(setting, text) });
+        let origin = Origin { source, line: 1, column: 1 };
+        let value = setting.kind.value(text, &around.directory, around);
+        let value = value.ok_or_else(|| wrong(setting, text, &origin))?;
+        return Ok(InForce { value, set_by: SetBy::Environment(name.to_owned()), origin: Some(origin) });
+    }
+    let written = setting
+        .places()
+        .filter_map(|(section, key)| entries.iter().find(|entry| entry.section == section && entry.key == key));
+    if let Some(entry) = written.last() {
+        let value = setting.kind.value(&entry.value, base, around);
+        let value = value.ok_or_else(|| wrong(setting, &entry.value, &entry.value_origin))?;
+        let set_by = SetBy::File(entry.key_origin.clone());
+        return Ok(InForce { value, set_by, origin: Some(entry.value_origin.clone()) });
+    }
+    let value = match setting.default {
+        "" if !matches!(setting.kind, Kind::List | Kind::Paths | Kind::PathList) => Value::from(()),
+        default => setting.kind.value(default, &around.directory, around).expect("a test reads every default"),
+    };
+    Ok(InForce { value, set_by: SetBy::Default, origin: None })
+}
+
+/// A secret stays out of messages.
+fn shown(setting: &Setting, text: &str) -> String {
+    if setting.kind == Kind::Secret { String::new() } else { text.to_owned() }
+}
+
+fn wrong(setting: &Setting, text: &str, origin: &Origin) -> Complaint {
+    let message = format!("{} must be {}, this is {text:?}", setting.key, setting.kind.words());
+    let complaint = Complaint::new(message, Some(origin));
+    match setting.kind {
+        Kind::Choice(words) | Kind::BoolOr(words) => match nearest(text, words.iter().copied()) {
+            Some(word) => complaint.hint(format!("did you mean {word:?}?")),
+            None => complaint,
+        },
+        _ => complaint,
+    }
+}
+
+/// All names of the environment that a setting reads.
+fn known_variables() -> BTreeMap<&'static str, &'static Setting> {
+    SETTINGS.iter().flat_map(|setting| setting.env.iter().map(move |name| (*name, *setting))).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,347 @@
+//! Ansible's settings beside those of [`list`](super::list): not needed here, or not honoured, and why. A line is the
+//! setting's place (`SECTION.*`: the whole section), its variables of the environment, and the value that is in force
+//! anyway, if one is.
+
+/// What becomes of a setting that has no meaning here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// Nothing is lost by leaving it out: no warning.
+    NotNeeded,
+    /// Somebody who sets it wants what they do not get: a warning.
+    NotHonoured,
+}
+
+/// Place, variables of the environment, the value that is in force anyway.
+pub type Row = (&'static str, &'static [&'static str], &'static str);
+
+/// Settings that share a reason.
+#[derive(Debug)]
+pub struct Group {
+    pub standing: Standing,
+    pub why: &'static str,
+    pub settings: &'static [Row],
+}
+
+/// Variables of ours, and of Ansible's own tests and workers, that are no settings.
+pub const NO_SETTINGS: &[&str] =
+    &["ANSIBLE_CONFIG", "WINDLASS_LOG", "ANSIBLE_WORKER_SHUTDOWN_POLL_COUNT", "ANSIBLE_WORKER_SHUTDOWN_POLL_DELAY"];
+
+/// All of them.
+pub static GROUPS: &[Group] = &[
+    Group {
+        standing: Standing::NotNeeded,
+        why: "hosts need no Python",
+        settings: &[
+            ("defaults.interpreter_python", &["ANSIBLE_PYTHON_INTERPRETER"], "auto"),
+            ("defaults.module_compression", &[], "ZIP_DEFLATED"),
+            ("defaults.python_module_rlimit_nofile", &["ANSIBLE_PYTHON_MODULE_RLIMIT_NOFILE"], "0"),
+            ("defaults.module_strict_utf8_response", &["ANSIBLE_MODULE_STRICT_UTF8_RESPONSE"], "true"),
+            ("defaults.no_target_syslog", &["ANSIBLE_NO_TARGET_SYSLOG"], "false"),
+            ("defaults.syslog_facility", &["ANSIBLE_SYSLOG_FACILITY"], "LOG_USER"),
+            ("defaults.target_log_info", &["ANSIBLE_TARGET_LOG_INFO"], ""),
+            ("defaults.module_ignore_exts", &["ANSIBLE_MODULE_IGNORE_EXTS"], ""),
+            ("defaults.keep_remote_files", &["ANSIBLE_KEEP_REMOTE_FILES"], "false"),
+        ],
+    },
+    Group {
+        standing: Standing::NotNeeded,
+        why: "nothing is put into a temporary directory of the host",
+        settings: &[
+            ("defaults.remote_tmp", &["ANSIBLE_REMOTE_TEMP", "ANSIBLE_REMOTE_TMP"], "~/.ansible/tmp"),
+            ("defaults.system_tmpdirs", &["ANSIBLE_SYSTEM_TMPDIRS"], "/var/tmp,/tmp"),
+            ("defaults.allow_world_readable_tmpfiles", &["ANSIBLE_SHELL_ALLOW_WORLD_READABLE_TEMP"], "false"),
+            ("defaults.common_remote_group", &["ANSIBLE_COMMON_REMOTE_GROUP"], ""),
+            ("defaults.admin_users", &["ANSIBLE_ADMIN_USERS"], "root,toor"),
+            ("defaults.local_tmp", &["ANSIBLE_LOCAL_TEMP"], ""),
+        ],
+    },
+    Group {
+        standing: Standing::NotNeeded,
+        why: "one session per host and user stays open for the whole run",
+        settings: &[
+            ("defaults.pipelining", &["ANSIBLE_PIPELINING", "ANSIBLE_SSH_PIPELINING"], "false"),
+            ("connection.pipelining", &[], "false"),
+            ("ssh_connection.pipelining", &[], "false"),
+            ("ssh_connection.control_path", &["ANSIBLE_SSH_CONTROL_PATH"], ""),
+            ("ssh_connection.control_path_dir", &["ANSIBLE_SSH_CONTROL_PATH_DIR"], "~/.ansible/cp"),
+            ("defaults.use_persistent_connections", &["ANSIBLE_USE_PERSISTENT_CONNECTIONS"], "false"),
+            ("persistent_connection.*", &["ANSIBLE_PERSISTENT_*", "ANSIBLE_CONNECTION_PATH"], ""),
+            ("defaults.old_plugin_cache_clear", &["ANSIBLE_OLD_PLUGIN_CACHE_CLEAR"], "false"),
+        ],
+    },
+    Group {
+        standing: Standing::NotNeeded,
+        why: "there are no sftp and scp: files go through the session",
+        settings: &[
+            ("ssh_connection.transfer_method", &["ANSIBLE_SSH_TRANSFER_METHOD"], "smart"),
+            ("ssh_connection.scp_executable", &["ANSIBLE_SCP_EXECUTABLE"], "scp"),
+            ("ssh_connection.scp_extra_args", &["ANSIBLE_SCP_EXTRA_ARGS"], ""),
+            ("ssh_connection.sftp_executable", &["ANSIBLE_SFTP_EXECUTABLE"], "sftp"),
+            ("ssh_connection.sftp_extra_args", &["ANSIBLE_SFTP_EXTRA_ARGS"], ""),
+            ("ssh_connection.sftp_batch_mode", &["ANSIBLE_SFTP_BATCH_MODE"], "true"),
+        ],
+    },
+    Group {
+        standing: Standing::NotNeeded,
+        why: "SSH is built in and asks no program for passwords",
+        settings: &[
+            ("ssh_connection.usetty", &["ANSIBLE_SSH_USETTY"], "true"),
+            ("ssh_connection.sshpass_prompt", &["ANSIBLE_SSHPASS_PROMPT"], ""),
+            ("ssh_connection.password_mechanism", &["ANSIBLE_SSH_PASSWORD_MECHANISM"], "ssh_askpass"),
+            ("ssh_connection.verbosity", &["ANSIBLE_SSH_VERBOSITY"], "0"),
+            ("paramiko_connection.*", &["ANSIBLE_PARAMIKO_*", "ANSIBLE_REMOTE_PARAMIKO_PORT"], ""),
+            ("privilege_escalation.agnostic_become_prompt", &["ANSIBLE_AGNOSTIC_BECOME_PROMPT"], "true"),
+            ("su_become_plugin.localized_prompts", &["ANSIBLE_SU_PROMPT_L10N"], ""),
+        ],
+    },
+    Group {
+        standing: Standing::NotHonoured,
+        why: "it is always so",
+        settings: &[
+            ("defaults.jinja2_native", &["ANSIBLE_JINJA2_NATIVE"], "true"),
+            ("defaults.error_on_undefined_vars", &["ANSIBLE_ERROR_ON_UNDEFINED_VARS"], "true"),
+            ("defaults.invalid_task_attribute_failed", &["ANSIBLE_INVALID_TASK_ATTRIBUTE_FAILED"], "true"),
+            ("inventory.any_unparsed_is_failed", &["ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED"], "true"),
+            ("inventory.unparsed_is_failed", &["ANSIBLE_INVENTORY_UNPARSED_FAILED"], "true"),
+            ("jinja2.dont_type_filters", &["ANSIBLE_STRING_TYPE_FILTERS"], ""),
+        ],
+    },
+    Group {
+        standing: Standing::NotNeeded,
+        why: "there is nothing of the kind to choose",
+        settings: &[
+            ("defaults.validate_action_group_metadata", &["ANSIBLE_VALIDATE_ACTION_GROUP_METADATA"], "true"),
+            ("inventory.inventory_unparsed_warning", &["ANSIBLE_INVENTORY_UNPARSED_WARNING"], "true"),
+            ("defaults.allow_unsafe_lookups", &[], "false"),
+            ("defaults.show_task_path_on_failure", &["ANSIBLE_SHOW_TASK_PATH_ON_FAILURE"], "false"),
+            ("defaults.nocows", &["ANSIBLE_NOCOWS"], "false"),
+            ("defaults.cowpath", &["ANSIBLE_COW_PATH"], ""),
+            ("defaults.cow_selection", &["ANSIBLE_COW_SELECTION"], "default"),
+            ("defaults.cowsay_enabled_stencils", &["ANSIBLE_COW_ACCEPTLIST"], ""),
+        ],
+    },
+    Group {
+        standing: Standing::NotNeeded,
+        why: "there is nothing of the kind to warn of or to wait for",
+        settings: &[
+            ("defaults.deprecation_warnings", &["ANSIBLE_DEPRECATION_WARNINGS"], "true"),
+            ("defaults.devel_warning", &["ANSIBLE_DEVEL_WARNING"], "true"),
+            ("defaults.action_warnings", &["ANSIBLE_ACTION_WARNINGS"], "true"),
+            ("defaults.system_warnings", &["ANSIBLE_SYSTEM_WARNINGS"], "true"),
+            ("defaults.docsite_root_url", &[], "https://docs.ansible.com/ansible-core/"),
+            ("defaults.internal_poll_interval", &[], "0.001"),
+            (
+                "defaults.collections_on_ansible_version_mismatch",
+                &["ANSIBLE_COLLECTIONS_ON_ANSIBLE_VERSION_MISMATCH"],
+                "warning",
+            ),
+            ("defaults.win_async_startup_timeout", &["ANSIBLE_WIN_ASYNC_STARTUP_TIMEOUT"], "5"),
+            ("winrm.*", &[], ""),
+            ("powershell.*", &[], ""),
+            ("runas_become_plugin.*", &["ANSIBLE_RUNAS_FLAGS", "ANSIBLE_RUNAS_PASS", "ANSIBLE_RUNAS_USER"], ""),
+            ("netconf_connection.*", &["ANSIBLE_NETCONF_SSH_CONFIG"], ""),
+            ("defaults.netconf_plugins", &["ANSIBLE_NETCONF_PLUGINS"], ""),
+            ("defaults.httpapi_plugins", &["ANSIBLE_HTTPAPI_PLUGINS"], ""),
+            ("defaults.cliconf_plugins", &["ANSIBLE_CLICONF_PLUGINS"], ""),
+            ("defaults.terminal_plugins", &["ANSIBLE_TERMINAL_PLUGINS"], ""),
+            ("defaults.network_group_modules", &["ANSIBLE_NETWORK_GROUP_MODULES"], ""),
+            ("selinux.libvirt_lxc_noseclabel", &["ANSIBLE_LIBVIRT_LXC_NOSECLABEL"], "false"),
+            ("defaults.display_traceback", &["ANSIBLE_DISPLAY_TRACEBACK"], "never"),
+        ],
+    },
+    Group {
+        standing: Standing::NotNeeded,
+        why: "collections and roles come from no galaxy",
+        settings: &[("galaxy.*", &["ANSIBLE_GALAXY_*"], "")],
+    },
+    Group {
+        standing: Standing::NotNeeded,
+        why: "windlass keeps no directory of its own",
+        settings: &[("defaults.home", &["ANSIBLE_HOME"], "~/.ansible")],
+    },
+    Group {
+        standing: Standing::NotHonoured,
+        why: "there are no plugins: modules, filters, lookups and tests are built in (windlass doc -l)",
+        settings: &[
+            ("defaults.action_plugins", &["ANSIBLE_ACTION_PLUGINS"], ""),
+            ("defaults.become_plugins", &["ANSIBLE_BECOME_PLUGINS"], ""),
+            ("defaults.cache_plugins", &["ANSIBLE_CACHE_PLUGINS"], ""),
+            ("defaults.callback_plugins", &["ANSIBLE_CALLBACK_PLUGINS"], ""),
+            ("defaults.connection_plugins", &["ANSIBLE_CONNECTION_PLUGINS"], ""),
+            ("defaults.doc_fragment_plugins", &["ANSIBLE_DOC_FRAGMENT_PLUGINS"], ""),
+            ("defaults.filter_plugins", &["ANSIBLE_FILTER_PLUGINS"], ""),
+            ("defaults.inventory_plugins", &["ANSIBLE_INVENTORY_PLUGINS"], ""),
+            ("defaults.library", &["ANSIBLE_LIBRARY"], ""),
+            ("defaults.lookup_plugins", &["ANSIBLE_LOOKUP_PLUGINS"], ""),
+            ("defaults.module_utils", &["ANSIBLE_MODULE_UTILS"], ""),
+            ("defaults.strategy_plugins", &["ANSIBLE_STRATEGY_PLUGINS"], ""),
+            ("defaults.test_plugins", &["ANSIBLE_TEST_PLUGINS"], ""),
+            ("defaults.vars_plugins", &["ANSIBLE_VARS_PLUGINS"], ""),
+            ("defaults.vars_plugins_enabled", &["ANSIBLE_VARS_ENABLED"], ""),
+            ("defaults.jinja2_extensions", &["ANSIBLE_JINJA2_EXTENSIONS"], ""),
+            ("defaults.plugin_filters_cfg", &[], ""),
+            ("inventory.enable_plugins", &["ANSIBLE_INVENTORY_ENABLED"], ""),
+            ("defaults.facts_modules", &["ANSIBLE_FACTS_MODULES"], "smart"),
+            ("inventory_plugins.*", &["ANSIBLE_INVENTORY_USE_EXTRA_VARS"], ""),
+            ("inventory_plugin_script.*", &["ANSIBLE_INVENTORY_PLUGIN_SCRIPT_STDERR"], ""),
+            ("vars_host_group_vars.*", &["ANSIBLE_VARS_PLUGIN_STAGE"], ""),
+            ("defaults.run_vars_plugins", &["ANSIBLE_RUN_VARS_PLUGINS"], "demand"),
+        ],
+    },
+    Group {
+        standing: Standing::NotHonoured,
+        why: "there are no collections but the built-in modules",
+        settings: &[
+            ("defaults.collections_path", &["ANSIBLE_COLLECTIONS_PATH"], ""),
+            ("defaults.collections_scan_sys_path", &["ANSIBLE_COLLECTIONS_SCAN_SYS_PATH"], "true"),
+        ],
+    },
+    Group {
+        standing: Standing::NotHonoured,
+        why: "there are no callback plugins: --output chooses the report",
+        settings: &[
+            ("defaults.callbacks_enabled", &["ANSIBLE_CALLBACKS_ENABLED"], ""),
+            ("defaults.stdout_callback", &["ANSIBLE_STDOUT_CALLBACK"], "default"),
+            ("defaults.bin_ansible_callbacks", &["ANSIBLE_LOAD_CALLBACK_PLUGINS"], "false"),
+            ("callback_tree.*", &["ANSIBLE_CALLBACK_TREE_DIR"], ""),
+        ],
+    },
+    Group {
+        standing: Standing::NotHonoured,
+        why: "the report has no such switch",
+        settings: &[
+            ("defaults.callback_result_format", &["ANSIBLE_CALLBACK_RESULT_FORMAT"], "json"),
+            ("defaults.callback_format_pretty", &["ANSIBLE_CALLBACK_FORMAT_PRETTY"], ""),
+            ("defaults.check_mode_markers", &["ANSIBLE_CHECK_MODE_MARKERS"], "false"),
+            ("defaults.display_failed_stderr", &["ANSIBLE_DISPLAY_FAILED_STDERR"], "false"),
+            ("defaults.show_per_host_start", &["ANSIBLE_SHOW_PER_HOST_START"], "false"),
+            ("defaults.display_args_to_stdout", &["ANSIBLE_DISPLAY_ARGS_TO_STDOUT"], "false"),
+            ("defaults.verbose_to_stderr", &["ANSIBLE_VERBOSE_TO_STDERR"], "false"),
+            ("colors.*", &["ANSIBLE_COLOR_*"], ""),
+            ("defaults.max_diff_size", &["ANSIBLE_MAX_DIFF_SIZE"], "104448"),
+            ("defaults.log_filter", &["ANSIBLE_LOG_FILTER"], ""),
+            ("defaults.log_verbosity", &["ANSIBLE_LOG_VERBOSITY"], ""),
+        ],
+    },
+    Group {
+        standing: Standing::NotHonoured,
+        why: "not there yet",
+        settings: &[
+            ("defaults.display_skipped_hosts", &["ANSIBLE_DISPLAY_SKIPPED_HOSTS"], "true"),
+            ("defaults.display_ok_hosts", &["ANSIBLE_DISPLAY_OK_HOSTS"], "true"),
+            ("defaults.show_custom_stats", &["ANSIBLE_SHOW_CUSTOM_STATS"], "false"),
+            ("defaults.log_path", &["ANSIBLE_LOG_PATH"], ""),
+            ("diff.context", &["ANSIBLE_DIFF_CONTEXT"], "3"),
+            ("defaults.force_color", &["ANSIBLE_FORCE_COLOR"], "false"),
+            ("defaults.nocolor", &["ANSIBLE_NOCOLOR", "NO_COLOR"], "false"),
+            ("defaults.fact_caching", &["ANSIBLE_CACHE_PLUGIN"], "memory"),
+            ("defaults.fact_caching_connection", &["ANSIBLE_CACHE_PLUGIN_CONNECTION"], ""),
+            ("defaults.fact_caching_prefix", &["ANSIBLE_CACHE_PLUGIN_PREFIX"], "ansible_facts"),
+            ("defaults.fact_caching_timeout", &["ANSIBLE_CACHE_PLUGIN_TIMEOUT"], "86400"),
+            ("defaults.retry_files_enabled", &["ANSIBLE_RETRY_FILES_ENABLED"], "false"),
+            ("defaults.retry_files_save_path", &["ANSIBLE_RETRY_FILES_SAVE_PATH"], ""),
+            ("defaults.async_dir", &["ANSIBLE_ASYNC_DIR"], "~/.ansible_async"),
+            ("defaults.poll_interval", &["ANSIBLE_POLL_INTERVAL"], "15"),
+        ],
+    },
+    Group {
+        standing: Standing::NotHonoured,
+        why: "variables keep Ansible's usual order",
+        settings: &[
+            ("defaults.precedence", &["ANSIBLE_PRECEDENCE"], ""),
+            ("defaults.playbook_vars_root", &["ANSIBLE_PLAYBOOK_VARS_ROOT"], "top"),
+        ],
+    },
+    Group {
+        standing: Standing::NotHonoured,
+        why: "names of files have Ansible's usual ends",
+        settings: &[
+            (
+                "defaults.yaml_valid_extensions",
+                &["ANSIBLE_YAML_FILENAME_EXT", "ANSIBLE_INVENTORY_PLUGIN_EXTS"],
+                ".yml,.yaml,.json",
+            ),
+            ("inventory_plugin_yaml.*", &[], ""),
+            ("defaults.inventory_ignore_extensions", &["ANSIBLE_INVENTORY_IGNORE"], ""),
+            ("defaults.inventory_ignore_patterns", &["ANSIBLE_INVENTORY_IGNORE_REGEX"], ""),
+            ("inventory.ignore_extensions", &[], ""),
+            ("inventory.ignore_patterns", &[], ""),
+        ],
+    },
+    Group {
+        standing: Standing::NotHonoured,
+        why: "group names stay as they are written",
+        settings: &[("defaults.force_valid_group_names", &["ANSIBLE_TRANSFORM_INVALID_GROUP_CHARS"], "never")],
+    },
+    Group {
+        standing: Standing::NotHonoured,
+        why: "a pattern that matches nothing is a warning",
+        settings: &[("inventory.host_pattern_mismatch", &["ANSIBLE_HOST_PATTERN_MISMATCH"], "warning")],
+    },
+    Group {
+        standing: Standing::NotHonoured,
+        why: "templates and conditions have one behaviour",
+        settings: &[
+            ("defaults.allow_broken_conditionals", &["ANSIBLE_ALLOW_BROKEN_CONDITIONALS"], "false"),
+            ("defaults.allow_embedded_templates", &["ANSIBLE_ALLOW_EMBEDDED_TEMPLATES"], "true"),
+            ("defaults.null_representation", &["ANSIBLE_NULL_REPRESENTATION"], ""),
+        ],
+    },
+    Group {
+        standing: Standing::NotHonoured,
+        why: "ansible-core knows it no more; write ansible_managed as a variable",
+        settings: &[("defaults.ansible_managed", &[], "Ansible managed")],
+    },
+    Group {
+        standing: Standing::NotHonoured,
+        why: "there is no debugger",
+        settings: &[
+            ("defaults.enable_task_debugger", &["ANSIBLE_ENABLE_TASK_DEBUGGER"], "false"),
+            ("defaults.task_debugger_ignore_errors", &["ANSIBLE_TASK_DEBUGGER_IGNORE_ERRORS"], "true"),
+            ("defaults.debug", &["ANSIBLE_DEBUG"], "false"),
+        ],
+    },
+    Group {
+        standing: Standing::NotHonoured,
+        why: "there is no pager and no editor",
+        settings: &[
+            ("defaults.pager", &["ANSIBLE_PAGER", "PAGER"], "less"),
+            ("defaults.editor", &["ANSIBLE_EDITOR", "EDITOR"], "vi"),
+        ],
+    },
+    Group {
+        standing: Standing::NotHonoured,
+        why: "SSH is built in: there is no such program or choice",
+        settings: &[
+            ("ssh_connection.ssh_executable", &["ANSIBLE_SSH_EXECUTABLE"], "ssh"),
+            ("ssh_connection.private_key", &["ANSIBLE_PRIVATE_KEY"], ""),
+            ("ssh_connection.pkcs11_provider", &["ANSIBLE_PKCS11_PROVIDER"], ""),
+            ("connection.ssh_agent", &["ANSIBLE_SSH_AGENT"], "none"),
+            ("connection.ssh_agent_executable", &["ANSIBLE_SSH_AGENT_EXECUTABLE"], "ssh-agent"),
+            ("connection.ssh_agent_key_lifetime", &["ANSIBLE_SSH_AGENT_KEY_LIFETIME"], ""),
+        ],
+    },
+    Group {
+        standing: Standing::NotHonoured,
+        why: "commands run by /bin/sh unless a task says otherwise",
+        settings: &[
+            ("defaults.executable", &["ANSIBLE_EXECUTABLE"], "/bin/sh"),
+            ("sudo_become_plugin.chdir", &["ANSIBLE_SUDO_CHDIR"], ""),
+            ("privilege_escalation.become_allow_same_user", &["ANSIBLE_BECOME_ALLOW_SAME_USER"], "false"),
+            ("defaults.su", &["ANSIBLE_SU"], "false"),
+        ],
+    },
+    Group {
+        standing: Standing::NotHonoured,
+        why: "every vault password is tried, and every text has a salt of its own",
+        settings: &[
+            ("defaults.vault_id_match", &["ANSIBLE_VAULT_ID_MATCH"], "false"),
+            ("defaults.vault_encrypt_salt", &["ANSIBLE_VAULT_ENCRYPT_SALT"], ""),
+        ],
+    },
+    Group {
+        standing: Standing::NotHonoured,
+        why: "there is no SELinux support",
+        settings: &[("selinux.special_context_filesystems", &["ANSIBLE_SELINUX_SPECIAL_FS"], "")],
+    },
+];
