@@ -25,6 +25,7 @@ mod file_edit;
 mod file_mode;
 mod file_write;
 mod find;
+mod get_url;
 mod getent;
 mod group;
 mod group_by;
@@ -94,6 +95,7 @@ pub static MODULES: &[Entry] = &[
     entry::<fetch::Fetch>(),
     entry::<file::File>(),
     entry::<find::Find>(),
+    entry::<get_url::GetUrl>(),
     entry::<getent::Getent>(),
     entry::<group::Group>(),
     local::<group_by::GroupBy>(),

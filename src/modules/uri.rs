@@ -5,19 +5,17 @@ mod body;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use base64::Engine;
 use indexmap::IndexMap;
 use serde::Deserialize;
 
 use super::file_attributes::Wanted;
+use super::http::follow::{Manner, Redirects, basic};
 use super::http::tls::Files;
-use super::http::{self, Failure, Request, Response, Tls, Url};
+use super::http::{Failure, Request, Response, Tls, Url};
 use super::{Controller, Error, Module, Outcome, Plan};
 use crate::remote::{FileKind, Links, Probe, Remote};
 use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
-
-const MOST_REDIRECTS: usize = 10;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -154,7 +152,9 @@ impl Module for Uri {
         let needs_tls = asked.secure || self.follow_redirects != "none";
         let tls = if needs_tls { Tls::load(remote, files, self.validate_certs).await? } else { Tls::none() };
         let clock = Instant::now();
-        let answer = self.follow(remote, &tls, &mut request).await;
+        let limit = Duration::from_secs(self.timeout);
+        let manner = Manner { tls: &tls, limit, redirects: self.redirects(), unredirected: &[] };
+        let answer = manner.send(remote, &mut request, None).await;
         let elapsed = clock.elapsed().as_secs();
         match answer {
             Ok(response) => self.answered(&request.url, request.url != asked, elapsed, response, remote).await,
@@ -206,44 +206,12 @@ impl Uri {
         std::fs::read(&path).map_err(|error| Error::failed(format!("cannot read {}: {error}", path.display())))
     }
 
-    /// Sends the request, again where a login is asked for, and where the answer points elsewhere.
-    async fn follow(&self, probe: &Probe, tls: &Tls, request: &mut Request) -> Result<Response, Failure> {
-        let limit = Duration::from_secs(self.timeout);
-        for _ in 0..MOST_REDIRECTS {
-            let response = http::send(probe, tls, request, limit).await?;
-            if let Some(login) = asked_to_log_in(&response, request) {
-                request.headers.push(("Authorization".to_owned(), login));
-                continue;
-            }
-            let Some(location) = self.redirection(&response, &request.method) else { return Ok(response) };
-            let broken = |reason| Failure::Protocol { address: request.url.address(), reason };
-            let url = request.url.join(location).map_err(broken)?;
-            if url.address() != request.url.address() || url.secure != request.url.secure {
-                // Another server is not told the login of the first.
-                request.headers.retain(|(name, _)| {
-                    !["authorization", "cookie", "host"].contains(&name.to_ascii_lowercase().as_str())
-                });
-            }
-            let keeps_method = matches!(response.status, 307 | 308) || matches!(&*request.method, "GET" | "HEAD");
-            if !keeps_method {
-                request.method = "GET".to_owned();
-                request.body.clear();
-                request.headers.retain(|(name, _)| !name.to_ascii_lowercase().starts_with("content-"));
-            }
-            request.url = url;
+    fn redirects(&self) -> Redirects {
+        match self.follow_redirects.as_str() {
+            "none" | "no" => Redirects::None,
+            "safe" => Redirects::Safe,
+            _ => Redirects::All,
         }
-        let reason = format!("it leads on more than {MOST_REDIRECTS} times");
-        Err(Failure::Protocol { address: request.url.address(), reason })
-    }
-
-    fn redirection<'a>(&self, response: &'a Response, method: &str) -> Option<&'a str> {
-        let follows = match self.follow_redirects.as_str() {
-            "none" | "no" => false,
-            "safe" => matches!(method, "GET" | "HEAD"),
-            _ => true,
-        };
-        let leads_on = matches!(response.status, 301 | 302 | 303 | 307 | 308);
-        if follows && leads_on { response.header("location") } else { None }
     }
 
     async fn answered(
@@ -320,18 +288,6 @@ impl Uri {
         remote.write(&path, body, &attributes).await?;
         Ok((path, true))
     }
-}
-
-fn basic((user, password): &(String, String)) -> String {
-    format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(format!("{user}:{password}")))
-}
-
-/// The login, if the server wants it and was not told yet.
-fn asked_to_log_in(response: &Response, request: &Request) -> Option<String> {
-    let told = request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
-    let asked = response.status == 401
-        && response.header("www-authenticate").is_some_and(|scheme| scheme.to_ascii_lowercase().starts_with("basic"));
-    if asked && !told { request.url.login.as_ref().map(basic) } else { None }
 }
 
 /// Headers as return values: lower case, underscores; several of one name are joined.

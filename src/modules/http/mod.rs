@@ -1,6 +1,7 @@
 //! HTTP/1.1 as the host sees the network: the bytes go through the connection to the host, the client runs here, and
-//! the host needs nothing for it. For `uri` and `etcd_cluster_info`.
+//! the host needs nothing for it. For `uri`, `get_url` and `etcd_cluster_info`.
 
+pub mod follow;
 pub mod tls;
 pub mod url;
 
@@ -8,9 +9,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio_rustls::TlsConnector;
 
 pub use tls::Tls;
@@ -76,6 +79,22 @@ pub async fn send(probe: &Probe, tls: &Tls, request: &Request, limit: Duration) 
     }
 }
 
+/// Where the body of an answer with status 200 is put as it comes.
+pub type Sink<'a> = &'a mut (dyn AsyncWrite + Send + Unpin);
+
+/// As [`send`], but the body of an answer with status 200 goes to `sink`, however long it is; [`Response::body`] is
+/// empty then. `limit` is for each step: the connection, the answer's head, each piece of its body.
+pub async fn download(
+    probe: &Probe,
+    tls: &Tls,
+    request: &Request,
+    limit: Duration,
+    sink: Sink<'_>,
+) -> Result<Response, Failure> {
+    let stream = within(limit, request, open(probe, tls, request)).await?;
+    talk(stream, request, Some((sink, limit))).await
+}
+
 /// Opens a connection from the host.
 pub async fn connect(probe: &Probe, host: &str, port: u16) -> Result<Box<dyn Stream>, Failure> {
     probe.tunnel(host, port).await.map_err(|error| match error {
@@ -88,41 +107,83 @@ pub async fn connect(probe: &Probe, host: &str, port: u16) -> Result<Box<dyn Str
 }
 
 async fn exchange(probe: &Probe, tls: &Tls, request: &Request) -> Result<Response, Failure> {
+    let stream = open(probe, tls, request).await?;
+    talk(stream, request, None).await
+}
+
+async fn within<T>(
+    limit: Duration,
+    request: &Request,
+    step: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    let late = |_| Failure::TimedOut { address: request.url.address(), limit };
+    tokio::time::timeout(limit, step).await.map_err(late)?
+}
+
+/// The way to the server, with TLS if the address asks for it.
+async fn open(probe: &Probe, tls: &Tls, request: &Request) -> Result<Box<dyn Stream>, Failure> {
     let url = &request.url;
     let stream = connect(probe, &url.host, url.port).await?;
     if !url.secure {
-        return talk(stream, request).await;
+        return Ok(stream);
     }
     let no_tls = |reason: String| Failure::Tls { address: url.address(), reason };
     let name = ServerName::try_from(url.host.clone()).map_err(|_| no_tls(format!("{:?} is no host name", url.host)))?;
     let connector = TlsConnector::from(tls.config().map_err(no_tls)?);
     let stream = connector.connect(name, stream).await.map_err(|error| no_tls(error.to_string()))?;
-    talk(Box::new(stream), request).await
+    Ok(Box::new(stream))
 }
 
-async fn talk(stream: Box<dyn Stream>, request: &Request) -> Result<Response, Failure> {
+async fn talk(
+    stream: Box<dyn Stream>,
+    request: &Request,
+    mut sink: Option<(Sink<'_>, Duration)>,
+) -> Result<Response, Failure> {
     let broken = |reason: String| Failure::Protocol { address: request.url.address(), reason };
     let (mut sender, connection) =
         http1::handshake(TokioIo::new(stream)).await.map_err(|error| broken(error.to_string()))?;
     let message = message(request).map_err(broken)?;
     let exchange = async {
-        let (parts, body) = sender.send_request(message).await.map_err(|error| chain(&error))?.into_parts();
-        let body = Limited::new(body, LARGEST_BODY).collect().await.map_err(|error| error.to_string())?;
+        let asked = async { sender.send_request(message).await.map_err(|error| broken(chain(&error))) };
+        let answer = match &sink {
+            Some((_, limit)) => within(*limit, request, asked).await?,
+            None => asked.await?,
+        };
+        let (parts, body) = answer.into_parts();
+        let body = match &mut sink {
+            Some((sink, limit)) if parts.status.as_u16() == 200 => {
+                pour(body, request, sink, *limit).await?;
+                Vec::new()
+            }
+            _ => Limited::new(body, LARGEST_BODY).collect().await.map_err(|e| broken(e.to_string()))?.to_bytes().into(),
+        };
         let text = |value: &hyper::header::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
         Ok(Response {
             status: parts.status.as_u16(),
             reason: parts.status.canonical_reason().unwrap_or("Unknown").to_owned(),
             headers: parts.headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect(),
-            body: body.to_bytes().to_vec(),
+            body,
         })
     };
     // The connection has to be driven while the exchange waits; dropping both ends it.
     tokio::pin!(exchange, connection);
-    let answer: Result<Response, String> = tokio::select! {
+    tokio::select! {
         answer = &mut exchange => answer,
         _ = &mut connection => exchange.await,
-    };
-    answer.map_err(broken)
+    }
+}
+
+/// Takes a body in, piece by piece.
+async fn pour(mut body: Incoming, request: &Request, sink: &mut Sink<'_>, limit: Duration) -> Result<(), Failure> {
+    let broken = |reason: String| Failure::Protocol { address: request.url.address(), reason };
+    loop {
+        let piece = async { body.frame().await.transpose().map_err(|error| broken(chain(&error))) };
+        let Some(frame) = within(limit, request, piece).await? else { break };
+        if let Ok(bytes) = frame.into_data() {
+            sink.write_all(&bytes).await.map_err(|error| broken(format!("it cannot be kept: {error}")))?;
+        }
+    }
+    sink.flush().await.map_err(|error| broken(format!("it cannot be kept: {error}")))
 }
 
 fn message(request: &Request) -> Result<hyper::Request<Full<Bytes>>, String> {

@@ -1,0 +1,318 @@
+//! `get_url`: downloads a file to a host, as the host sees the network. What comes is kept on the controller until it is
+//! known to be right; only then is the host touched.
+
+mod checksum;
+mod fetched;
+#[cfg(test)]
+mod tests;
+
+use std::time::Instant;
+
+use async_trait::async_trait;
+use indexmap::IndexMap;
+use serde::Deserialize;
+
+use self::checksum::Checksum;
+use self::fetched::{Answer, Fetched};
+use super::file_attributes::{self, Wanted, is_empty};
+use super::file_write::{self, Content, Destination, Wish, Write};
+use super::http::Url;
+use super::{Controller, Error, Module, Outcome, Plan, host_path};
+use crate::remote::{Attributes, Digest, FileKind, Links, Probe, Remote, Stat};
+use crate::value::Value;
+use crate::value::doc::{Argument, Doc, Kind, Return};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GetUrl {
+    url: String,
+    dest: String,
+    checksum: String,
+    force: bool,
+    backup: bool,
+    headers: IndexMap<String, Value>,
+    unredirected_headers: Vec<String>,
+    timeout: u64,
+    validate_certs: bool,
+    client_cert: Option<String>,
+    client_key: Option<String>,
+    url_username: Option<String>,
+    url_password: Option<String>,
+    force_basic_auth: bool,
+    http_agent: String,
+    decompress: bool,
+    use_proxy: Option<bool>,
+    owner: Option<String>,
+    group: Option<String>,
+    mode: Option<String>,
+}
+
+pub enum Change {
+    File { write: Box<Write>, fetched: Fetched },
+    Attributes { path: String, attributes: Attributes },
+}
+
+/// A change, and what is known to be returned of it.
+pub struct Planned {
+    change: Change,
+    outcome: Outcome,
+}
+
+#[async_trait]
+impl Module for GetUrl {
+    const DOC: Doc = Doc {
+        name: "get_url",
+        collection: "ansible.builtin",
+        summary: "Downloads a file to a host, as the host sees the network",
+        arguments: &[
+            Argument::new("url", Kind::Str, "The address, http or https").required(),
+            Argument::new("dest", Kind::Path, "Where to keep it on the host; in a directory the server names the file")
+                .required(),
+            Argument::new(
+                "checksum",
+                Kind::Str,
+                "What the file must have: algorithm:digest, or algorithm:address of a list of digests",
+            )
+            .default(""),
+            Argument::new(
+                "force",
+                Kind::Bool,
+                "Whether to ask for it even if it did not change since dest was written",
+            )
+            .default("false"),
+            Argument::new("backup", Kind::Bool, "Whether to keep the old file beside the new one").default("false"),
+            Argument::new("headers", Kind::Dict, "Headers to send").default("{}"),
+            Argument::new(
+                "unredirected_headers",
+                Kind::List(&Kind::Str),
+                "Names of headers that only the first server is told",
+            )
+            .default("[]"),
+            Argument::new("timeout", Kind::Int, "How many seconds the server may be silent").default("10"),
+            Argument::new("validate_certs", Kind::Bool, "Whether the server's certificate is checked").default("true"),
+            Argument::new("client_cert", Kind::Path, "A file on the host with the certificate to show"),
+            Argument::new("client_key", Kind::Path, "A file on the host with its key, unless it is in client_cert"),
+            Argument::new("url_username", Kind::Str, "Who to log in as").alias(&["username"]),
+            Argument::new("url_password", Kind::Str, "The password").alias(&["password"]).secret(),
+            Argument::new("force_basic_auth", Kind::Bool, "Whether the login is sent at once, without being asked for")
+                .default("false"),
+            Argument::new("http_agent", Kind::Str, "What to call oneself").default("ansible-httpget"),
+            Argument::new("decompress", Kind::Bool, "Whether an answer that was packed for the way is unpacked")
+                .default("true"),
+            Argument::new("use_proxy", Kind::Bool, "Only false is taken: no proxy is ever used"),
+            Argument::new("owner", Kind::Str, "User that is to own it"),
+            Argument::new("group", Kind::Str, "Group that is to own it"),
+            Argument::new("mode", Kind::Mode, "Permissions"),
+        ],
+        free_form: None,
+        example: r#"
+- name: A release, checked before it takes its place
+  get_url:
+    url: https://releases.example.org/tool-1.4.tar.gz
+    dest: /opt/tool-1.4.tar.gz
+    checksum: sha256:https://releases.example.org/SHA256SUMS
+    mode: "0644"
+
+- name: A file behind a login, asked for each time
+  get_url:
+    url: https://files.example.org/private/settings.json
+    dest: /etc/tool/
+    url_username: deploy
+    url_password: "{{ files_password }}"
+    force: true
+    backup: true
+"#,
+        returns: &[
+            Return::new("dest", "Where the file is"),
+            Return::new("url", "The address that was asked for"),
+            Return::new("status_code", "The code of the answer"),
+            Return::new("response", "What the server said, when it did not give the file"),
+            Return::new("elapsed", "How many seconds the download took"),
+            Return::new("checksum_src", "SHA-1 of what was downloaded"),
+            Return::new("checksum_dest", "SHA-1 of the file that was there, null if there was none"),
+            Return::new("md5sum", "MD5 of what was downloaded"),
+            Return::new("backup_file", "Where the old file is kept"),
+            Return::new("mode", "Permissions, octal"),
+            Return::new("owner", "User that owns it"),
+            Return::new("group", "Group that owns it"),
+            Return::new("uid", "Number of the user"),
+            Return::new("gid", "Number of the group"),
+            Return::new("size", "Bytes"),
+            Return::new("state", "File or link"),
+        ],
+    };
+    type Change = Planned;
+
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Planned>, Error> {
+        if self.use_proxy == Some(true) {
+            return Err(Error::failed("get_url: use_proxy cannot be true, no proxy is ever used"));
+        }
+        let url = Url::parse(&self.url).map_err(|why| Error::failed(format!("the url is of no use: {why}")))?;
+        let dest = probe.expand(&self.dest).await?;
+        let checksum = match self.checksum.as_str() {
+            "" => None,
+            text => Some(self.wanted_checksum(probe, &url, text).await?),
+        };
+        let there = probe.stat(&dest, Links::Follow).await?;
+        let is_directory = there.as_ref().is_some_and(|stat| stat.kind == FileKind::Directory);
+        let mut force = self.force;
+        if let (Some(stat), Some(checksum), false, false) = (&there, &checksum, is_directory, force) {
+            if probe.digest(&dest, checksum.algorithm).await?.as_ref() == Some(&checksum.digest) {
+                return self.plan_attributes(probe, here, &dest, stat).await;
+            }
+            // What is there is wrong, however new.
+            force = true;
+        }
+        let since = there.filter(|_| !is_directory && !force).map(|stat| stat.mtime);
+        let clock = Instant::now();
+        let answer = self.fetch(probe, url.clone(), since, force).await;
+        let outcome = Outcome::default().with("url", url.to_string()).with("dest", dest.as_str());
+        let outcome = outcome.with("elapsed", clock.elapsed().as_secs());
+        let fetched = match answer? {
+            Answer::File(fetched) => fetched,
+            Answer::Unchanged(words) => {
+                return Ok(Plan::Unchanged(outcome.message(words).with("status_code", 304)));
+            }
+            Answer::Refused { status, words } => {
+                let mut outcome = outcome.with("status_code", status).with("response", words.as_str());
+                outcome.failed = Some(format!("Request failed: {words}"));
+                return Ok(Plan::Unchanged(outcome));
+            }
+        };
+        if let Some(checksum) = &checksum {
+            checksum.check(&url, fetched.digest(checksum.algorithm).await?)?;
+        }
+        let dest = if is_directory { host_path::join(&dest, &fetched.name) } else { dest };
+        self.plan_file(probe, here, dest, fetched, outcome).await
+    }
+
+    async fn apply(&self, planned: Planned, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
+        let mut outcome = planned.outcome;
+        let path = match planned.change {
+            Change::Attributes { path, attributes } => {
+                remote.set_attributes(&path, &attributes, Links::Follow).await?;
+                path
+            }
+            Change::File { write, fetched } => {
+                let path = write.path.clone();
+                if let Some(backup) = write.apply(remote, here).await? {
+                    outcome = outcome.with("backup_file", backup);
+                }
+                drop(fetched);
+                path
+            }
+        };
+        Ok(match remote.stat(&path, Links::Follow).await? {
+            Some(stat) => file_attributes::describe(outcome, &stat),
+            None => outcome,
+        })
+    }
+}
+
+impl GetUrl {
+    /// The file that is there is right; its attributes may not be.
+    async fn plan_attributes(
+        &self,
+        probe: &Probe,
+        here: &Controller<'_>,
+        path: &str,
+        stat: &Stat,
+    ) -> Result<Plan<Planned>, Error> {
+        let lacking = self.wanted(probe).await?.lacking(stat);
+        let outcome = Outcome::default().with("dest", path).with("url", shown(&self.url)).with("elapsed", 0);
+        if is_empty(&lacking) {
+            return Ok(Plan::Unchanged(file_attributes::describe(outcome.message("file already exists"), stat)));
+        }
+        let diff = file_attributes::diff(path, stat, &lacking).filter(|_| here.diff).into_iter().collect();
+        let outcome = outcome.message("file already exists but file attributes changed");
+        let change = Change::Attributes { path: path.to_owned(), attributes: lacking };
+        Ok(Plan::Change { diff, outcome: outcome.clone(), change: Planned { change, outcome } })
+    }
+
+    /// Compares what was downloaded with what is there.
+    async fn plan_file(
+        &self,
+        probe: &Probe,
+        here: &Controller<'_>,
+        dest: String,
+        fetched: Fetched,
+        outcome: Outcome,
+    ) -> Result<Plan<Planned>, Error> {
+        let wanted = self.wanted(probe).await?;
+        let nothing = Wanted::default();
+        let source = shown(&self.url);
+        let wish = || Wish {
+            content: Content::Local(fetched.path()),
+            wanted: &wanted,
+            directories: &nothing,
+            backup: self.backup,
+            validate: None,
+            secret: false,
+            source: &source,
+        };
+        let mut destination = Destination::find(probe, &dest, None, true).await?;
+        let mut found = file_write::compare(probe, here, &destination, wish()).await?;
+        let old = destination.there.as_ref().and_then(|(_, digest)| digest.clone());
+        // A link that leads to the same content is left; with other content it is replaced, not what it leads to.
+        if destination.path != dest && found.write.as_ref().is_some_and(|write| write.content.is_some()) {
+            destination = Destination::find(probe, &dest, None, false).await?;
+            found = file_write::compare(probe, here, &destination, wish()).await?;
+            if let Some(write) = &mut found.write {
+                write.back_up = self.backup && old.is_some();
+            }
+        }
+        let outcome = outcome
+            .with("dest", dest)
+            .with("checksum_src", found.digests.sha1.as_str())
+            .with("checksum_dest", old.map_or(Value::from(()), Value::from))
+            .with("md5sum", found.digests.md5.as_str())
+            .with("status_code", 200)
+            .message(fetched.words.as_str());
+        Ok(match (found.write, &destination.there) {
+            (Some(write), _) => {
+                let change = Change::File { write: Box::new(write), fetched };
+                Plan::Change { diff: found.diff, outcome: outcome.clone(), change: Planned { change, outcome } }
+            }
+            (None, Some((stat, _))) => Plan::Unchanged(file_attributes::describe(outcome, stat)),
+            (None, None) => Plan::Unchanged(outcome),
+        })
+    }
+
+    async fn wanted(&self, probe: &Probe) -> Result<Wanted, Error> {
+        Wanted::load(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref()).await
+    }
+
+    /// The digest that the task asks for, from a list on a server if it says so.
+    async fn wanted_checksum(&self, probe: &Probe, url: &Url, text: &str) -> Result<Checksum, Error> {
+        let (algorithm, digest) = checksum::split(text)?;
+        if !digest.contains("://") {
+            return Checksum::parse(algorithm, digest);
+        }
+        let of_no_use = |why| Error::failed(format!("the checksum's address is of no use: {why}"));
+        let list = Url::parse(digest).map_err(of_no_use)?;
+        let text = self.fetch_text(probe, list.clone()).await?;
+        let name = fetched::file_name(&url.path);
+        match checksum::find(&text, &name) {
+            Some(digest) => Checksum::parse(algorithm, digest),
+            None => Err(Error::failed(format!("unable to find a checksum for file {name:?} in {list}"))),
+        }
+    }
+}
+
+/// An address without a password in it.
+fn shown(url: &str) -> String {
+    Url::parse(url).map(|url| url.to_string()).unwrap_or_default()
+}
+
+/// The algorithm of a name.
+fn algorithm(name: &str) -> Option<Digest> {
+    Some(match name.to_ascii_lowercase().as_str() {
+        "md5" => Digest::Md5,
+        "sha1" => Digest::Sha1,
+        "sha224" => Digest::Sha224,
+        "sha256" => Digest::Sha256,
+        "sha384" => Digest::Sha384,
+        "sha512" => Digest::Sha512,
+        _ => return None,
+    })
+}

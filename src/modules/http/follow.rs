@@ -1,0 +1,98 @@
+//! A request that is sent again where a login is asked for, and where the answer points elsewhere.
+
+use std::time::Duration;
+
+use base64::Engine;
+
+use super::{Failure, Request, Response, Sink, Tls};
+use crate::remote::Probe;
+
+const MOST_REDIRECTS: usize = 10;
+
+/// Which answers that point elsewhere are followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Redirects {
+    None,
+    /// Those to GET and HEAD.
+    Safe,
+    All,
+}
+
+/// How a request is made.
+pub struct Manner<'a> {
+    pub tls: &'a Tls,
+    pub limit: Duration,
+    pub redirects: Redirects,
+    /// Headers, lower case, that only the first server is told.
+    pub unredirected: &'a [String],
+}
+
+impl Manner<'_> {
+    /// Sends the request and follows where the answer leads; `request` is then the last that was sent. With a sink the
+    /// body goes there, as with [`super::download`].
+    pub async fn send(
+        &self,
+        probe: &Probe,
+        request: &mut Request,
+        mut sink: Option<Sink<'_>>,
+    ) -> Result<Response, Failure> {
+        for _ in 0..MOST_REDIRECTS {
+            let response = match &mut sink {
+                Some(sink) => super::download(probe, self.tls, request, self.limit, *sink).await?,
+                None => super::send(probe, self.tls, request, self.limit).await?,
+            };
+            if let Some(login) = asked_to_log_in(&response, request) {
+                request.headers.push(("Authorization".to_owned(), login));
+                continue;
+            }
+            let Some(location) = self.redirection(&response, &request.method) else { return Ok(response) };
+            self.redirect(request, &response, location)?;
+        }
+        let reason = format!("it leads on more than {MOST_REDIRECTS} times");
+        Err(Failure::Protocol { address: request.url.address(), reason })
+    }
+
+    fn redirection<'a>(&self, response: &'a Response, method: &str) -> Option<&'a str> {
+        let follows = match self.redirects {
+            Redirects::None => false,
+            Redirects::Safe => matches!(method, "GET" | "HEAD"),
+            Redirects::All => true,
+        };
+        let leads_on = matches!(response.status, 301 | 302 | 303 | 307 | 308);
+        if follows && leads_on { response.header("location") } else { None }
+    }
+
+    /// Makes the request one to the new address.
+    fn redirect(&self, request: &mut Request, response: &Response, location: &str) -> Result<(), Failure> {
+        let broken = |reason| Failure::Protocol { address: request.url.address(), reason };
+        let url = request.url.join(location).map_err(broken)?;
+        if url.address() != request.url.address() || url.secure != request.url.secure {
+            // Another server is not told the login of the first.
+            request
+                .headers
+                .retain(|(name, _)| !["authorization", "cookie", "host"].contains(&name.to_ascii_lowercase().as_str()));
+        }
+        request.headers.retain(|(name, _)| !self.unredirected.contains(&name.to_ascii_lowercase()));
+        let keeps_method = matches!(response.status, 307 | 308) || matches!(&*request.method, "GET" | "HEAD");
+        if !keeps_method {
+            request.method = "GET".to_owned();
+            request.body.clear();
+            request.headers.retain(|(name, _)| !name.to_ascii_lowercase().starts_with("content-"));
+        }
+        request.url = url;
+        Ok(())
+    }
+}
+
+/// The header that logs in without being asked to.
+pub fn basic((user, password): &(String, String)) -> String {
+    format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(format!("{user}:{password}")))
+}
+
+/// The login, if the server wants it and was not told yet.
+fn asked_to_log_in(response: &Response, request: &Request) -> Option<String> {
+    let told = request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+    let asked = response.status == 401
+        && response.header("www-authenticate").is_some_and(|scheme| scheme.to_ascii_lowercase().starts_with("basic"));
+    if asked && !told { request.url.login.as_ref().map(basic) } else { None }
+}
