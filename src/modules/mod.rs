@@ -8,6 +8,7 @@ mod add_host;
 pub mod arguments;
 mod assemble;
 mod assert;
+mod authorized_key;
 mod blockinfile;
 mod command;
 mod copy;
@@ -85,6 +86,7 @@ pub static MODULES: &[Entry] = &[
     entry::<package::apt::Apt>(),
     entry::<assemble::Assemble>(),
     local::<assert::Assert>(),
+    entry::<authorized_key::AuthorizedKey>(),
     entry::<blockinfile::Blockinfile>(),
     entry::<command::Command>(),
     entry::<copy::Copy>(),

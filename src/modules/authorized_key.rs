@@ -1,0 +1,249 @@
+//! `authorized_key`: who may log in as a user with which key.
+
+mod keys;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::Deserialize;
+
+use self::keys::Wish;
+use super::accounts::{self, Account};
+use super::http::follow::{Manner, Redirects};
+use super::http::tls::Files;
+use super::http::{Failure, Request, Tls, Url};
+use super::{Controller, Error, Module, Outcome, Plan, file_diff, file_write, host_path};
+use crate::remote::{Attributes, FileKind, Links, Probe, Remote};
+use crate::value::Value;
+use crate::value::doc::{Argument, Doc, Kind, Return};
+
+/// How long a server of keys may take.
+const FETCH_LIMIT: Duration = Duration::from_secs(10);
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AuthorizedKey {
+    user: String,
+    key: String,
+    path: Option<String>,
+    manage_dir: bool,
+    state: State,
+    key_options: Option<String>,
+    exclusive: bool,
+    validate_certs: bool,
+    comment: Option<String>,
+    follow: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    Present,
+    Absent,
+}
+
+pub struct Change {
+    path: String,
+    text: String,
+    uid: u32,
+    gid: u32,
+    outcome: Outcome,
+}
+
+#[async_trait]
+impl Module for AuthorizedKey {
+    const DOC: Doc = Doc {
+        name: "authorized_key",
+        collection: "ansible.posix",
+        summary: "Says with which keys one may log in as a user",
+        arguments: &[
+            Argument::new("user", Kind::Str, "The user of the host").required(),
+            Argument::new(
+                "key",
+                Kind::Str,
+                "Public keys, one a line; or the http address or file:// path on the host of such a list",
+            )
+            .required(),
+            Argument::new("path", Kind::Path, "The file; .ssh/authorized_keys of the user unless given"),
+            Argument::new("manage_dir", Kind::Bool, "Whether the file's directory is made and closed to others")
+                .default("true"),
+            Argument::new("state", Kind::Str, "Whether the keys are to be there")
+                .default("present")
+                .choices(&["present", "absent"]),
+            Argument::new("key_options", Kind::Str, "What the keys may be used for, as sshd has it; one line"),
+            Argument::new("exclusive", Kind::Bool, "Whether all else in the file is removed").default("false"),
+            Argument::new("validate_certs", Kind::Bool, "Whether the certificate of a server of keys is checked")
+                .default("true"),
+            Argument::new("comment", Kind::Str, "The comment of the keys, instead of theirs"),
+            Argument::new("follow", Kind::Bool, "Whether to write through a symbolic link instead of replacing it")
+                .default("false"),
+        ],
+        free_form: None,
+        example: r#"
+- name: Those who may deploy, and nobody else
+  ansible.posix.authorized_key:
+    user: deploy
+    key: "{{ lookup('file', 'keys/deploy.pub') }}"
+    exclusive: true
+
+- name: A key that may make backups and do nothing else
+  ansible.posix.authorized_key:
+    user: backup
+    key: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIH6mXH9dVYQyZgK7lTzv0Wn1sRjJ1r0o4r8pD5eUuV2b backup@store
+    key_options: restrict,command="/usr/local/bin/backup"
+"#,
+        returns: &[
+            Return::new("keyfile", "The file"),
+            Return::new("user", "The user"),
+            Return::new("key", "The keys as given"),
+            Return::new("key_options", "What they may be used for"),
+            Return::new("path", "The path as given"),
+            Return::new("state", "Present or absent"),
+            Return::new("exclusive", "Whether nothing else is to be in the file"),
+            Return::new("manage_dir", "Whether the directory is looked after"),
+            Return::new("validate_certs", "Whether certificates are checked"),
+        ],
+    };
+    type Change = Change;
+
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+        let given = self.given(probe).await?;
+        let account = accounts::look(probe, &self.user).await?.account;
+        let Some(path) = self.path(probe, account.as_ref()).await? else {
+            return self.plan_without_user(here);
+        };
+        let old = probe.read(&path).await?.unwrap_or_default();
+        let text =
+            String::from_utf8(old).map_err(|_| Error::failed(format!("cannot edit {path}: it is no UTF-8 text")))?;
+        let wish = match (self.state, self.exclusive) {
+            (State::Absent, _) => Wish::Absent,
+            (State::Present, true) => Wish::Exclusive,
+            (State::Present, false) => Wish::Present,
+        };
+        let edited = keys::edited(&text, &given, wish);
+        let outcome = self.outcome(&path);
+        if edited == text {
+            return Ok(Plan::Unchanged(outcome));
+        }
+        let diff = match here.diff && !here.no_log {
+            true => vec![file_diff::content(
+                &path,
+                &file_diff::Side::Text(text.as_bytes()),
+                &path,
+                &file_diff::Side::Text(edited.as_bytes()),
+            )],
+            false => Vec::new(),
+        };
+        let (uid, gid) = match account {
+            Some(account) => (account.uid, account.gid),
+            // With a path of its own, check mode can tell without the user.
+            None if here.check => (0, 0),
+            None => return Err(self.no_user()),
+        };
+        let change = Change { path, text: edited, uid, gid, outcome: outcome.clone() };
+        Ok(Plan::Change { diff, outcome, change })
+    }
+
+    async fn apply(&self, change: Change, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        let owned = |mode| Attributes {
+            owner: Some(change.uid.to_string()),
+            group: Some(change.gid.to_string()),
+            mode: Some(mode),
+        };
+        let directory = host_path::parent(&change.path);
+        match remote.stat(directory, Links::Follow).await? {
+            _ if self.manage_dir => {
+                let above = host_path::parent(directory);
+                if remote.stat(above, Links::Follow).await?.is_none() {
+                    return Err(Error::failed(format!("cannot make {directory}: there is no directory {above}")));
+                }
+                remote.make_directory(directory, &owned(0o700)).await?;
+            }
+            Some(stat) if stat.kind == FileKind::Directory => {}
+            _ => remote.make_directory(directory, &Attributes::default()).await?,
+        }
+        // Others' keys, or ones that others may write, would not count: sshd ignores such a file.
+        remote.write(&change.path, change.text.as_bytes(), &owned(0o600)).await?;
+        Ok(change.outcome)
+    }
+}
+
+impl AuthorizedKey {
+    async fn given(&self, probe: &Probe) -> Result<Vec<keys::Key>, Error> {
+        let text = if self.key.starts_with("http://") || self.key.starts_with("https://") {
+            self.fetch(probe).await?
+        } else if let Some(path) = self.key.strip_prefix("file://") {
+            let content = probe.read(path).await?;
+            let content =
+                content.ok_or_else(|| Error::failed(format!("there is no file of keys {path} on the host")))?;
+            String::from_utf8_lossy(&content).into_owned()
+        } else {
+            self.key.clone()
+        };
+        keys::given(&text, self.key_options.as_deref(), self.comment.as_deref())
+    }
+
+    async fn fetch(&self, probe: &Probe) -> Result<String, Error> {
+        let url =
+            Url::parse(&self.key).map_err(|why| Error::failed(format!("the key's address is of no use: {why}")))?;
+        let failed = |words: String| Error::failed(format!("cannot get keys from {url}: {words}"));
+        let tls = Tls::load(probe, Files::default(), self.validate_certs).await?;
+        let manner = Manner { tls: &tls, limit: FETCH_LIMIT, redirects: Redirects::Safe, unredirected: &[] };
+        let mut request = Request::get(url.clone());
+        request.headers.push(("User-Agent".to_owned(), "ansible-httpget".to_owned()));
+        match manner.send(probe, &mut request, None).await {
+            Ok(response) if response.status == 200 => Ok(String::from_utf8_lossy(&response.body).into_owned()),
+            Ok(response) => Err(failed(format!("HTTP Error {}: {}", response.status, response.reason))),
+            Err(Failure::Host(error)) => Err(error.into()),
+            Err(failure) => Err(failed(failure.to_string())),
+        }
+    }
+
+    /// The file; None if it is in the home of a user who does not exist.
+    async fn path(&self, probe: &Probe, account: Option<&Account>) -> Result<Option<String>, Error> {
+        let path = match (&self.path, account) {
+            (Some(path), _) => probe.expand(path).await?,
+            (None, Some(account)) => host_path::join(&account.home, ".ssh/authorized_keys"),
+            (None, None) => return Ok(None),
+        };
+        let is_link = probe.stat(&path, Links::Keep).await?.is_some_and(|stat| stat.kind == FileKind::Link);
+        Ok(Some(if self.follow && is_link { file_write::real_path(probe, &path).await? } else { path }))
+    }
+
+    /// In check mode an earlier task would have made the user.
+    fn plan_without_user(&self, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+        let path = format!("~{}/.ssh/authorized_keys", self.user);
+        let outcome = self.outcome(&path);
+        match self.state {
+            State::Present if !here.check => Err(self.no_user()),
+            State::Present => {
+                let change = Change { path, text: String::new(), uid: 0, gid: 0, outcome: outcome.clone() };
+                Ok(Plan::Change { diff: Vec::new(), outcome, change })
+            }
+            State::Absent if here.check => Ok(Plan::Unchanged(outcome)),
+            State::Absent => Err(self.no_user()),
+        }
+    }
+
+    fn no_user(&self) -> Error {
+        Error::failed(format!("failed to look up user {}: the host has no such user", self.user))
+    }
+
+    fn outcome(&self, path: &str) -> Outcome {
+        let text = |text: &Option<String>| text.as_deref().map_or(Value::from(()), Value::from);
+        Outcome::default()
+            .with("keyfile", path)
+            .with("user", self.user.as_str())
+            .with("key", self.key.as_str())
+            .with("key_options", text(&self.key_options))
+            .with("path", text(&self.path))
+            .with("state", if self.state == State::Present { "present" } else { "absent" })
+            .with("exclusive", self.exclusive)
+            .with("manage_dir", self.manage_dir)
+            .with("comment", text(&self.comment))
+            .with("follow", self.follow)
+            .with("validate_certs", self.validate_certs)
+    }
+}
