@@ -1,7 +1,7 @@
 //! Ways to a host: `ssh` and `local`. Moves bytes; knows no tasks, variables, become or check mode.
 
 mod config;
-mod known_hosts;
+pub mod known_hosts;
 pub mod local;
 mod pattern;
 mod ssh;

@@ -36,6 +36,7 @@ mod host_tree;
 mod hostname;
 mod http;
 mod include_vars;
+mod known_hosts;
 mod lineinfile;
 mod meta;
 mod package;
@@ -103,6 +104,7 @@ pub static MODULES: &[Entry] = &[
     local::<group_by::GroupBy>(),
     entry::<hostname::Hostname>(),
     local::<include_vars::IncludeVars>(),
+    entry::<known_hosts::KnownHosts>(),
     entry::<lineinfile::Lineinfile>(),
     local::<meta::Meta>(),
     entry::<package::Package>(),

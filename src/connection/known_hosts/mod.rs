@@ -2,6 +2,8 @@
 //!
 //! Understands hashed names, wildcards, negation, `[host]:port`, `@revoked` and `@cert-authority`.
 
+pub mod hosts;
+
 use std::fs;
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -10,10 +12,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
-use hmac::{Hmac, KeyInit, Mac};
 use russh::keys::ssh_key::certificate::CertType;
 use russh::keys::{Algorithm, Certificate, EcdsaCurve, HashAlg, PublicKey, PublicKeyOrCertificate};
-use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
 use super::pattern::matches_list;
@@ -106,10 +106,7 @@ impl Entry {
     }
 
     fn is_for(&self, name: &str) -> bool {
-        match self.hosts.strip_prefix("|1|") {
-            Some(hashed) => hash_matches(hashed, name),
-            None => matches_list(&self.hosts.to_lowercase(), name),
-        }
+        hosts::are_for(&self.hosts, name)
     }
 
     fn record(&self) -> Record {
@@ -264,7 +261,7 @@ pub(super) fn record(file: &Path, name: &Name, shown: &PublicKeyOrCertificate, h
         return Ok(verdict);
     }
     let key = shown.public_key();
-    let hosts = if hashed { hash(&name.recorded) } else { name.recorded.clone() };
+    let hosts = if hashed { hosts::hash(&name.recorded) } else { name.recorded.clone() };
     let line_break = if bytes.last().is_some_and(|last| *last != b'\n') { "\n" } else { "" };
     let line = format!("{line_break}{hosts} {} {}\n", key.algorithm(), STANDARD.encode(blob_of(&key)));
     handle.write_all(line.as_bytes())?;
@@ -296,27 +293,6 @@ fn fingerprint(blob: &[u8]) -> String {
 
 fn blob_of(key: &PublicKey) -> Vec<u8> {
     key.to_bytes().expect("a key that was read can be written")
-}
-
-fn keyed(salt: &[u8], name: &str) -> Hmac<Sha1> {
-    let mut mac = Hmac::<Sha1>::new_from_slice(salt).expect("HMAC takes a key of any length");
-    mac.update(name.as_bytes());
-    mac
-}
-
-/// `hashed`: `salt|hash`, both base64.
-fn hash_matches(hashed: &str, name: &str) -> bool {
-    let Some((salt, hash)) = hashed.split_once('|') else { return false };
-    match (STANDARD.decode(salt), STANDARD.decode(hash)) {
-        (Ok(salt), Ok(hash)) => keyed(&salt, name).verify_slice(&hash).is_ok(),
-        _ => false,
-    }
-}
-
-fn hash(name: &str) -> String {
-    let salt: [u8; 20] = rand::random();
-    let hash = keyed(&salt, name).finalize().into_bytes();
-    format!("|1|{}|{}", STANDARD.encode(salt), STANDARD.encode(hash))
 }
 
 #[cfg(test)]
