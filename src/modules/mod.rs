@@ -53,6 +53,7 @@ mod setup;
 mod slurp;
 mod stat;
 mod stat_fields;
+mod sysctl;
 mod systemd_service;
 mod tempfile;
 mod template;
@@ -121,6 +122,7 @@ pub static MODULES: &[Entry] = &[
     entry::<command::Shell>(),
     entry::<slurp::Slurp>(),
     entry::<stat::Stat>(),
+    entry::<sysctl::Sysctl>(),
     entry_as::<systemd_service::SystemdService>(&systemd_service::SYSTEMD),
     entry::<systemd_service::SystemdService>(),
     entry::<tempfile::Tempfile>(),
