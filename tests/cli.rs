@@ -211,6 +211,35 @@ fn without_an_inventory_a_play_on_other_hosts_is_warned_of() {
 }
 
 #[test]
+fn doc_explains_every_kind_of_word_and_says_what_was_meant() {
+    let doc = |arguments: &[&str]| {
+        let output = windlass().arg("doc").args(arguments).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+    };
+    let (_, list, _) = doc(&["-l"]);
+    for heading in ["modules:", "keywords:", "filters:", "tests:", "lookups:", "functions:", "variables:"] {
+        assert!(list.lines().any(|line| line == heading), "{heading} is not in\n{list}");
+    }
+    let (_, filters, _) = doc(&["-l", "-t", "filter"]);
+    assert!(filters.lines().any(|line| line.starts_with("combine ")) && !filters.contains("become"), "{filters}");
+    let (_, combine, _) = doc(&["combine"]);
+    assert!(combine.starts_with("combine(others..., recursive=false, list_merge='replace') (filter): "), "{combine}");
+    assert!(combine.ends_with("  {'a': 1, 'b': 2} | combine({'b': 3})\n\n  gives {'a': 1, 'b': 3}\n"), "{combine}");
+    let (_, control, _) = doc(&["loop_control"]);
+    assert!(control.contains("  index_var (string)\n"), "{control}");
+    let (code, _, stderr) = doc(&["combin"]);
+    let kinds = "module, keyword, filter, test, lookup, function or variable";
+    let told =
+        format!("error: there is no {kinds} \"combin\"; did you mean \"combine\"? (windlass doc -l lists all)\n");
+    assert_eq!((code, stderr), (1, told));
+    let (_, json, _) = doc(&["--output", "json", "version"]);
+    let objects: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();
+    let kinds: Vec<_> = objects.iter().map(|object| object["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["filter", "test"]);
+}
+
+#[test]
 fn json_hides_what_no_log_hides() {
     let text = format!("{TASKS}    - debug: {{msg: s3cret}}\n      no_log: true\n");
     let files = directory(&[("p.yml", &text)]);

@@ -33,7 +33,7 @@ enum Command {
     Playbook(Box<playbook::PlaybookArgs>),
     /// Show hosts, groups and their variables
     Inventory(inventory::InventoryArgs),
-    /// Explain modules: what they do, their arguments, an example
+    /// Explain modules, keywords, filters, variables: what they do, what they take, an example
     Doc(doc::DocArgs),
     /// Encrypt and decrypt files and strings, in Ansible's vault format
     Vault(vault::VaultArgs),

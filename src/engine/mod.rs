@@ -21,6 +21,7 @@ mod scope;
 mod tags;
 mod target;
 mod task;
+mod variables;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,6 +38,7 @@ pub use options::{FactCache, Gathering, Options};
 pub use play::listed;
 pub use tags::Tags;
 pub use target::Defaults;
+pub use variables::VARIABLES;
 
 use crate::inventory::Inventory;
 use crate::playbook::Play;

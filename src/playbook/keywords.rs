@@ -1,15 +1,16 @@
-//! The one table of keywords: what each is called, what may be written for it, and where it may stand.
+//! Keywords: what each is called, what may be written for it, where it may stand, and what is said of it.
 //!
-//! To add a keyword: its line here; if tasks inherit it, a field in [`Keywords`] and `field` in its line; otherwise
-//! the reading of it in `task.rs`, `block.rs` or `play.rs`.
+//! To add a keyword: its line in `keywords_of_plays.rs` or `keywords_of_tasks.rs`; if tasks inherit it, a field in
+//! [`Keywords`]; otherwise the reading of it in `task.rs`, `block.rs` or `play.rs`.
 
 use super::{Keywords, Written};
 use crate::value::Origin;
+use crate::value::doc::Argument;
 use crate::value::origin::{Complaint, nearest};
 
 /// Where a keyword may stand; one bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub enum Place {
     Play = 1,
     Block = 2,
     Task = 4,
@@ -23,7 +24,7 @@ pub(super) enum Place {
 
 impl Place {
     /// In a person's words.
-    pub(super) fn words(self) -> &'static str {
+    pub fn words(self) -> &'static str {
         match self {
             Place::Play => "a play",
             Place::Block => "a block",
@@ -36,9 +37,14 @@ impl Place {
     }
 }
 
+impl Place {
+    const ALL: [Place; 7] =
+        [Place::Play, Place::Block, Place::Task, Place::Handler, Place::Include, Place::Role, Place::ImportPlaybook];
+}
+
 /// What may be written for a keyword. A template may stand for any scalar.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Shape {
+pub enum Shape {
     Bool,
     Int,
     Float,
@@ -59,124 +65,108 @@ pub(super) enum Shape {
     Any,
 }
 
-pub(super) struct Keyword {
+impl Shape {
+    /// In a person's words; None: its keyword has a form of its own.
+    pub fn words(self) -> Option<String> {
+        Some(match self {
+            Shape::Bool => "true or false".to_owned(),
+            Shape::Int => "a whole number".to_owned(),
+            Shape::Float => "a number".to_owned(),
+            Shape::Text => "a string".to_owned(),
+            Shape::Texts => "a string or a list of strings".to_owned(),
+            Shape::Choice(words) => words.join(" | "),
+            Shape::Conditions => "an expression without braces, true or false, or a list of them".to_owned(),
+            Shape::Mapping => "a mapping".to_owned(),
+            Shape::Mappings => "a mapping or a list of mappings".to_owned(),
+            Shape::Loop => "a list, or a template that becomes one".to_owned(),
+            Shape::Any => return None,
+        })
+    }
+}
+
+/// One keyword of the language.
+pub struct Keyword {
     pub name: &'static str,
     pub shape: Shape,
     places: u8,
     /// Where it is kept while tasks inherit it; None: it is not inherited, or adds up instead of replacing.
     pub field: Option<fn(&mut Keywords) -> &mut Option<Written>>,
+    /// One sentence or more.
+    pub about: &'static str,
+    /// Plays or tasks in YAML, with a newline before and behind.
+    pub example: &'static str,
+    /// What stands below it, if that is a mapping of its own.
+    pub parts: &'static [Argument],
 }
 
-const PLAY: u8 = Place::Play as u8;
-const BLOCK: u8 = Place::Block as u8;
-const TASK: u8 = Place::Task as u8 | Place::Handler as u8;
-const HANDLER: u8 = Place::Handler as u8;
-const INCLUDE: u8 = Place::Include as u8;
-const ROLE: u8 = Place::Role as u8;
-const IMPORT: u8 = Place::ImportPlaybook as u8;
+pub(super) const PLAY: u8 = Place::Play as u8;
+pub(super) const BLOCK: u8 = Place::Block as u8;
+pub(super) const TASK: u8 = Place::Task as u8 | Place::Handler as u8;
+pub(super) const HANDLER: u8 = Place::Handler as u8;
+pub(super) const INCLUDE: u8 = Place::Include as u8;
+pub(super) const ROLE: u8 = Place::Role as u8;
+pub(super) const IMPORT: u8 = Place::ImportPlaybook as u8;
 /// Those that pass from the outside in, whatever they stand at.
-const BASE: u8 = PLAY | BLOCK | TASK | ROLE;
+pub(super) const BASE: u8 = PLAY | BLOCK | TASK | ROLE;
 
-const fn keyword(name: &'static str, shape: Shape, places: u8) -> Keyword {
-    Keyword { name, shape, places, field: None }
+pub(super) const fn keyword(name: &'static str, shape: Shape, places: u8) -> Keyword {
+    Keyword { name, shape, places, field: None, about: "", example: "", parts: &[] }
 }
 
-const fn inherited(
+pub(super) const fn inherited(
     name: &'static str,
     shape: Shape,
     places: u8,
     field: fn(&mut Keywords) -> &mut Option<Written>,
 ) -> Keyword {
-    Keyword { name, shape, places, field: Some(field) }
+    Keyword { name, shape, places, field: Some(field), ..keyword(name, shape, places) }
 }
 
-const DEBUGGER: Shape = Shape::Choice(&["always", "never", "on_failed", "on_unreachable", "on_skipped"]);
-const ORDER: Shape = Shape::Choice(&["inventory", "reverse_inventory", "sorted", "reverse_sorted", "shuffle"]);
+/// Every keyword.
+pub fn all() -> impl Iterator<Item = &'static Keyword> {
+    LISTS.iter().copied().flatten()
+}
 
-/// Every keyword, sorted by name.
-pub(super) static KEYWORDS: &[Keyword] = &[
-    keyword("action", Shape::Any, TASK | INCLUDE),
-    keyword("always", Shape::Any, BLOCK),
-    inherited("any_errors_fatal", Shape::Bool, BASE, |k| &mut k.any_errors_fatal),
-    keyword("args", Shape::Mapping, TASK | INCLUDE),
-    keyword("async", Shape::Int, TASK),
-    inherited("become", Shape::Bool, BASE, |k| &mut k.r#become),
-    inherited("become_exe", Shape::Text, BASE, |k| &mut k.become_exe),
-    inherited("become_flags", Shape::Text, BASE, |k| &mut k.become_flags),
-    inherited("become_method", Shape::Text, BASE, |k| &mut k.become_method),
-    inherited("become_user", Shape::Text, BASE, |k| &mut k.become_user),
-    keyword("block", Shape::Any, BLOCK),
-    keyword("changed_when", Shape::Conditions, TASK),
-    inherited("check_mode", Shape::Bool, BASE, |k| &mut k.check_mode),
-    keyword("collections", Shape::Texts, BASE | INCLUDE),
-    inherited("connection", Shape::Text, BASE, |k| &mut k.connection),
-    inherited("debugger", DEBUGGER, BASE | INCLUDE, |k| &mut k.debugger),
-    keyword("delay", Shape::Float, TASK),
-    inherited("delegate_facts", Shape::Bool, BLOCK | TASK | ROLE, |k| &mut k.delegate_facts),
-    inherited("delegate_to", Shape::Text, BLOCK | TASK | ROLE, |k| &mut k.delegate_to),
-    inherited("diff", Shape::Bool, BASE, |k| &mut k.diff),
-    keyword("environment", Shape::Mappings, BASE),
-    keyword("fact_path", Shape::Text, PLAY),
-    keyword("failed_when", Shape::Conditions, TASK),
-    keyword("force_handlers", Shape::Bool, PLAY),
-    keyword("gather_facts", Shape::Bool, PLAY),
-    keyword("gather_subset", Shape::Texts, PLAY),
-    keyword("gather_timeout", Shape::Int, PLAY),
-    keyword("handlers", Shape::Any, PLAY),
-    keyword("hosts", Shape::Texts, PLAY),
-    inherited("ignore_errors", Shape::Bool, BASE | INCLUDE, |k| &mut k.ignore_errors),
-    inherited("ignore_unreachable", Shape::Bool, BASE, |k| &mut k.ignore_unreachable),
-    keyword("import_playbook", Shape::Text, IMPORT),
-    keyword("listen", Shape::Texts, HANDLER),
-    keyword("local_action", Shape::Any, TASK),
-    keyword("loop", Shape::Loop, TASK | INCLUDE),
-    keyword("loop_control", Shape::Mapping, TASK | INCLUDE),
-    keyword("max_fail_percentage", Shape::Float, PLAY),
-    keyword("module_defaults", Shape::Mappings, BASE),
-    keyword("name", Shape::Text, BASE | INCLUDE | IMPORT),
-    inherited("no_log", Shape::Bool, BASE | INCLUDE, |k| &mut k.no_log),
-    keyword("notify", Shape::Texts, BLOCK | TASK),
-    keyword("order", ORDER, PLAY),
-    keyword("poll", Shape::Int, TASK),
-    inherited("port", Shape::Int, BASE, |k| &mut k.port),
-    keyword("post_tasks", Shape::Any, PLAY),
-    keyword("pre_tasks", Shape::Any, PLAY),
-    keyword("register", Shape::Text, TASK | INCLUDE),
-    inherited("remote_user", Shape::Text, BASE, |k| &mut k.remote_user),
-    keyword("rescue", Shape::Any, BLOCK),
-    keyword("retries", Shape::Int, TASK),
-    keyword("role", Shape::Text, ROLE),
-    keyword("roles", Shape::Any, PLAY),
-    inherited("run_once", Shape::Bool, BASE | INCLUDE, |k| &mut k.run_once),
-    keyword("serial", Shape::Any, PLAY),
-    keyword("strategy", Shape::Any, PLAY),
-    keyword("tags", Shape::Texts, BASE | INCLUDE | IMPORT),
-    keyword("tasks", Shape::Any, PLAY),
-    inherited("throttle", Shape::Int, BASE, |k| &mut k.throttle),
-    inherited("timeout", Shape::Int, BASE | INCLUDE, |k| &mut k.timeout),
-    keyword("until", Shape::Conditions, TASK),
-    // The old name of `remote_user`, still read in plays.
-    inherited("user", Shape::Text, PLAY, |k| &mut k.remote_user),
-    keyword("vars", Shape::Mapping, BASE | INCLUDE | IMPORT),
-    keyword("vars_files", Shape::Any, PLAY),
-    keyword("vars_prompt", Shape::Any, PLAY),
-    keyword("when", Shape::Conditions, BLOCK | TASK | ROLE | INCLUDE | IMPORT),
-];
+static LISTS: [&[Keyword]; 2] = [super::keywords_of_plays::KEYWORDS, super::keywords_of_tasks::KEYWORDS];
 
 impl Keyword {
+    pub(super) const fn about(mut self, about: &'static str) -> Self {
+        self.about = about;
+        self
+    }
+
+    pub(super) const fn example(mut self, example: &'static str) -> Self {
+        self.example = example;
+        self
+    }
+
+    pub(super) const fn parts(mut self, parts: &'static [Argument]) -> Self {
+        self.parts = parts;
+        self
+    }
+
+    /// Where it may stand.
+    pub fn places(&self) -> impl Iterator<Item = Place> {
+        Place::ALL.into_iter().filter(|place| self.is_at(*place))
+    }
+
     /// Whether it may stand there.
-    pub(super) fn is_at(&self, place: Place) -> bool {
+    pub fn is_at(&self, place: Place) -> bool {
         self.places & place as u8 != 0
     }
 }
 
 /// The keyword of that name, wherever it may stand.
-pub(super) fn find(name: &str) -> Option<&'static Keyword> {
-    KEYWORDS.binary_search_by(|keyword| keyword.name.cmp(name)).ok().map(|index| &KEYWORDS[index])
+pub fn find(name: &str) -> Option<&'static Keyword> {
+    let search = |list: &&'static [Keyword]| {
+        let list = *list;
+        list.binary_search_by(|keyword| keyword.name.cmp(name)).ok().map(|index| &list[index])
+    };
+    LISTS.iter().find_map(search)
 }
 
 /// The keyword of that name, if it may stand there.
-pub(super) fn at(name: &str, place: Place) -> Option<&'static Keyword> {
+pub fn at(name: &str, place: Place) -> Option<&'static Keyword> {
     find(name).filter(|keyword| keyword.is_at(place))
 }
 
@@ -191,13 +181,13 @@ fn belongs(keyword: &Keyword) -> &'static str {
 }
 
 /// Complains of a key that is no keyword there.
-pub(super) fn unknown(name: &str, origin: &Origin, place: Place) -> Complaint {
+pub fn unknown(name: &str, origin: &Origin, place: Place) -> Complaint {
     if let Some(keyword) = find(name) {
         let message = format!("{name:?} is a keyword of {}, not of {}", belongs(keyword), place.words());
         return Complaint::new(message, Some(origin));
     }
     let complaint = Complaint::new(format!("unknown keyword {name:?} of {}", place.words()), Some(origin));
-    let here = KEYWORDS.iter().filter(|keyword| keyword.is_at(place)).map(|keyword| keyword.name);
+    let here = all().filter(|keyword| keyword.is_at(place)).map(|keyword| keyword.name);
     match nearest(name, here) {
         Some(word) => complaint.hint(format!("did you mean {word:?}?")),
         None => complaint,
@@ -206,11 +196,22 @@ pub(super) fn unknown(name: &str, origin: &Origin, place: Place) -> Complaint {
 
 #[cfg(test)]
 mod tests {
-    use super::{KEYWORDS, Place, at, find};
+    use super::{LISTS, Place, all, at, find};
 
     #[test]
-    fn the_table_is_sorted_so_that_it_can_be_searched() {
-        assert!(KEYWORDS.windows(2).all(|pair| pair[0].name < pair[1].name));
+    fn the_lists_are_sorted_so_that_they_can_be_searched() {
+        for list in LISTS {
+            assert!(list.windows(2).all(|pair| pair[0].name < pair[1].name));
+        }
+    }
+
+    #[test]
+    fn every_keyword_is_explained_with_an_example_that_has_it() {
+        for keyword in all() {
+            assert!(keyword.about.ends_with('.'), "{}: {:?}", keyword.name, keyword.about);
+            assert!(keyword.example.contains(&format!("{}:", keyword.name)), "{}", keyword.name);
+            assert!(keyword.parts.iter().all(|part| !part.summary.is_empty()), "{}", keyword.name);
+        }
     }
 
     #[test]

@@ -4,11 +4,19 @@ use super::keywords::{self, Place};
 use super::load::Load;
 use super::read::{bool_of, is_null, is_template, pairs};
 use super::{Order, Prompt, Strategy, Written, names};
+use crate::value::doc::{Argument, Kind};
 use crate::value::origin::{Complaint, nearest};
 use crate::value::yaml::{Node, NodeKind};
 
 /// What a play needs to be told of each variable it asks for.
-const PROMPT: &[&str] = &["name", "prompt", "default", "private", "confirm", "encrypt", "salt", "salt_size", "unsafe"];
+pub(super) const PROMPT: &[Argument] = &[
+    Argument::new("name", Kind::Str, "The variable").required(),
+    Argument::new("prompt", Kind::Str, "What to ask; its name unless given"),
+    Argument::new("default", Kind::Any, "What counts if nothing is typed"),
+    Argument::new("private", Kind::Bool, "Whether what is typed stays hidden").default("true"),
+    Argument::new("confirm", Kind::Bool, "Whether to ask twice").default("false"),
+    Argument::new("unsafe", Kind::Bool, "Whether template marks in the answer mean nothing, as they always do here"),
+];
 
 impl Load<'_> {
     /// The pattern of a play; complains if there is none.
@@ -175,10 +183,10 @@ impl Load<'_> {
                 let hint = "encrypt where it is used, with the filter password_hash";
                 self.complain(Complaint::new(message, Some(&key.origin)).hint(hint));
             }
-            _ if PROMPT.contains(&name) => {}
+            _ if PROMPT.iter().any(|part| part.name == name) => {}
             _ => {
                 let complaint = Complaint::new(format!("\"vars_prompt\" has no {name:?}"), Some(&key.origin));
-                self.complain(match nearest(name, PROMPT.iter().copied()) {
+                self.complain(match nearest(name, PROMPT.iter().map(|part| part.name)) {
                     Some(word) => complaint.hint(format!("did you mean {word:?}?")),
                     None => complaint,
                 });

@@ -9,11 +9,19 @@ use super::keywords::{self, Place};
 use super::load::Load;
 use super::read::{is_null, pairs};
 use super::{Action, Keywords, Loop, LoopControl, Step, Task, Written, names};
+use crate::value::doc::{Argument, Kind, listed};
 use crate::value::origin::{Complaint, nearest};
 use crate::value::yaml::Node;
 
 /// What `loop_control` takes.
-const LOOP_CONTROL: &[&str] = &["loop_var", "index_var", "label", "pause", "extended", "extended_allitems"];
+pub(super) const LOOP_CONTROL: &[Argument] = &[
+    Argument::new("loop_var", Kind::Str, "The variable that holds the item").default("item"),
+    Argument::new("index_var", Kind::Str, "A variable for the item's position, from 0"),
+    Argument::new("label", Kind::Any, "What is shown of an item instead of the whole"),
+    Argument::new("pause", Kind::Float, "Seconds to wait between two items"),
+    Argument::new("extended", Kind::Bool, "Whether ansible_loop tells of the loop").default("false"),
+    Argument::new("extended_allitems", Kind::Bool, "Whether ansible_loop has all items too").default("true"),
+];
 
 impl Load<'_> {
     /// A task, or what a static import brings in its place.
@@ -138,9 +146,9 @@ impl Load<'_> {
                 "extended_allitems" => {}
                 other => {
                     let complaint = Complaint::new(format!("loop_control has no {other:?}"), Some(&key.origin));
-                    self.complain(match nearest(other, LOOP_CONTROL.iter().copied()) {
+                    self.complain(match nearest(other, LOOP_CONTROL.iter().map(|part| part.name)) {
                         Some(word) => complaint.hint(format!("did you mean {word:?}?")),
-                        None => complaint.hint(format!("it takes {}", LOOP_CONTROL.join(", "))),
+                        None => complaint.hint(format!("it takes {}", listed(LOOP_CONTROL))),
                     });
                 }
             }

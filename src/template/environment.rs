@@ -6,8 +6,9 @@ use minijinja::value::{Rest, ValueOrKwargs};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior};
 
 use super::args::Args;
-use super::{filters, functions, is_omit, jinja_tests, lazy, methods, omit, render};
+use super::{filters, functions, is_omit, jinja_tests, lazy, methods, render};
 use crate::value::Value;
+use crate::value::doc::Word;
 
 /// A filter: its own part of the state, and its arguments, the filtered value first.
 pub type Filter = fn(&mut State<'_, '_>, Args) -> Result<Value, Error>;
@@ -26,37 +27,38 @@ pub fn new() -> Environment<'static> {
     env.set_syntax(render::syntax());
     env.set_formatter(put_out);
     env.set_unknown_method_callback(methods::call);
-    for (name, filter) in filters::FILTERS {
+    for (word, filter) in filters::all() {
         let filter = *filter;
-        add_filter(&mut env, name, move |state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>| {
-            match Args::new(state, &values.into_values())? {
-                Ok(args) => filter(state, args),
-                Err(undefined) => Ok(undefined),
-            }
+        add_filter(&mut env, word.name, move |state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>| match Args::new(
+            state,
+            &values.into_values(),
+        )? {
+            Ok(args) => filter(state, args),
+            Err(undefined) => Ok(undefined),
         });
     }
-    for (name, filter) in filters::engine_filters() {
-        add_filter(&mut env, name, move |state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>| {
+    for (word, filter) in filters::ENGINE_FILTERS {
+        let filter = filter();
+        add_filter(&mut env, word.name, move |state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>| {
             filters::call_engine_filter(&filter, state, &values.into_values())
         });
     }
-    for (name, filter) in filters::of_undefined::FILTERS {
-        add_filter(&mut env, name, *filter);
+    for (word, filter) in filters::of_undefined::FILTERS {
+        add_filter(&mut env, word.name, *filter);
     }
-    for (name, test) in jinja_tests::TESTS {
+    for (word, test) in jinja_tests::TESTS {
         let test = *test;
-        add_test(&mut env, name, move |state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>| {
+        add_test(&mut env, word.name, move |state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>| {
             match Args::new(state, &values.into_values())? {
                 Ok(args) => test(state, args),
                 Err(_) => Err(Error::from(ErrorKind::UndefinedError)),
             }
         });
     }
-    for (name, test) in jinja_tests::of_undefined::TESTS {
-        add_test(&mut env, name, *test);
+    for (word, test) in jinja_tests::of_undefined::TESTS {
+        add_test(&mut env, word.name, *test);
     }
     functions::add(&mut env);
-    env.add_global("omit", omit());
     env
 }
 
@@ -109,22 +111,32 @@ pub fn is_function(name: &str) -> bool {
     NAMES.iter().any(|known| known == name)
 }
 
+/// All filters, sorted by name.
+pub fn filter_words() -> Vec<&'static Word> {
+    let own = filters::all().map(|(word, _)| word);
+    let of_undefined = filters::of_undefined::FILTERS.iter().map(|(word, _)| word);
+    let engine = filters::ENGINE_FILTERS.iter().map(|(word, _)| word);
+    // What our rewriting of templates adds is no word of the language.
+    let mut words: Vec<_> = own.chain(of_undefined).chain(engine).filter(|word| !word.name.starts_with('_')).collect();
+    words.sort_unstable_by_key(|word| word.name);
+    words
+}
+
+/// All tests, sorted by name.
+pub fn test_words() -> Vec<&'static Word> {
+    let own = jinja_tests::TESTS.iter().map(|(word, _)| word);
+    let of_undefined = jinja_tests::of_undefined::TESTS.iter().map(|(word, _)| word);
+    let mut words: Vec<_> = own.chain(of_undefined).chain(jinja_tests::ENGINE_TESTS).collect();
+    words.sort_unstable_by_key(|word| word.name);
+    words
+}
+
 /// Short names of all filters, sorted.
 pub fn filter_names() -> Vec<&'static str> {
-    let own = filters::FILTERS.iter().map(|(name, _)| *name);
-    let of_undefined = filters::of_undefined::FILTERS.iter().map(|(name, _)| *name);
-    let mut names: Vec<_> =
-        own.chain(of_undefined).chain(filters::engine_filters().into_iter().map(|(name, _)| name)).collect();
-    names.retain(|name| !name.starts_with('_'));
-    names.sort_unstable();
-    names
+    filter_words().iter().map(|word| word.name).collect()
 }
 
 /// Short names of all tests, sorted.
 pub fn test_names() -> Vec<&'static str> {
-    let own = jinja_tests::TESTS.iter().map(|(name, _)| *name);
-    let of_undefined = jinja_tests::of_undefined::TESTS.iter().map(|(name, _)| *name);
-    let mut names: Vec<_> = own.chain(of_undefined).chain(jinja_tests::ENGINE_TESTS.iter().copied()).collect();
-    names.sort_unstable();
-    names
+    test_words().iter().map(|word| word.name).collect()
 }

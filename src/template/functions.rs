@@ -6,24 +6,108 @@ use minijinja::{Environment, Error, ErrorKind, State};
 use super::args::{Args, fail, text};
 use super::{lazy, lookups, time};
 use crate::value::Value;
+use crate::value::doc::Word;
+
+/// Adds a function to an environment.
+type Add = fn(&mut Environment<'static>);
+
+/// Every function and what is like one, sorted by name. `dict`, `namespace` and `range` are the engine's own.
+pub static FUNCTIONS: &[(Word, Add)] = &[
+    (
+        Word::new(
+            "cycler",
+            "An object whose method next() gives one of the values after the other, and \
+             begins again.",
+        )
+        .takes("values...")
+        .example("cycler('odd', 'even')"),
+        |env| {
+            env.add_function("cycler", |Rest(items): Rest<Value>| Value::from_object(Cycler::new(items)));
+        },
+    ),
+    (
+        Word::new("dict", "A mapping of named arguments.").takes("names=values...").gives("dict(a=1)", "{'a': 1}"),
+        |_| {},
+    ),
+    (
+        Word::new(
+            "joiner",
+            "An object that gives nothing when it is called first, and its separator from \
+             then on.",
+        )
+        .takes("separator=', '")
+        .example("joiner('; ')"),
+        |env| {
+            env.add_function("joiner", |separator: Option<String>| Value::from_object(Joiner::new(separator)));
+        },
+    ),
+    (
+        Word::new(
+            "lookup",
+            "Asks a lookup: one result is itself, several texts are joined by commas. With errors='ignore' or 'warn' a \
+             failure gives none.",
+        )
+        .takes("name, terms..., wantlist=false, errors='strict', options...")
+        .gives("lookup('env', 'NO_SUCH_VARIABLE', default='x')", "x"),
+        |env| {
+            env.add_function("lookup", |state: &mut State<'_, '_>, args: Rest<ValueOrKwargs>| {
+                look_up(state, &args.into_values(), false)
+            });
+        },
+    ),
+    (
+        Word::new("namespace", "An object whose members set can change, inside loops and blocks too.")
+            .takes("names=values...")
+            .gives("namespace(count=1).count", "1"),
+        |_| {},
+    ),
+    (
+        Word::new("now", "The time on the controller, with members such as year; with fmt, as text.")
+            .takes("utc=false, fmt=none")
+            .example("now(utc=true, fmt='%Y-%m-%d')"),
+        |env| env.add_function("now", time::now),
+    ),
+    (Word::new("omit", "A value that leaves out the argument that gets it.").example("mode | default(omit)"), |env| {
+        env.add_global("omit", super::omit());
+    }),
+    (
+        Word::new("q", "The short name of query.")
+            .takes("name, terms..., options...")
+            .gives("q('items', 1, 2)", "[1, 2]"),
+        |env| {
+            env.add_function("q", |state: &mut State<'_, '_>, args: Rest<ValueOrKwargs>| {
+                look_up(state, &args.into_values(), true)
+            });
+        },
+    ),
+    (
+        Word::new("query", "Asks a lookup; the result is always a list, as loop needs it.")
+            .takes("name, terms..., errors='strict', options...")
+            .gives("query('items', 1, 2)", "[1, 2]"),
+        |env| {
+            env.add_function("query", |state: &mut State<'_, '_>, args: Rest<ValueOrKwargs>| {
+                look_up(state, &args.into_values(), true)
+            });
+        },
+    ),
+    (
+        Word::new("range", "Whole numbers in a row; the end is not among them.")
+            .takes("start=0, end, step=1")
+            .gives("range(1, 4) | list", "[1, 2, 3]"),
+        |env| env.add_function("range", range),
+    ),
+    (
+        Word::new("undef", "An undefined value: whoever uses it has to set the variable.")
+            .takes("hint=none")
+            .example("undef(hint='set it for every host')"),
+        |env| env.add_function("undef", |_: Rest<ValueOrKwargs>| Value::UNDEFINED),
+    ),
+];
 
 /// Adds all functions to an environment.
 pub fn add(env: &mut Environment<'static>) {
     env.remove_global("debug");
-    env.add_function("lookup", |state: &mut State<'_, '_>, args: Rest<ValueOrKwargs>| {
-        look_up(state, &args.into_values(), false)
-    });
-    env.add_function("query", |state: &mut State<'_, '_>, args: Rest<ValueOrKwargs>| {
-        look_up(state, &args.into_values(), true)
-    });
-    env.add_function("q", |state: &mut State<'_, '_>, args: Rest<ValueOrKwargs>| {
-        look_up(state, &args.into_values(), true)
-    });
-    env.add_function("now", time::now);
-    env.add_function("undef", |_: Rest<ValueOrKwargs>| Value::UNDEFINED);
-    env.add_function("range", range);
-    env.add_function("cycler", |Rest(items): Rest<Value>| Value::from_object(Cycler::new(items)));
-    env.add_function("joiner", |separator: Option<String>| Value::from_object(Joiner::new(separator)));
+    FUNCTIONS.iter().for_each(|(_, add)| add(env));
 }
 
 /// `lookup('name', terms..., wantlist=, errors=, default=...)`.

@@ -1,5 +1,5 @@
-//! The tests (`x is defined`). To add one: write `fn name(state: &mut State, args: Args) -> Result<bool, Error>` and its
-//! line in [`TESTS`], which is sorted.
+//! The tests (`x is defined`). To add one: write `fn name(state: &mut State, args: Args) -> Result<bool, Error>` and
+//! its line in [`TESTS`], which is sorted: name, what is said of it, an example, which is tested.
 
 use std::cmp::Ordering;
 use std::os::unix::fs::FileTypeExt as _;
@@ -10,113 +10,287 @@ use minijinja::{Error, State};
 use super::args::{Args, fail, items, list, text, truthy};
 use super::environment::Test;
 use super::filters::regex;
+use crate::value::doc::Word;
 use crate::value::{Value, vault};
 
 /// Tests that must not get undefined values, by name.
-pub static TESTS: &[(&str, Test)] = &[
-    ("abs", |_, mut args| Ok(args.text("path")?.starts_with('/'))),
-    ("all", |_, mut args| Ok(items(&args.req("a")?)?.iter().all(Value::is_true))),
-    ("any", |_, mut args| Ok(items(&args.req("a")?)?.iter().any(Value::is_true))),
-    ("change", |_, args| result(args, "changed")),
-    ("changed", |_, args| result(args, "changed")),
-    ("contains", |_, mut args| {
-        let (seq, value) = (args.req("seq")?, args.req("value")?);
-        has(&seq, &value)
+pub static TESTS: &[(Word, Test)] = &[
+    (Word::new("abs", "Whether a path is absolute.").gives("'/etc' is abs", "True"), |_, mut args| {
+        Ok(args.text("path")?.starts_with('/'))
     }),
-    ("directory", |_, mut args| Ok(std::path::Path::new(&args.text("path")?).is_dir())),
-    ("exists", |_, mut args| Ok(std::path::Path::new(&args.text("path")?).exists())),
-    ("failed", |_, args| result(args, "failed")),
-    ("failure", |_, args| result(args, "failed")),
-    ("falsy", |_, args| truthiness(args).map(|truth| !truth)),
-    ("file", |_, mut args| Ok(std::path::Path::new(&args.text("path")?).is_file())),
-    ("finished", |_, args| async_result(args, "finished")),
-    ("in", |_, mut args| {
-        let (value, seq) = (args.req("value")?, args.req("seq")?);
-        has(&seq, &value)
+    (Word::new("all", "Whether every item of a list is true.").gives("[true, 1] is all", "True"), |_, mut args| {
+        Ok(items(&args.req("a")?)?.iter().all(Value::is_true))
     }),
-    ("is_abs", |_, mut args| Ok(args.text("path")?.starts_with('/'))),
-    ("is_dir", |_, mut args| Ok(std::path::Path::new(&args.text("path")?).is_dir())),
-    ("is_file", |_, mut args| Ok(std::path::Path::new(&args.text("path")?).is_file())),
-    ("is_link", |_, mut args| Ok(std::path::Path::new(&args.text("path")?).is_symlink())),
-    ("iterable", |_, mut args| {
-        Ok(matches!(
-            args.req("value")?.kind(),
-            ValueKind::Seq | ValueKind::Map | ValueKind::String | ValueKind::Iterable
-        ))
+    (Word::new("any", "Whether an item of a list is true.").gives("[false, 1] is any", "True"), |_, mut args| {
+        Ok(items(&args.req("a")?)?.iter().any(Value::is_true))
     }),
-    ("link", |_, mut args| Ok(std::path::Path::new(&args.text("path")?).is_symlink())),
-    ("link_exists", |_, mut args| Ok(std::fs::symlink_metadata(args.text("path")?).is_ok())),
-    ("match", |_, args| pattern(args, Some("match"))),
-    ("mount", |_, mut args| is_mount(&args.text("path")?)),
-    ("nan", |_, mut args| Ok(f64::try_from(args.req("x")?).is_ok_and(f64::is_nan))),
-    ("reachable", |_, args| result(args, "unreachable").map(|unreachable| !unreachable)),
-    ("regex", |_, args| pattern(args, None)),
-    ("same_file", |_, mut args| {
-        let (a, b) = (args.text("path")?, args.text("other")?);
-        Ok(std::fs::canonicalize(a).ok().is_some_and(|a| std::fs::canonicalize(b).is_ok_and(|b| a == b)))
+    (Word::new("change", "The same as changed.").example("result is change"), |_, args| result(args, "changed")),
+    (
+        Word::new("changed", "Whether a task changed something, of its registered result.")
+            .gives("{'changed': true} is changed", "True"),
+        |_, args| result(args, "changed"),
+    ),
+    (
+        Word::new(
+            "contains",
+            "Whether a list has an item, or a text a part. Made for selectattr, where in \
+             reads the wrong way round.",
+        )
+        .takes("value")
+        .gives("[1, 2] is contains(2)", "True"),
+        |_, mut args| {
+            let (seq, value) = (args.req("seq")?, args.req("value")?);
+            has(&seq, &value)
+        },
+    ),
+    (
+        Word::new("directory", "Whether a path of the controller is a directory.").gives("'/etc' is directory", "True"),
+        |_, mut args| Ok(std::path::Path::new(&args.text("path")?).is_dir()),
+    ),
+    (
+        Word::new("exists", "Whether a path of the controller exists.").gives("'/etc' is exists", "True"),
+        |_, mut args| Ok(std::path::Path::new(&args.text("path")?).exists()),
+    ),
+    (
+        Word::new("failed", "Whether a task failed, of its registered result.")
+            .gives("{'failed': true} is failed", "True"),
+        |_, args| result(args, "failed"),
+    ),
+    (Word::new("failure", "The same as failed.").example("result is failure"), |_, args| result(args, "failed")),
+    (
+        Word::new(
+            "falsy",
+            "Whether a value counts as false: 0, empty, none; with convert_bool also the \
+             words no, off and false.",
+        )
+        .takes("convert_bool=false")
+        .gives("'' is falsy", "True"),
+        |_, args| truthiness(args).map(|truth| !truth),
+    ),
+    (
+        Word::new("file", "Whether a path of the controller is a file.").gives("'/etc/passwd' is file", "True"),
+        |_, mut args| Ok(std::path::Path::new(&args.text("path")?).is_file()),
+    ),
+    (
+        Word::new("finished", "Whether a task with async has ended, of its registered result.")
+            .gives("{'finished': 1} is finished", "True"),
+        |_, args| async_result(args, "finished"),
+    ),
+    (
+        Word::new("in", "Whether a list has a value, or a text a part.")
+            .takes("container")
+            .gives("1 is in([1, 2])", "True"),
+        |_, mut args| {
+            let (value, seq) = (args.req("value")?, args.req("seq")?);
+            has(&seq, &value)
+        },
+    ),
+    (Word::new("is_abs", "The same as abs.").gives("'/etc' is is_abs", "True"), |_, mut args| {
+        Ok(args.text("path")?.starts_with('/'))
     }),
-    ("search", |_, args| pattern(args, Some("search"))),
-    ("sequence", |_, mut args| {
-        Ok(matches!(args.req("value")?.kind(), ValueKind::Seq | ValueKind::Map | ValueKind::String))
+    (Word::new("is_dir", "The same as directory.").gives("'/etc' is is_dir", "True"), |_, mut args| {
+        Ok(std::path::Path::new(&args.text("path")?).is_dir())
     }),
-    ("skip", |_, args| result(args, "skipped")),
-    ("skipped", |_, args| result(args, "skipped")),
-    ("socket", |_, mut args| Ok(std::fs::metadata(args.text("path")?).is_ok_and(|meta| meta.file_type().is_socket()))),
-    ("started", |_, args| async_result(args, "started")),
-    ("subset", |_, mut args| {
-        let (a, b) = (items(&args.req("a")?)?, items(&args.req("b")?)?);
-        Ok(a.iter().all(|item| b.contains(item)))
+    (Word::new("is_file", "The same as file.").gives("'/etc' is is_file", "False"), |_, mut args| {
+        Ok(std::path::Path::new(&args.text("path")?).is_file())
     }),
-    ("succeeded", |_, args| result(args, "failed").map(|failed| !failed)),
-    ("success", |_, args| result(args, "failed").map(|failed| !failed)),
-    ("successful", |_, args| result(args, "failed").map(|failed| !failed)),
-    ("superset", |_, mut args| {
-        let (a, b) = (items(&args.req("a")?)?, items(&args.req("b")?)?);
-        Ok(b.iter().all(|item| a.contains(item)))
+    (Word::new("is_link", "The same as link.").gives("'/etc' is is_link", "False"), |_, mut args| {
+        Ok(std::path::Path::new(&args.text("path")?).is_symlink())
     }),
-    ("timedout", |_, args| result(args, "timedout")),
-    ("truthy", |_, args| truthiness(args)),
-    ("unreachable", |_, args| result(args, "unreachable")),
-    ("uri", |_, mut args| {
-        Ok(args.text("value")?.split_once("://").is_some_and(|(scheme, rest)| !scheme.is_empty() && !rest.is_empty()))
+    (
+        Word::new("iterable", "Whether a value has items: lists, mappings and texts have.")
+            .gives("[1] is iterable", "True"),
+        |_, mut args| {
+            Ok(matches!(
+                args.req("value")?.kind(),
+                ValueKind::Seq | ValueKind::Map | ValueKind::String | ValueKind::Iterable
+            ))
+        },
+    ),
+    (
+        Word::new("link", "Whether a path of the controller is a symbolic link.").gives("'/etc' is link", "False"),
+        |_, mut args| Ok(std::path::Path::new(&args.text("path")?).is_symlink()),
+    ),
+    (
+        Word::new("link_exists", "Whether a path of the controller exists, be it a link that leads nowhere.")
+            .gives("'/etc' is link_exists", "True"),
+        |_, mut args| Ok(std::fs::symlink_metadata(args.text("path")?).is_ok()),
+    ),
+    (
+        Word::new("match", "Whether a regular expression matches the beginning of a text.")
+            .takes("pattern, ignorecase=false, multiline=false")
+            .gives("'etcd-1' is match('etcd')", "True"),
+        |_, args| pattern(args, Some("match")),
+    ),
+    (
+        Word::new("mount", "Whether a path of the controller is where a file system is mounted.")
+            .gives("'/proc' is mount", "True"),
+        |_, mut args| is_mount(&args.text("path")?),
+    ),
+    (Word::new("nan", "Whether a number is none, as 0/0 would be.").gives("1.0 is nan", "False"), |_, mut args| {
+        Ok(f64::try_from(args.req("x")?).is_ok_and(f64::is_nan))
     }),
-    ("url", |_, mut args| {
-        Ok(args.text("value")?.split_once("://").is_some_and(|(scheme, rest)| !scheme.is_empty() && !rest.is_empty()))
+    (
+        Word::new("reachable", "Whether the host was reached, of a task's registered result.")
+            .gives("{'changed': false} is reachable", "True"),
+        |_, args| result(args, "unreachable").map(|unreachable| !unreachable),
+    ),
+    (
+        Word::new("regex", "Whether a regular expression matches a text: anywhere, or as match_type says.")
+            .takes("pattern, ignorecase=false, multiline=false, match_type='search'")
+            .gives("'etcd-1' is regex('^etcd-[0-9]+$')", "True"),
+        |_, args| pattern(args, None),
+    ),
+    (
+        Word::new("same_file", "Whether two paths of the controller lead to the same file.")
+            .takes("other")
+            .gives("'/etc' is same_file('/etc/../etc')", "True"),
+        |_, mut args| {
+            let (a, b) = (args.text("path")?, args.text("other")?);
+            Ok(std::fs::canonicalize(a).ok().is_some_and(|a| std::fs::canonicalize(b).is_ok_and(|b| a == b)))
+        },
+    ),
+    (
+        Word::new("search", "Whether a regular expression matches anywhere in a text.")
+            .takes("pattern, ignorecase=false, multiline=false")
+            .gives("'etcd-1' is search('[0-9]')", "True"),
+        |_, args| pattern(args, Some("search")),
+    ),
+    (
+        Word::new("sequence", "Whether a value has an order and a length: lists, mappings and texts have.")
+            .gives("[1] is sequence", "True"),
+        |_, mut args| Ok(matches!(args.req("value")?.kind(), ValueKind::Seq | ValueKind::Map | ValueKind::String)),
+    ),
+    (Word::new("skip", "The same as skipped.").example("result is skip"), |_, args| result(args, "skipped")),
+    (
+        Word::new("skipped", "Whether a task was skipped, of its registered result.")
+            .gives("{'skipped': true} is skipped", "True"),
+        |_, args| result(args, "skipped"),
+    ),
+    (
+        Word::new("socket", "Whether a path of the controller is a socket.").gives("'/etc' is socket", "False"),
+        |_, mut args| Ok(std::fs::metadata(args.text("path")?).is_ok_and(|meta| meta.file_type().is_socket())),
+    ),
+    (
+        Word::new("started", "Whether a task with async has begun, of its registered result.")
+            .gives("{'started': 1} is started", "True"),
+        |_, args| async_result(args, "started"),
+    ),
+    (
+        Word::new("subset", "Whether every item of a list is in another.")
+            .takes("other")
+            .gives("[1] is subset([1, 2])", "True"),
+        |_, mut args| {
+            let (a, b) = (items(&args.req("a")?)?, items(&args.req("b")?)?);
+            Ok(a.iter().all(|item| b.contains(item)))
+        },
+    ),
+    (
+        Word::new("succeeded", "Whether a task did not fail, of its registered result.")
+            .gives("{'changed': true} is succeeded", "True"),
+        |_, args| result(args, "failed").map(|failed| !failed),
+    ),
+    (Word::new("success", "The same as succeeded.").example("result is success"), |_, args| {
+        result(args, "failed").map(|failed| !failed)
     }),
-    ("vault_encrypted", |_, mut args| Ok(vault::is_vault(&args.text("value")?))),
-    ("version", version),
-    ("version_compare", version),
+    (Word::new("successful", "The same as succeeded.").example("result is successful"), |_, args| {
+        result(args, "failed").map(|failed| !failed)
+    }),
+    (
+        Word::new("superset", "Whether a list has every item of another.")
+            .takes("other")
+            .gives("[1, 2] is superset([1])", "True"),
+        |_, mut args| {
+            let (a, b) = (items(&args.req("a")?)?, items(&args.req("b")?)?);
+            Ok(b.iter().all(|item| a.contains(item)))
+        },
+    ),
+    (
+        Word::new("timedout", "Whether a task took longer than its timeout, of its registered result.")
+            .gives("{'timedout': true} is timedout", "True"),
+        |_, args| result(args, "timedout"),
+    ),
+    (
+        Word::new("truthy", "Whether a value counts as true; with convert_bool also the words yes, on and true.")
+            .takes("convert_bool=false")
+            .gives("'x' is truthy", "True"),
+        |_, args| truthiness(args),
+    ),
+    (
+        Word::new("unreachable", "Whether the host was not reached, of a task's registered result.")
+            .gives("{'unreachable': true} is unreachable", "True"),
+        |_, args| result(args, "unreachable"),
+    ),
+    (
+        Word::new("uri", "Whether a text looks like a URI with a scheme.").gives("'https://h1' is uri", "True"),
+        |_, mut args| {
+            Ok(args
+                .text("value")?
+                .split_once("://")
+                .is_some_and(|(scheme, rest)| !scheme.is_empty() && !rest.is_empty()))
+        },
+    ),
+    (
+        Word::new("url", "Whether a text looks like a URL with a scheme.").gives("'h1:2379' is url", "False"),
+        |_, mut args| {
+            Ok(args
+                .text("value")?
+                .split_once("://")
+                .is_some_and(|(scheme, rest)| !scheme.is_empty() && !rest.is_empty()))
+        },
+    ),
+    (
+        Word::new("vault_encrypted", "Whether a text is in the format of vault files.")
+            .gives("'plain' is vault_encrypted", "False"),
+        |_, mut args| Ok(vault::is_vault(&args.text("value")?)),
+    ),
+    (
+        Word::new("version", "Compares two versions; version_type may be loose, strict, semver or pep440.")
+            .takes("version, operator='eq', strict=false, version_type=none")
+            .gives("'3.5.16' is version('3.5.2', '>')", "True"),
+        version,
+    ),
+    (
+        Word::new("version_compare", "The old name of version.")
+            .takes("version, operator='eq', strict=false, version_type=none")
+            .gives("'3.5.16' is version_compare('3.6', '<')", "True"),
+        version,
+    ),
 ];
 
 /// The engine's own tests that mean what Ansible means.
-pub static ENGINE_TESTS: &[&str] = &[
-    "boolean",
-    "divisibleby",
-    "eq",
-    "equalto",
-    "escaped",
-    "even",
-    "false",
-    "filter",
-    "float",
-    "ge",
-    "greaterthan",
-    "gt",
-    "integer",
-    "le",
-    "lessthan",
-    "lower",
-    "lt",
-    "mapping",
-    "ne",
-    "none",
-    "number",
-    "odd",
-    "sameas",
-    "string",
-    "test",
-    "true",
-    "upper",
+pub static ENGINE_TESTS: &[Word] = &[
+    Word::new("boolean", "Whether a value is true or false itself.").gives("true is boolean", "True"),
+    Word::new("divisibleby", "Whether a number can be divided by another without rest.")
+        .takes("number")
+        .gives("6 is divisibleby(3)", "True"),
+    Word::new("eq", "Whether two values are equal, as == says.").takes("other").gives("1 is eq(1)", "True"),
+    Word::new("equalto", "The same as eq.").takes("other").gives("1 is equalto(1)", "True"),
+    Word::new("escaped", "Whether a text has been marked as safe.").gives("'a' is escaped", "False"),
+    Word::new("even", "Whether a whole number is even.").gives("2 is even", "True"),
+    Word::new("false", "Whether a value is false itself.").gives("false is false", "True"),
+    Word::new("filter", "Whether there is a filter of that name.").gives("'combine' is filter", "True"),
+    Word::new("float", "Whether a value is a number with a fraction.").gives("1.5 is float", "True"),
+    Word::new("ge", "Whether a value is greater than another or equal to it.")
+        .takes("other")
+        .gives("2 is ge(1)", "True"),
+    Word::new("greaterthan", "The same as gt.").takes("other").gives("2 is greaterthan(1)", "True"),
+    Word::new("gt", "Whether a value is greater than another.").takes("other").gives("2 is gt(1)", "True"),
+    Word::new("integer", "Whether a value is a whole number.").gives("1 is integer", "True"),
+    Word::new("le", "Whether a value is less than another or equal to it.").takes("other").gives("1 is le(1)", "True"),
+    Word::new("lessthan", "The same as lt.").takes("other").gives("1 is lessthan(2)", "True"),
+    Word::new("lower", "Whether a text is in small letters.").gives("'a' is lower", "True"),
+    Word::new("lt", "Whether a value is less than another.").takes("other").gives("1 is lt(2)", "True"),
+    Word::new("mapping", "Whether a value is a mapping.").gives("{'a': 1} is mapping", "True"),
+    Word::new("ne", "Whether two values differ.").takes("other").gives("1 is ne(2)", "True"),
+    Word::new("none", "Whether a value is none.").gives("none is none", "True"),
+    Word::new("number", "Whether a value is a number.").gives("1.5 is number", "True"),
+    Word::new("odd", "Whether a whole number is odd.").gives("1 is odd", "True"),
+    Word::new("sameas", "Whether two values are the very same.").takes("other").gives("true is sameas(true)", "True"),
+    Word::new("string", "Whether a value is text.").gives("'a' is string", "True"),
+    Word::new("test", "Whether there is a test of that name.").gives("'changed' is test", "True"),
+    Word::new("true", "Whether a value is true itself.").gives("true is true", "True"),
+    Word::new("upper", "Whether a text is in large letters.").gives("'A' is upper", "True"),
 ];
 
 /// Tests that may get undefined values.
@@ -124,10 +298,21 @@ pub mod of_undefined {
     use minijinja::value::Rest;
 
     use crate::value::Value;
+    use crate::value::doc::Word;
 
     type Raw = fn(Rest<Value>) -> bool;
 
-    pub static TESTS: &[(&str, Raw)] = &[("defined", defined), ("undefined", |values| !defined(values))];
+    pub static TESTS: &[(Word, Raw)] = &[
+        (
+            Word::new("defined", "Whether a variable or member exists.").gives("no_such_variable is defined", "False"),
+            defined,
+        ),
+        (
+            Word::new("undefined", "Whether a variable or member does not exist.")
+                .gives("no_such_variable is undefined", "True"),
+            |values| !defined(values),
+        ),
+    ];
 
     fn defined(values: Rest<Value>) -> bool {
         values.first().is_some_and(|value| !value.is_undefined())

@@ -20,6 +20,7 @@ mod rewrite;
 pub mod scope;
 mod suggest;
 mod time;
+pub mod words;
 
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};

@@ -7,7 +7,29 @@ use minijinja::value::{Object, ObjectRepr, Rest, ValueOrKwargs};
 use minijinja::{Error, ErrorKind, State};
 
 use super::args::{Args, fail, text};
+use super::environment::Filter;
 use crate::value::Value;
+use crate::value::doc::Word;
+
+/// The filters of this file.
+pub const FILTERS: &[(Word, Filter)] = &[
+    (
+        Word::new("strftime", "A time as a format says; without seconds since 1970, now.")
+            .takes("seconds=now, utc=false")
+            .gives("'%Y-%m-%d' | strftime(0, utc=true)", "1970-01-01"),
+        strftime,
+    ),
+    (
+        Word::new(
+            "to_datetime",
+            "The time that a text stands for, with members such as year and methods such as \
+             strftime.",
+        )
+        .takes("format='%Y-%m-%d %H:%M:%S'")
+        .gives("('2026-01-02' | to_datetime('%Y-%m-%d')).year", "2026"),
+        to_datetime,
+    ),
+];
 
 /// A Python `datetime`, as far as templates need one.
 #[derive(Debug)]

@@ -72,6 +72,11 @@ impl Argument {
     }
 }
 
+/// The names of arguments, for a hint.
+pub fn listed(arguments: &[Argument]) -> String {
+    arguments.iter().map(|argument| argument.name).collect::<Vec<_>>().join(", ")
+}
+
 /// The type of an argument; values are coerced to it as Ansible does (`"yes"` is true, `"a,b"` a list).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -90,6 +95,23 @@ pub enum Kind {
     Any,
 }
 
+impl Kind {
+    /// In a person's words: `list of string`.
+    pub fn words(self) -> String {
+        match self {
+            Kind::Str => "string".to_string(),
+            Kind::Path => "path".to_string(),
+            Kind::Bool => "bool".to_string(),
+            Kind::Int => "integer".to_string(),
+            Kind::Float => "number".to_string(),
+            Kind::Mode => "mode".to_string(),
+            Kind::List(of) => format!("list of {}", of.words()),
+            Kind::Dict => "mapping".to_string(),
+            Kind::Any => "anything".to_string(),
+        }
+    }
+}
+
 #[derive(Debug)]
 pub struct Return {
     pub name: &'static str,
@@ -100,5 +122,43 @@ pub struct Return {
 impl Return {
     pub const fn new(name: &'static str, summary: &'static str) -> Self {
         Return { name, summary }
+    }
+}
+
+/// What is said of one word of the language that is no module: a keyword, filter, test, lookup, function, variable.
+#[derive(Debug, Clone, Copy)]
+pub struct Word {
+    pub name: &'static str,
+    /// What it takes, as it stands between parentheses: `other, recursive=false`. Empty: nothing.
+    pub takes: &'static str,
+    /// One sentence or more.
+    pub about: &'static str,
+    /// An expression, or tasks or plays in YAML.
+    pub example: &'static str,
+    /// What the expression gives, as a template prints it; empty: that depends.
+    pub gives: &'static str,
+}
+
+impl Word {
+    pub const fn new(name: &'static str, about: &'static str) -> Self {
+        Word { name, takes: "", about, example: "", gives: "" }
+    }
+    pub const fn takes(mut self, takes: &'static str) -> Self {
+        self.takes = takes;
+        self
+    }
+    pub const fn example(mut self, example: &'static str) -> Self {
+        self.example = example;
+        self
+    }
+    pub const fn gives(mut self, example: &'static str, gives: &'static str) -> Self {
+        self.example = example;
+        self.gives = gives;
+        self
+    }
+
+    /// How it is called: its name, and what it takes in parentheses.
+    pub fn call(&self) -> String {
+        if self.takes.is_empty() { self.name.to_owned() } else { format!("{}({})", self.name, self.takes) }
     }
 }

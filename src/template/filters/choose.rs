@@ -4,8 +4,58 @@ use minijinja::value::{Kwargs, Tuple};
 use minijinja::{Error, ErrorKind, State};
 
 use super::super::args::{Args, fail, items, member, text};
+use super::super::environment::Filter;
 use super::{Handed, by_name};
 use crate::value::Value;
+use crate::value::doc::Word;
+
+/// The filters of this file.
+pub const FILTERS: &[(Word, Filter)] = &[
+    (
+        Word::new(
+            "groupby",
+            "Groups the items of a list by a member. Gives pairs of a value and the items \
+             that have it, sorted by value.",
+        )
+        .takes("attribute, default=none")
+        .gives("[{'n': 'a', 'z': 1}, {'n': 'b', 'z': 1}] | groupby('z') | map('first')", "[1]"),
+        groupby,
+    ),
+    (
+        Word::new("map", "Applies a filter to every item of a list, or takes a member of each with attribute.")
+            .takes("filter, arguments..., attribute=none, default=none")
+            .gives("[{'n': 'a'}, {'n': 'b'}] | map(attribute='n')", "['a', 'b']"),
+        map,
+    ),
+    (
+        Word::new(
+            "reject",
+            "The items of a list for which a test does not hold; without a test, those that \
+             are false.",
+        )
+        .takes("test, arguments...")
+        .gives("[1, 2, 3] | reject('odd')", "[2]"),
+        reject,
+    ),
+    (
+        Word::new("rejectattr", "The items of a list for whose member a test does not hold.")
+            .takes("attribute, test, arguments...")
+            .gives("[{'n': 1}, {'n': 2}] | rejectattr('n', 'eq', 1)", "[{'n': 2}]"),
+        rejectattr,
+    ),
+    (
+        Word::new("select", "The items of a list for which a test holds; without a test, those that are true.")
+            .takes("test, arguments...")
+            .gives("[1, 2, 3] | select('odd')", "[1, 3]"),
+        select,
+    ),
+    (
+        Word::new("selectattr", "The items of a list for whose member a test holds.")
+            .takes("attribute, test, arguments...")
+            .gives("[{'n': 1}, {'n': 2}] | selectattr('n', 'gt', 1)", "[{'n': 2}]"),
+        selectattr,
+    ),
+];
 
 /// `map('filter', args...)` or `map(attribute='a.b', default=x)`.
 pub fn map(state: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {

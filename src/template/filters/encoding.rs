@@ -5,8 +5,43 @@ use base64::engine::general_purpose::STANDARD;
 use minijinja::{Error, State};
 
 use super::super::args::{Args, fail, text};
+use super::super::environment::Filter;
 use super::super::lazy::scope_of;
+use crate::value::doc::Word;
 use crate::value::{Secret, Value, vault as sealed};
+
+/// The filters of this file.
+pub const FILTERS: &[(Word, Filter)] = &[
+    (
+        Word::new("b64decode", "The text that a base64 text stands for.")
+            .takes("encoding='utf-8'")
+            .gives("'d2luZGxhc3M=' | b64decode", "windlass"),
+        b64decode,
+    ),
+    (
+        Word::new("b64encode", "Text as base64.")
+            .takes("encoding='utf-8'")
+            .gives("'windlass' | b64encode", "d2luZGxhc3M="),
+        b64encode,
+    ),
+    (
+        Word::new("unvault", "Decrypts a vault text; without a secret, with the passwords of the run.")
+            .takes("secret")
+            .example("encrypted_text | unvault"),
+        unvault,
+    ),
+    (
+        Word::new("urldecode", "Text of a URL with %20 and the like replaced by what they stand for.")
+            .gives("'a%20b' | urldecode", "a b"),
+        urldecode,
+    ),
+    (
+        Word::new("vault", "Encrypts text in the format of vault files.")
+            .takes("secret, salt=none, vault_id=none")
+            .example("'private' | vault('passphrase')"),
+        vault,
+    ),
+];
 
 pub fn b64encode(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let string = args.text("string")?;

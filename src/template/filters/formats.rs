@@ -5,7 +5,64 @@ use minijinja::{Error, State};
 use serde::Serialize as _;
 
 use super::super::args::{Args, fail, pairs, text};
+use super::super::environment::Filter;
+use crate::value::doc::Word;
 use crate::value::{Value, yaml};
+
+/// The filters of this file.
+pub const FILTERS: &[(Word, Filter)] = &[
+    (
+        Word::new("from_json", "The value that a JSON text stands for.")
+            .gives("('{\"a\": [1, 2]}' | from_json).a", "[1, 2]"),
+        from_json,
+    ),
+    (
+        Word::new("from_yaml", "The value that a YAML text stands for; the text may have one document.")
+            .gives("('a: [1, 2]' | from_yaml).a", "[1, 2]"),
+        from_yaml,
+    ),
+    (
+        Word::new("from_yaml_all", "A list with the value of each document of a YAML text.")
+            .gives("'a: 1' | from_yaml_all", "[{'a': 1}]"),
+        from_yaml_all,
+    ),
+    (
+        Word::new("json_query", "What a JMESPath expression finds in a value.")
+            .takes("expression")
+            .gives("{'a': [{'n': 1}, {'n': 2}]} | json_query('a[*].n')", "[1, 2]"),
+        json_query,
+    ),
+    (
+        Word::new("to_json", "A value as JSON text.")
+            .takes("indent=none, sort_keys=false, separators=none, ensure_ascii=true")
+            .gives("{'b': 1, 'a': [true, none]} | to_json", "{\"b\": 1, \"a\": [true, null]}"),
+        to_json,
+    ),
+    (
+        Word::new("to_nice_json", "A value as JSON text for people: indented, names sorted.")
+            .takes("indent=4, sort_keys=true")
+            .example("[1] | to_nice_json(indent=2)"),
+        to_nice_json,
+    ),
+    (
+        Word::new("to_nice_yaml", "A value as YAML text for people: one item on a line.")
+            .takes("indent=4, width=80, sort_keys=true")
+            .example("{'a': [1, 2]} | to_nice_yaml(indent=2)"),
+        to_nice_yaml,
+    ),
+    (
+        Word::new("to_yaml", "A value as YAML text; short lists and mappings stay on one line.")
+            .takes("indent=2, width=80, sort_keys=true, default_flow_style=none")
+            .gives("{'a': [1, 2]} | to_yaml | trim", "a: [1, 2]"),
+        to_yaml,
+    ),
+    (
+        Word::new("tojson", "The same as to_json, under its name in plain Jinja.")
+            .takes("indent=none, sort_keys=false")
+            .gives("[1, 'a'] | tojson", "[1, \"a\"]"),
+        to_json,
+    ),
+];
 
 /// `to_json(indent, sort_keys, separators, ensure_ascii...)`, as Python's `json.dumps` prints.
 pub fn to_json(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {

@@ -7,7 +7,58 @@ use sha1::Sha1;
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 
 use super::super::args::{Args, fail};
+use super::super::environment::Filter;
 use crate::value::Value;
+use crate::value::doc::Word;
+
+/// The filters of this file.
+pub const FILTERS: &[(Word, Filter)] = &[
+    (
+        Word::new("checksum", "The SHA-1 of a text, in hexadecimal digits.")
+            .gives("'a' | checksum", "86f7e437faa5a7fce15d1ddcb9eaeaea377667b8"),
+        checksum,
+    ),
+    (
+        Word::new(
+            "hash",
+            "The digest of a text, in hexadecimal digits: md5, sha1, sha224, sha256, sha384 \
+             or sha512.",
+        )
+        .takes("hashtype='sha1'")
+        .gives("'a' | hash('md5')", "0cc175b9c0f1b6a831c399e269772661"),
+        hash,
+    ),
+    (
+        Word::new(
+            "md5",
+            "The MD5 of a text, in hexadecimal digits. It protects against accidents, not \
+             against people.",
+        )
+        .gives("'a' | md5", "0cc175b9c0f1b6a831c399e269772661"),
+        md5,
+    ),
+    (
+        Word::new(
+            "password_hash",
+            "The hash of a password as /etc/shadow has it, by sha512 or sha256. Give a salt, \
+             or it changes with every run.",
+        )
+        .takes("hashtype='sha512', salt=none, salt_size=none, rounds=none")
+        .example("'secret' | password_hash('sha512', 'ab12cd34')"),
+        password_hash,
+    ),
+    (
+        Word::new("sha1", "The SHA-1 of a text, in hexadecimal digits.")
+            .gives("'a' | sha1", "86f7e437faa5a7fce15d1ddcb9eaeaea377667b8"),
+        sha1,
+    ),
+    (
+        Word::new("to_uuid", "A UUID (version 5) that is always the same for the same text.")
+            .takes("namespace=none")
+            .gives("'web1' | to_uuid | length", "36"),
+        to_uuid,
+    ),
+];
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()

@@ -4,7 +4,93 @@ use minijinja::value::{Tuple, ValueKind};
 use minijinja::{Error, ErrorKind, State};
 
 use super::super::args::{Args, fail, items, kind, list, member, pairs, text, truthy};
+use super::super::environment::Filter;
 use crate::value::Value;
+use crate::value::doc::Word;
+
+/// The filters of this file.
+pub const FILTERS: &[(Word, Filter)] = &[
+    (
+        Word::new("combinations", "All ways to take n items of a list, their order aside.")
+            .takes("n")
+            .gives("[1, 2, 3] | combinations(2) | list", "[[1, 2], [1, 3], [2, 3]]"),
+        combinations,
+    ),
+    (
+        Word::new(
+            "extract",
+            "The member of a container that a key names, as map needs it: keys | \
+             map('extract', container).",
+        )
+        .takes("container, morekeys=none")
+        .gives("['a', 'b'] | map('extract', {'a': 1, 'b': 2})", "[1, 2]"),
+        extract,
+    ),
+    (
+        Word::new("flatten", "A list without lists in it, or with so many levels taken away.")
+            .takes("levels=none, skip_nulls=true")
+            .gives("[1, [2, [3]]] | flatten", "[1, 2, 3]"),
+        flatten,
+    ),
+    (
+        Word::new("join", "The items of a list as one text, with a separator between them.")
+            .takes("separator='', attribute=none")
+            .gives("['a', 'b'] | join('-')", "a-b"),
+        join,
+    ),
+    (
+        Word::new("max", "The greatest item of a list.")
+            .takes("attribute=none, case_sensitive=true")
+            .gives("[3, 1, 2] | max", "3"),
+        max,
+    ),
+    (
+        Word::new("min", "The least item of a list.")
+            .takes("attribute=none, case_sensitive=true")
+            .gives("[3, 1, 2] | min", "1"),
+        min,
+    ),
+    (
+        Word::new("permutations", "All ways to take n items of a list in all orders; without n, of all its items.")
+            .takes("n=none")
+            .gives("[1, 2] | permutations | list", "[[1, 2], [2, 1]]"),
+        permutations,
+    ),
+    (
+        Word::new("product", "Every combination of one item of each list.")
+            .takes("lists..., repeat=1")
+            .gives("[1, 2] | product(['a']) | list", "[[1, 'a'], [2, 'a']]"),
+        product,
+    ),
+    (
+        Word::new("sort", "The items of a list in order, of themselves or of a member.")
+            .takes("reverse=false, case_sensitive=false, attribute=none")
+            .gives("[3, 1, 2] | sort(reverse=true)", "[3, 2, 1]"),
+        sort,
+    ),
+    (
+        Word::new("subelements", "Pairs of an item and each of the items of a list that is its member.")
+            .takes("subelements, skip_missing=false")
+            .gives("[{'n': 'a', 'k': [1, 2]}] | subelements('k') | map('last')", "[1, 2]"),
+        subelements,
+    ),
+    (
+        Word::new(
+            "zip",
+            "The first items of several lists together, the second ones, and so on as far as \
+             the shortest goes.",
+        )
+        .takes("lists...")
+        .gives("[1, 2] | zip(['a', 'b']) | list", "[[1, 'a'], [2, 'b']]"),
+        zip,
+    ),
+    (
+        Word::new("zip_longest", "The same as zip, as far as the longest list goes.")
+            .takes("lists..., fillvalue=none")
+            .gives("[1, 2] | zip_longest(['a'], fillvalue='-') | list", "[[1, 'a'], [2, '-']]"),
+        zip_longest,
+    ),
+];
 
 /// More results than this are nobody's wish.
 const MANY: usize = 1_000_000;

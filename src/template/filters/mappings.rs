@@ -5,7 +5,44 @@ use minijinja::value::ValueKind;
 use minijinja::{Error, State};
 
 use super::super::args::{Args, fail, items, kind, list, pairs, text};
+use super::super::environment::Filter;
 use crate::value::Value;
+use crate::value::doc::Word;
+
+/// The filters of this file.
+pub const FILTERS: &[(Word, Filter)] = &[
+    (
+        Word::new(
+            "combine",
+            "One mapping of several; of equal keys the last counts. With recursive, mappings \
+             inside are combined too.",
+        )
+        .takes("others..., recursive=false, list_merge='replace'")
+        .gives("{'a': 1, 'b': 2} | combine({'b': 3})", "{'a': 1, 'b': 3}"),
+        combine,
+    ),
+    (
+        Word::new("dict2items", "A mapping as a list of mappings with key and value, for loops.")
+            .takes("key_name='key', value_name='value'")
+            .gives("{'a': 1} | dict2items", "[{'key': 'a', 'value': 1}]"),
+        dict2items,
+    ),
+    (
+        Word::new("items2dict", "The opposite of dict2items.")
+            .takes("key_name='key', value_name='value'")
+            .gives("[{'key': 'a', 'value': 1}] | items2dict", "{'a': 1}"),
+        items2dict,
+    ),
+    (
+        Word::new(
+            "rekey_on_member",
+            "A list of mappings as a mapping, by a member of each; duplicates may be overwrite.",
+        )
+        .takes("key, duplicates='error'")
+        .gives("([{'n': 'a', 'p': 80}] | rekey_on_member('n')).a.p", "80"),
+        rekey_on_member,
+    ),
+];
 
 /// How `combine` treats two lists under one key.
 #[derive(Clone, Copy)]

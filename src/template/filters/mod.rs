@@ -1,5 +1,6 @@
 //! The filters. To add one: write `fn name(state: &mut State, args: Args) -> Result<Value, Error>` in the file of its
-//! theme, its test beside it or a line in `cases.yml`, and its line in [`FILTERS`], which is sorted.
+//! theme, and its line in the list `FILTERS` at the top of that file, which is sorted: name, what is said of it, and an
+//! example, which is tested.
 //! A filter gets settled values (nothing lazy); one that is undefined passes it by.
 
 mod choose;
@@ -22,144 +23,158 @@ pub use hashes::{crypt, random_salt};
 pub use paths::{expand_home, glob};
 pub use patterns::regex;
 
-use minijinja::{Error, State};
+use minijinja::{Error, State, filters as own};
 
 use super::environment::Filter;
 use super::time;
 use crate::value::Value;
+use crate::value::doc::Word;
 
-/// Every filter that gets no undefined values, by name.
-pub static FILTERS: &[(&str, Filter)] = &[
-    ("_mutable", types::mutable),
-    ("_percent", texts::percent),
-    ("b64decode", encoding::b64decode),
-    ("b64encode", encoding::b64encode),
-    ("basename", paths::basename),
-    ("bool", types::bool),
-    ("center", texts::center),
-    ("checksum", hashes::checksum),
-    ("combinations", lists::combinations),
-    ("combine", mappings::combine),
-    ("comment", texts::comment),
-    ("commonpath", paths::commonpath),
-    ("dict2items", mappings::dict2items),
-    ("difference", sets::difference),
-    ("dirname", paths::dirname),
-    ("expanduser", paths::expanduser),
-    ("expandvars", paths::expandvars),
-    ("extract", lists::extract),
-    ("fileglob", paths::fileglob),
-    ("flatten", lists::flatten),
-    ("float", numbers::float),
-    ("forceescape", texts::escape),
-    ("format", texts::format),
-    ("from_json", formats::from_json),
-    ("from_yaml", formats::from_yaml),
-    ("from_yaml_all", formats::from_yaml_all),
-    ("groupby", choose::groupby),
-    ("hash", hashes::hash),
-    ("human_readable", numbers::human_readable),
-    ("human_to_bytes", numbers::human_to_bytes),
-    ("int", numbers::int),
-    ("intersect", sets::intersect),
-    ("ipaddr", network::ipaddr),
-    ("ipv4", network::ipv4),
-    ("ipv6", network::ipv6),
-    ("ipwrap", network::ipwrap),
-    ("items2dict", mappings::items2dict),
-    ("join", lists::join),
-    ("json_query", formats::json_query),
-    ("log", numbers::log),
-    ("map", choose::map),
-    ("max", lists::max),
-    ("md5", hashes::md5),
-    ("min", lists::min),
-    ("normpath", paths::normpath),
-    ("password_hash", hashes::password_hash),
-    ("path_join", paths::path_join),
-    ("permutations", lists::permutations),
-    ("pow", numbers::pow),
-    ("product", lists::product),
-    ("quote", texts::quote),
-    ("random", random::random),
-    ("realpath", paths::realpath),
-    ("regex_escape", patterns::regex_escape),
-    ("regex_findall", patterns::regex_findall),
-    ("regex_replace", patterns::regex_replace),
-    ("regex_search", patterns::regex_search),
-    ("reject", choose::reject),
-    ("rejectattr", choose::rejectattr),
-    ("rekey_on_member", mappings::rekey_on_member),
-    ("relpath", paths::relpath),
-    ("replace", texts::replace),
-    ("root", numbers::root),
-    ("select", choose::select),
-    ("selectattr", choose::selectattr),
-    ("sha1", hashes::sha1),
-    ("shuffle", random::shuffle),
-    ("sort", lists::sort),
-    ("split", texts::split),
-    ("splitext", paths::splitext),
-    ("splitlines", texts::splitlines),
-    ("strftime", time::strftime),
-    ("subelements", lists::subelements),
-    ("symmetric_difference", sets::symmetric_difference),
-    ("ternary", types::ternary),
-    ("to_datetime", time::to_datetime),
-    ("to_json", formats::to_json),
-    ("to_nice_json", formats::to_nice_json),
-    ("to_nice_yaml", formats::to_nice_yaml),
-    ("to_uuid", hashes::to_uuid),
-    ("to_yaml", formats::to_yaml),
-    ("tojson", formats::to_json),
-    ("truncate", texts::truncate),
-    ("union", sets::union),
-    ("unique", sets::unique),
-    ("unvault", encoding::unvault),
-    ("urldecode", encoding::urldecode),
-    ("urlsplit", network::urlsplit),
-    ("vault", encoding::vault),
-    ("version", types::version),
-    ("version_compare", types::version),
-    ("win_basename", paths::win_basename),
-    ("wordcount", texts::wordcount),
-    ("wordwrap", texts::wordwrap),
-    ("zip", lists::zip),
-    ("zip_longest", lists::zip_longest),
+/// Every filter that gets no undefined values, theme by theme; each with what is said of it.
+static THEMES: &[&[(Word, Filter)]] = &[
+    choose::FILTERS,
+    encoding::FILTERS,
+    formats::FILTERS,
+    hashes::FILTERS,
+    lists::FILTERS,
+    mappings::FILTERS,
+    network::FILTERS,
+    numbers::FILTERS,
+    paths::FILTERS,
+    patterns::FILTERS,
+    random::FILTERS,
+    sets::FILTERS,
+    texts::FILTERS,
+    types::FILTERS,
+    time::FILTERS,
 ];
 
-/// The engine's own filters that mean what Ansible means.
-pub fn engine_filters() -> Vec<(&'static str, Value)> {
-    use minijinja::filters as own;
-    vec![
-        ("abs", Value::from_function(own::abs)),
-        ("attr", Value::from_function(own::attr)),
-        ("batch", Value::from_function(own::batch)),
-        ("capitalize", Value::from_function(own::capitalize)),
-        ("count", Value::from_function(own::length)),
-        ("dictsort", Value::from_function(own::dictsort)),
-        ("e", Value::from_function(own::escape)),
-        ("escape", Value::from_function(own::escape)),
-        ("first", Value::from_function(own::first)),
-        ("indent", Value::from_function(own::indent)),
-        ("items", Value::from_function(own::items)),
-        ("last", Value::from_function(own::last)),
-        ("length", Value::from_function(own::length)),
-        ("list", Value::from_function(own::list)),
-        ("lower", Value::from_function(own::lower)),
-        ("pprint", Value::from_function(own::pprint)),
-        ("reverse", Value::from_function(own::reverse)),
-        ("round", Value::from_function(own::round)),
-        ("safe", Value::from_function(own::safe)),
-        ("slice", Value::from_function(own::slice)),
-        ("string", Value::from_function(own::string)),
-        ("sum", Value::from_function(own::sum)),
-        ("title", Value::from_function(own::title)),
-        ("trim", Value::from_function(own::trim)),
-        ("upper", Value::from_function(own::upper)),
-        ("urlencode", Value::from_function(own::urlencode)),
-    ]
+/// Every filter that gets no undefined values.
+pub fn all() -> impl Iterator<Item = &'static (Word, Filter)> {
+    THEMES.iter().copied().flatten()
 }
+
+/// A filter of the template engine itself.
+pub type EngineFilter = fn() -> Value;
+
+/// The engine's own filters that mean what Ansible means.
+pub static ENGINE_FILTERS: &[(Word, EngineFilter)] = &[
+    (Word::new("abs", "A number without its sign.").gives("-3 | abs", "3"), || Value::from_function(own::abs)),
+    (
+        Word::new("attr", "A member of a value by its name; unlike a dot, never an item of that name.")
+            .takes("name")
+            .example("{'a': 1} | attr('a')"),
+        || Value::from_function(own::attr),
+    ),
+    (
+        Word::new("batch", "A list in pieces of that size.")
+            .takes("size, fill_with=none")
+            .gives("[1, 2, 3] | batch(2) | list", "[[1, 2], [3]]"),
+        || Value::from_function(own::batch),
+    ),
+    (
+        Word::new("capitalize", "A text with its first letter large and all others small.")
+            .gives("'eTCD' | capitalize", "Etcd"),
+        || Value::from_function(own::capitalize),
+    ),
+    (
+        Word::new("count", "How many items a list or mapping has, or characters a text.").gives("[1, 2] | count", "2"),
+        || Value::from_function(own::length),
+    ),
+    (
+        Word::new("dictsort", "A mapping as a list of pairs, sorted.")
+            .takes("case_sensitive=false, by='key', reverse=false")
+            .gives("{'b': 1, 'a': 2} | dictsort | map('first')", "['a', 'b']"),
+        || Value::from_function(own::dictsort),
+    ),
+    (
+        Word::new("e", "A text with the special characters of HTML as entities.").gives("'a < b' | e", "a &lt; b"),
+        || Value::from_function(own::escape),
+    ),
+    (
+        Word::new("escape", "A text with the special characters of HTML as entities.")
+            .gives("'a < b' | escape", "a &lt; b"),
+        || Value::from_function(own::escape),
+    ),
+    (
+        Word::new("first", "The first item of a list, or the first character of a text.").gives("[3, 1] | first", "3"),
+        || Value::from_function(own::first),
+    ),
+    (
+        Word::new("indent", "A text with blanks before its lines, the first one only if told so.")
+            .takes("width=4, first=false, blank=false")
+            .example("'text' | indent(2, first=true)"),
+        || Value::from_function(own::indent),
+    ),
+    (
+        Word::new("items", "A mapping as a list of pairs of a key and a value.")
+            .gives("{'a': 1} | items | map('last')", "[1]"),
+        || Value::from_function(own::items),
+    ),
+    (
+        Word::new("last", "The last item of a list, or the last character of a text.").gives("[3, 1] | last", "1"),
+        || Value::from_function(own::last),
+    ),
+    (
+        Word::new("length", "How many items a list or mapping has, or characters a text.")
+            .gives("'etcd' | length", "4"),
+        || Value::from_function(own::length),
+    ),
+    (
+        Word::new("list", "A value as a list: the keys of a mapping, the characters of a text.")
+            .gives("{'a': 1, 'b': 2} | list", "['a', 'b']"),
+        || Value::from_function(own::list),
+    ),
+    (Word::new("lower", "A text in small letters.").gives("'ETCD' | lower", "etcd"), || {
+        Value::from_function(own::lower)
+    }),
+    (
+        Word::new("pprint", "A value as people read it best while looking for a mistake.").example("{'a': 1} | pprint"),
+        || Value::from_function(own::pprint),
+    ),
+    (Word::new("reverse", "A list or text back to front.").gives("[1, 2] | reverse | list", "[2, 1]"), || {
+        Value::from_function(own::reverse)
+    }),
+    (
+        Word::new("round", "A number rounded: common, or down with floor and up with ceil.")
+            .takes("precision=0, method='common'")
+            .gives("2.7 | round", "3.0"),
+        || Value::from_function(own::round),
+    ),
+    (Word::new("safe", "A text that escape leaves alone.").gives("'a' | safe", "a"), || {
+        Value::from_function(own::safe)
+    }),
+    (
+        Word::new("slice", "A list in that many pieces.")
+            .takes("count, fill_with=none")
+            .gives("[1, 2, 3] | slice(2) | list", "[[1, 2], [3]]"),
+        || Value::from_function(own::slice),
+    ),
+    (Word::new("string", "A value as text.").gives("1 | string", "1"), || Value::from_function(own::string)),
+    (
+        Word::new("sum", "The numbers of a list added up.")
+            .takes("attribute=none, start=0")
+            .gives("[1, 2, 3] | sum", "6"),
+        || Value::from_function(own::sum),
+    ),
+    (
+        Word::new("title", "A text with the first letter of every word large.")
+            .gives("'etcd cluster' | title", "Etcd Cluster"),
+        || Value::from_function(own::title),
+    ),
+    (
+        Word::new("trim", "A text without blanks, or other characters, at its ends.")
+            .takes("chars=none")
+            .gives("'  a ' | trim", "a"),
+        || Value::from_function(own::trim),
+    ),
+    (Word::new("upper", "A text in large letters.").gives("'etcd' | upper", "ETCD"), || {
+        Value::from_function(own::upper)
+    }),
+    (Word::new("urlencode", "A text, or a mapping, as part of a URL.").gives("'a b' | urlencode", "a%20b"), || {
+        Value::from_function(own::urlencode)
+    }),
+];
 
 /// Calls one of the engine's filters with settled arguments.
 pub fn call_engine_filter(filter: &Value, state: &mut State<'_, '_>, values: &[Value]) -> Result<Value, Error> {
@@ -202,7 +217,9 @@ pub struct Handed {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_list_is_sorted_and_names_nothing_twice() {
-        assert!(super::FILTERS.windows(2).all(|pair| pair[0].0 < pair[1].0));
+    fn every_theme_is_sorted() {
+        for theme in super::THEMES {
+            assert!(theme.windows(2).all(|pair| pair[0].0.name < pair[1].0.name));
+        }
     }
 }

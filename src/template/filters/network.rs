@@ -6,7 +6,50 @@ use minijinja::value::ValueKind;
 use minijinja::{Error, State};
 
 use super::super::args::{Args, fail, items, text};
+use super::super::environment::Filter;
 use crate::value::Value;
+use crate::value::doc::Word;
+
+/// The filters of this file.
+pub const FILTERS: &[(Word, Filter)] = &[
+    (
+        Word::new(
+            "ipaddr",
+            "An address or network if the value is one, or what a query asks of it: address, \
+             network, netmask, prefix and so on.",
+        )
+        .takes("query=''")
+        .gives("'10.0.0.5/24' | ipaddr('network')", "10.0.0.0"),
+        ipaddr,
+    ),
+    (
+        Word::new("ipv4", "The same as ipaddr, for IPv4 alone.")
+            .takes("query=''")
+            .gives("['10.0.0.5', '::1', 'x'] | ipv4", "['10.0.0.5']"),
+        ipv4,
+    ),
+    (
+        Word::new("ipv6", "The same as ipaddr, for IPv6 alone.")
+            .takes("query=''")
+            .gives("['10.0.0.5', '::1'] | ipv6", "['::1']"),
+        ipv6,
+    ),
+    (
+        Word::new("ipwrap", "An IPv6 address in brackets, as URLs need it; anything else as it is.")
+            .gives("'::1' | ipwrap", "[::1]"),
+        ipwrap,
+    ),
+    (
+        Word::new(
+            "urlsplit",
+            "The parts of a URL, or one of them: scheme, hostname, port, path, query, \
+             fragment, username, password, netloc.",
+        )
+        .takes("part=''")
+        .gives("'https://h1:2379/health' | urlsplit('port')", "2379"),
+        urlsplit,
+    ),
+];
 
 /// An address with its prefix length.
 #[derive(Clone, Copy)]

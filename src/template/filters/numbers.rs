@@ -4,8 +4,44 @@ use minijinja::value::ValueKind;
 use minijinja::{Error, State};
 
 use super::super::args::{Args, fail, text};
+use super::super::environment::Filter;
 use super::super::render::print;
 use crate::value::Value;
+use crate::value::doc::Word;
+
+/// The filters of this file.
+pub const FILTERS: &[(Word, Filter)] = &[
+    (
+        Word::new("float", "The number that a text stands for, with a fraction.")
+            .takes("default=0.0")
+            .gives("'1.5' | float", "1.5"),
+        float,
+    ),
+    (
+        Word::new("human_readable", "A number of bytes as people write it.")
+            .takes("isbits=false, unit=none")
+            .gives("1536 | human_readable", "1.50 KB"),
+        human_readable,
+    ),
+    (
+        Word::new("human_to_bytes", "The number of bytes that a text such as 1.5G stands for.")
+            .takes("default_unit=none, isbits=false")
+            .gives("'1.5K' | human_to_bytes", "1536"),
+        human_to_bytes,
+    ),
+    (
+        Word::new("int", "The whole number that a text stands for, or the default if it is none.")
+            .takes("default=0, base=10")
+            .gives("'0x1f' | int(base=16)", "31"),
+        int,
+    ),
+    (Word::new("log", "The logarithm of a number.").takes("base=e").gives("8 | log(2)", "3.0"), log),
+    (Word::new("pow", "A number raised to a power.").takes("exponent").gives("2 | pow(10)", "1024.0"), pow),
+    (
+        Word::new("root", "The square root of a number, or another root.").takes("base=2").gives("27 | root(3)", "3.0"),
+        root,
+    ),
+];
 
 fn number(value: &Value) -> Result<f64, Error> {
     match value.kind() {

@@ -6,11 +6,48 @@ use minijinja::{Error, ErrorKind, State};
 use super::super::args::{Args, kind, text};
 use super::super::{is_omit, lazy};
 use crate::value::Value;
+use crate::value::doc::Word;
 
 type Raw = fn(&mut State<'_, '_>, Rest<ValueOrKwargs>) -> Result<Value, Error>;
 
-pub static FILTERS: &[(&str, Raw)] =
-    &[("_soft", soft), ("d", default), ("default", default), ("mandatory", mandatory), ("type_debug", type_debug)];
+/// The filters of this file.
+pub static FILTERS: &[(Word, Raw)] = &[
+    (
+        Word::new(
+            "_soft",
+            "What the operator . becomes where default may follow: members of what is \
+             undefined are undefined.",
+        )
+        .example("none"),
+        soft,
+    ),
+    (
+        Word::new("d", "The short name of default.")
+            .takes("default_value='', boolean=false")
+            .gives("no_such_variable | d(5)", "5"),
+        default,
+    ),
+    (
+        Word::new(
+            "default",
+            "Another value where one is undefined; with boolean=true, also where it is empty \
+             or false.",
+        )
+        .takes("default_value='', boolean=false")
+        .gives("no_such_variable | default('none')", "none"),
+        default,
+    ),
+    (
+        Word::new("mandatory", "The value; fails with the message if it is undefined.")
+            .takes("msg=none")
+            .example("inventory_hostname | mandatory('a host is needed')"),
+        mandatory,
+    ),
+    (
+        Word::new("type_debug", "The name of a value's type, as Python calls it.").gives("[1] | type_debug", "list"),
+        type_debug,
+    ),
+];
 
 /// Something without members: looking for one gives undefined, not an error.
 #[derive(Debug)]

@@ -6,7 +6,70 @@ use minijinja::value::{Tuple, ValueKind};
 use minijinja::{Error, State};
 
 use super::super::args::{Args, fail, items, text};
+use super::super::environment::Filter;
 use crate::value::Value;
+use crate::value::doc::Word;
+
+/// The filters of this file.
+pub const FILTERS: &[(Word, Filter)] = &[
+    (
+        Word::new("basename", "The last part of a path.").gives("'/etc/etcd/etcd.conf' | basename", "etcd.conf"),
+        basename,
+    ),
+    (
+        Word::new("commonpath", "The longest path that all paths of a list have in common.")
+            .gives("['/etc/a/x', '/etc/a/y'] | commonpath", "/etc/a"),
+        commonpath,
+    ),
+    (
+        Word::new("dirname", "A path without its last part.").gives("'/etc/etcd/etcd.conf' | dirname", "/etc/etcd"),
+        dirname,
+    ),
+    (
+        Word::new("expanduser", "A path of the controller with ~ replaced by the home directory.")
+            .example("'~/bin' | expanduser"),
+        expanduser,
+    ),
+    (
+        Word::new("expandvars", "A text with $NAME replaced by environment variables of the controller.")
+            .example("'$HOME/bin' | expandvars"),
+        expandvars,
+    ),
+    (
+        Word::new("fileglob", "The files of the controller that match a pattern, sorted.")
+            .example("'/etc/*.conf' | fileglob"),
+        fileglob,
+    ),
+    (
+        Word::new("normpath", "A path without . and .. in it.")
+            .gives("'/etc/./etcd/../hosts' | normpath", "/etc/hosts"),
+        normpath,
+    ),
+    (
+        Word::new("path_join", "The parts of a list as one path; an absolute part begins anew.")
+            .gives("['/etc', 'etcd', 'etcd.conf'] | path_join", "/etc/etcd/etcd.conf"),
+        path_join,
+    ),
+    (
+        Word::new("realpath", "A path of the controller with symbolic links resolved.").gives("'/' | realpath", "/"),
+        realpath,
+    ),
+    (
+        Word::new("relpath", "A path as seen from a directory.")
+            .takes("start='.'")
+            .gives("'/etc/etcd/etcd.conf' | relpath('/etc')", "etcd/etcd.conf"),
+        relpath,
+    ),
+    (
+        Word::new("splitext", "A path without its extension, and the extension.")
+            .gives("'etcd.tar.gz' | splitext", "['etcd.tar', '.gz']"),
+        splitext,
+    ),
+    (
+        Word::new("win_basename", "The last part of a Windows path.").gives("'C:\\etc\\hosts' | win_basename", "hosts"),
+        win_basename,
+    ),
+];
 
 pub fn basename(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let path = args.text("path")?;

@@ -7,7 +7,45 @@ use fancy_regex::{Captures, Regex};
 use minijinja::{Error, State};
 
 use super::super::args::{Args, fail, text};
+use super::super::environment::Filter;
 use crate::value::Value;
+use crate::value::doc::Word;
+
+/// The filters of this file.
+pub const FILTERS: &[(Word, Filter)] = &[
+    (
+        Word::new("regex_escape", "A text with everything escaped that means something in a regular expression.")
+            .takes("re_type='python'")
+            .gives("'a.b' | regex_escape", "a\\.b"),
+        regex_escape,
+    ),
+    (
+        Word::new("regex_findall", "All parts of a text that match a regular expression.")
+            .takes("regex, multiline=false, ignorecase=false")
+            .gives("'a1 b22' | regex_findall('[0-9]+')", "['1', '22']"),
+        regex_findall,
+    ),
+    (
+        Word::new(
+            "regex_replace",
+            "A text with all that matches a regular expression replaced; \\1 in the \
+             replacement is the first group.",
+        )
+        .takes("regex='', replacement='', ignorecase=false, multiline=false, count=0, mandatory_count=0")
+        .gives("'h1.example.org' | regex_replace('[.].*$', '')", "h1"),
+        regex_replace,
+    ),
+    (
+        Word::new(
+            "regex_search",
+            "The first part of a text that matches a regular expression, or a list of its \
+             groups; none if nothing matches.",
+        )
+        .takes("regex, groups..., ignorecase=false, multiline=false")
+        .gives("'etcd 3.5.16' | regex_search('[0-9.]+')", "3.5.16"),
+        regex_search,
+    ),
+];
 
 /// A compiled pattern, from the cache or new.
 pub fn regex(pattern: &str, ignorecase: bool, multiline: bool) -> Result<Arc<Regex>, Error> {

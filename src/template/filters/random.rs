@@ -8,7 +8,29 @@ use rand::{Rng as _, SeedableRng as _};
 use sha2::{Digest as _, Sha256};
 
 use super::super::args::{Args, fail, items, text};
+use super::super::environment::Filter;
 use crate::value::Value;
+use crate::value::doc::Word;
+
+/// The filters of this file.
+pub const FILTERS: &[(Word, Filter)] = &[
+    (
+        Word::new(
+            "random",
+            "An item of a list, or a number below the given one, at random; with a seed \
+             always the same one.",
+        )
+        .takes("start=0, step=1, seed=none")
+        .example("['a', 'b', 'c'] | random(seed=inventory_hostname)"),
+        random,
+    ),
+    (
+        Word::new("shuffle", "The items of a list in random order; with a seed always in the same one.")
+            .takes("seed=none")
+            .gives("[1, 2, 3] | shuffle(seed='x') | sort", "[1, 2, 3]"),
+        shuffle,
+    ),
+];
 
 fn generator(seed: Option<Value>) -> StdRng {
     match seed.filter(|seed| !seed.is_none()) {

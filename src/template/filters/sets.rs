@@ -5,7 +5,43 @@ use std::collections::HashSet;
 use minijinja::{Error, State};
 
 use super::super::args::{Args, items, member, text};
+use super::super::environment::Filter;
 use crate::value::Value;
+use crate::value::doc::Word;
+
+/// The filters of this file.
+pub const FILTERS: &[(Word, Filter)] = &[
+    (
+        Word::new("difference", "The items of a list that another has not, each once.")
+            .takes("other")
+            .gives("[1, 2, 3] | difference([2])", "[1, 3]"),
+        difference,
+    ),
+    (
+        Word::new("intersect", "The items that two lists have in common, each once.")
+            .takes("other")
+            .gives("[1, 2, 3] | intersect([2, 3, 4])", "[2, 3]"),
+        intersect,
+    ),
+    (
+        Word::new("symmetric_difference", "The items that only one of two lists has, each once.")
+            .takes("other")
+            .gives("[1, 2] | symmetric_difference([2, 3])", "[1, 3]"),
+        symmetric_difference,
+    ),
+    (
+        Word::new("union", "The items of two lists, each once.")
+            .takes("other")
+            .gives("[1, 2] | union([2, 3])", "[1, 2, 3]"),
+        union,
+    ),
+    (
+        Word::new("unique", "The items of a list, each once.")
+            .takes("case_sensitive=none, attribute=none")
+            .gives("[1, 2, 1] | unique", "[1, 2]"),
+        unique,
+    ),
+];
 
 fn both(mut args: Args) -> Result<(Vec<Value>, Vec<Value>), Error> {
     let both = (items(&args.req("a")?)?, items(&args.req("b")?)?);

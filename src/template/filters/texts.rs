@@ -4,7 +4,77 @@ use minijinja::formatting::{FormatStyle, format as engine_format};
 use minijinja::{Error, State};
 
 use super::super::args::{Args, fail, items, text};
+use super::super::environment::Filter;
 use crate::value::Value;
+use crate::value::doc::Word;
+
+/// The filters of this file.
+pub const FILTERS: &[(Word, Filter)] = &[
+    (
+        Word::new("_percent", "What the operator % becomes when its left side is a text.")
+            .gives("'%s:%d' % ('h1', 22)", "h1:22"),
+        percent,
+    ),
+    (
+        Word::new("center", "A text in the middle of blanks.")
+            .takes("width=80")
+            .gives("'ab' | center(6) | length", "6"),
+        center,
+    ),
+    (
+        Word::new("comment", "A text as a comment of a file; the styles are plain, c, cblock, xml and erlang.")
+            .takes("style='plain', decoration='# ', prefix='', postfix=''")
+            .example("'Managed by windlass' | comment('c')"),
+        comment,
+    ),
+    (
+        Word::new(
+            "forceescape",
+            "A text with the special characters of HTML as entities, once more if it has \
+             been escaped already.",
+        )
+        .gives("'a < b' | forceescape", "a &lt; b"),
+        escape,
+    ),
+    (
+        Word::new("format", "A text with %s and the like filled in.")
+            .takes("values...")
+            .gives("'%s:%d' | format('h1', 22)", "h1:22"),
+        format,
+    ),
+    (Word::new("quote", "A text as one word of a shell command line.").example("\"it's\" | quote"), quote),
+    (
+        Word::new("replace", "A text with another text replaced everywhere in it.")
+            .takes("old, new, count=none")
+            .gives("'a-b-c' | replace('-', '.')", "a.b.c"),
+        replace,
+    ),
+    (
+        Word::new("split", "The parts of a text between separators; without one, its words.")
+            .takes("separator=none, maxsplit=-1")
+            .gives("'a,b' | split(',')", "['a', 'b']"),
+        split,
+    ),
+    (
+        Word::new("splitlines", "The lines of a text.")
+            .takes("keepends=false")
+            .gives("'one line' | splitlines", "['one line']"),
+        splitlines,
+    ),
+    (
+        Word::new("truncate", "A text cut to a length, between words unless killwords is true.")
+            .takes("length=255, killwords=false, end='...', leeway=5")
+            .gives("'a long story' | truncate(10, leeway=0)", "a long..."),
+        truncate,
+    ),
+    (Word::new("wordcount", "How many words a text has.").gives("'a long story' | wordcount", "3"), wordcount),
+    (
+        Word::new("wordwrap", "A text with its long lines broken between words.")
+            .takes("width=79, break_long_words=true, wrapstring=newline")
+            .gives("'a long story' | wordwrap(6, wrapstring='/')", "a long/story"),
+        wordwrap,
+    ),
+];
 
 /// `'%s and %d' % x`
 pub fn percent(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {

@@ -4,8 +4,40 @@ use minijinja::value::ValueKind;
 use minijinja::{Error, State};
 
 use super::super::args::{Args, fail, text};
+use super::super::environment::Filter;
 use super::super::{jinja_tests, mutable};
 use crate::value::Value;
+use crate::value::doc::Word;
+
+/// The filters of this file.
+pub const FILTERS: &[(Word, Filter)] = &[
+    (
+        Word::new("_mutable", "What set makes of a list or mapping, so that methods can change it.").example("[1]"),
+        mutable,
+    ),
+    (
+        Word::new("bool", "True or false of what people write for it: yes, on, 1, true.").gives("'yes' | bool", "True"),
+        bool,
+    ),
+    (
+        Word::new("ternary", "One value if the filtered one is true, another if it is not.")
+            .takes("true_value, false_value, none_value=none")
+            .gives("true | ternary('on', 'off')", "on"),
+        ternary,
+    ),
+    (
+        Word::new("version", "Compares two versions; also a test, which reads better.")
+            .takes("version, operator='eq', strict=false, version_type=none")
+            .gives("'3.5.16' | version('3.5.2', '>')", "True"),
+        version,
+    ),
+    (
+        Word::new("version_compare", "The old name of version.")
+            .takes("version, operator='eq', strict=false, version_type=none")
+            .gives("'3.5.16' | version_compare('3.5.2', '>')", "True"),
+        version,
+    ),
+];
 
 /// Makes a list or mapping one that methods can change.
 pub fn mutable(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {

@@ -1,5 +1,6 @@
-//! The lookups. To add one: write `fn name(call: &mut Call) -> Result<Vec<Value>, Error>` in the file of its theme and its
-//! line in [`LOOKUPS`], which is sorted. All of them work on the controller.
+//! The lookups. To add one: write `fn name(call: &mut Call) -> Result<Vec<Value>, Error>` in the file of its theme and
+//! its line in [`LOOKUPS`], which is sorted: name, what is said of it, an example, which is tested. All of them work on
+//! the controller.
 
 mod files;
 mod lists;
@@ -12,35 +13,166 @@ use super::args::{self, text};
 use super::environment::COLLECTIONS as COLLECTION_NAMES;
 use super::{Error, Scope};
 use crate::value::Value;
+use crate::value::doc::Word;
 use crate::value::origin::nearest;
 
 /// A lookup: from its call to a list.
-type Lookup = fn(&mut Call<'_>) -> Result<Vec<Value>, Error>;
+pub type Lookup = fn(&mut Call<'_>) -> Result<Vec<Value>, Error>;
 
-static LOOKUPS: &[(&str, Lookup)] = &[
-    ("csvfile", files::csvfile),
-    ("dict", lists::dict),
-    ("env", values::env),
-    ("file", files::file),
-    ("fileglob", files::fileglob),
-    ("first_found", files::first_found),
-    ("flattened", lists::items),
-    ("indexed_items", lists::indexed_items),
-    ("ini", files::ini),
-    ("items", lists::items),
-    ("lines", values::lines),
-    ("list", lists::list),
-    ("nested", lists::nested),
-    ("password", files::password),
-    ("pipe", values::pipe),
-    ("random_choice", lists::random_choice),
-    ("sequence", lists::sequence),
-    ("subelements", lists::subelements),
-    ("template", files::template),
-    ("together", lists::together),
-    ("unvault", files::unvault),
-    ("varnames", values::varnames),
-    ("vars", values::vars),
+/// Every lookup, sorted by name.
+pub static LOOKUPS: &[(Word, Lookup)] = &[
+    (
+        Word::new(
+            "csvfile",
+            "A value of a file of columns on the controller: the line that begins with the \
+             key, the column col.",
+        )
+        .takes("key, file='ansible.csv', delimiter='TAB', col=1, default=none")
+        .example("lookup('csvfile', 'h1', file='hosts.csv', delimiter=',', col=2)"),
+        files::csvfile,
+    ),
+    (
+        Word::new("dict", "A mapping as a list of mappings with key and value.")
+            .takes("mappings...")
+            .gives("query('dict', {'a': 1})", "[{'key': 'a', 'value': 1}]"),
+        lists::dict,
+    ),
+    (
+        Word::new("env", "Environment variables of the controller.")
+            .takes("names..., default=''")
+            .gives("lookup('env', 'NO_SUCH_VARIABLE', default='x')", "x"),
+        values::env,
+    ),
+    (
+        Word::new(
+            "file",
+            "The contents of files of the controller, looked for in files/ of the role and \
+             the play.",
+        )
+        .takes("paths..., lstrip=false, rstrip=true")
+        .example("lookup('file', 'ca.pem')"),
+        files::file,
+    ),
+    (
+        Word::new("fileglob", "The files of the controller that match patterns, sorted; without directories.")
+            .takes("patterns...")
+            .example("query('fileglob', 'conf.d/*.conf')"),
+        files::fileglob,
+    ),
+    (
+        Word::new("first_found", "The first of several files of the controller that exists.")
+            .takes("names..., files=[], paths=[], skip=false")
+            .example("lookup('first_found', [inventory_hostname ~ '.conf', 'default.conf'])"),
+        files::first_found,
+    ),
+    (
+        Word::new("flattened", "The items of several lists in one, one level taken away.")
+            .takes("lists...")
+            .gives("query('flattened', [1, 2], [3])", "[1, 2, 3]"),
+        lists::items,
+    ),
+    (
+        Word::new("indexed_items", "Pairs of a position, from 0, and an item.")
+            .takes("lists...")
+            .gives("query('indexed_items', ['a', 'b']) | map('first')", "[0, 1]"),
+        lists::indexed_items,
+    ),
+    (
+        Word::new("ini", "A value of an INI or properties file of the controller.")
+            .takes("key, file='ansible.ini', section='global', type='ini', default=''")
+            .example("lookup('ini', 'port', section='server', file='app.ini')"),
+        files::ini,
+    ),
+    (
+        Word::new("items", "The items of several lists in one, one level taken away: what with_items loops over.")
+            .takes("lists...")
+            .gives("query('items', [1, 2], 3)", "[1, 2, 3]"),
+        lists::items,
+    ),
+    (
+        Word::new("lines", "What commands print on the controller, line by line.")
+            .takes("commands...")
+            .gives("query('lines', 'echo a; echo b')", "['a', 'b']"),
+        values::lines,
+    ),
+    (
+        Word::new("list", "What it is given, as a list.").takes("items...").gives("query('list', 1, 2)", "[1, 2]"),
+        lists::list,
+    ),
+    (
+        Word::new("nested", "Every combination of one item of each list.")
+            .takes("lists...")
+            .gives("query('nested', [1, 2], ['a'])", "[[1, 'a'], [2, 'a']]"),
+        lists::nested,
+    ),
+    (
+        Word::new(
+            "password",
+            "A password that is kept in a file of the controller, made at random when the \
+             file is not there yet.",
+        )
+        .takes("path, length=20, chars=['ascii_letters', 'digits', '.,:-_'], encrypt=none, seed=none")
+        .example("lookup('password', 'credentials/admin', length=32)"),
+        files::password,
+    ),
+    (
+        Word::new("pipe", "What commands print on the controller, each as a whole.")
+            .takes("commands...")
+            .gives("lookup('pipe', 'echo a')", "a"),
+        values::pipe,
+    ),
+    (
+        Word::new("random_choice", "One of the items at random.")
+            .takes("items...")
+            .example("query('random_choice', ['a', 'b'])"),
+        lists::random_choice,
+    ),
+    (
+        Word::new("sequence", "Numbers in a row, as texts of a format: start=1 end=3, or 1-3:h%02d.")
+            .takes("text, start=1, end=none, count=none, stride=1, format='%d'")
+            .gives("query('sequence', 'start=1 end=3 format=h%d')", "['h1', 'h2', 'h3']"),
+        lists::sequence,
+    ),
+    (
+        Word::new("subelements", "Pairs of an item and each of the items of a list that is its member.")
+            .takes("list, key, options")
+            .gives("query('subelements', [{'n': 'a', 'k': [1, 2]}], 'k') | map('last')", "[1, 2]"),
+        lists::subelements,
+    ),
+    (
+        Word::new("template", "Template files of the controller, rendered with the variables at hand.")
+            .takes("paths..., convert_data=true, template_vars={}")
+            .example("lookup('template', 'motd.j2', template_vars={'who': 'etcd'})"),
+        files::template,
+    ),
+    (
+        Word::new(
+            "together",
+            "The first items of several lists together, the second ones, and so on; none \
+             where a list is shorter.",
+        )
+        .takes("lists...")
+        .gives("query('together', [1, 2], ['a', 'b'])", "[[1, 'a'], [2, 'b']]"),
+        lists::together,
+    ),
+    (
+        Word::new("unvault", "The contents of vault files of the controller, decrypted.")
+            .takes("paths...")
+            .example("lookup('unvault', 'secret.key')"),
+        files::unvault,
+    ),
+    (
+        Word::new("varnames", "The names of all variables that match regular expressions.")
+            .takes("patterns...")
+            .example("query('varnames', '^etcd_')"),
+        values::varnames,
+    ),
+    (
+        Word::new("vars", "Variables by name, where the name itself is computed.")
+            .takes("names..., default")
+            .gives("lookup('vars', 'no_such_variable', default=5)", "5"),
+        values::vars,
+    ),
 ];
 
 /// What a lookup is asked.
@@ -100,8 +232,8 @@ pub fn run(
     scope: &Arc<Scope>,
 ) -> Result<Vec<Value>, Error> {
     let short = COLLECTION_NAMES.iter().find_map(|collection| name.strip_prefix(collection)).unwrap_or(name);
-    let Some((_, lookup)) = LOOKUPS.iter().find(|(known, _)| *known == short) else {
-        return Err(fail(match nearest(short, LOOKUPS.iter().map(|(known, _)| *known)) {
+    let Some((_, lookup)) = LOOKUPS.iter().find(|(word, _)| word.name == short) else {
+        return Err(fail(match nearest(short, LOOKUPS.iter().map(|(word, _)| word.name)) {
             Some(near) => format!("there is no lookup {name:?}, did you mean {near:?}?"),
             None => format!("there is no lookup {name:?}"),
         }));
@@ -113,6 +245,6 @@ pub fn run(
 mod tests {
     #[test]
     fn the_list_is_sorted_and_names_nothing_twice() {
-        assert!(super::LOOKUPS.windows(2).all(|pair| pair[0].0 < pair[1].0));
+        assert!(super::LOOKUPS.windows(2).all(|pair| pair[0].0.name < pair[1].0.name));
     }
 }

@@ -1,0 +1,65 @@
+//! `windlass doc`: what a module, a keyword, a filter, a variable is, from where each of them is made.
+
+mod catalogue;
+mod json;
+mod text;
+
+use clap::{Args, ValueEnum};
+
+pub use catalogue::{Entry, Kind, all};
+
+use super::{ExitCode, Failure};
+
+#[derive(Debug, Args)]
+pub struct DocArgs {
+    /// List everything, or one kind of it with --type
+    #[arg(short = 'l', long)]
+    list: bool,
+    /// Only this kind of word
+    #[arg(short = 't', long = "type", value_enum, value_name = "KIND")]
+    kind: Option<Kind>,
+    /// How it is told
+    #[arg(long, value_enum, value_name = "FORM", default_value = "human")]
+    output: Output,
+    /// Modules, keywords, filters, tests, lookups, functions or variables
+    #[arg(value_name = "WORD", required_unless_present = "list")]
+    pub words: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Output {
+    Human,
+    /// One list of objects
+    Json,
+}
+
+/// Prints the documentation.
+#[allow(clippy::print_stdout)]
+pub fn run(args: &DocArgs) -> Result<ExitCode, Failure> {
+    let mut entries: Vec<Entry> = Vec::new();
+    if args.list {
+        entries.extend(all().into_iter().filter(|entry| args.kind.is_none_or(|kind| entry.kind() == kind)));
+    }
+    for word in &args.words {
+        let found = catalogue::find(word, args.kind);
+        if found.is_empty() {
+            return Err(unknown(word, args.kind).into());
+        }
+        entries.extend(found);
+    }
+    match args.output {
+        Output::Json => {
+            let objects: Vec<serde_json::Value> = entries.iter().map(json::object).collect();
+            println!("{:#}", serde_json::Value::from(objects));
+        }
+        Output::Human if args.list => print!("{}", text::list(&entries)),
+        Output::Human => print!("{}", entries.iter().map(text::text).collect::<Vec<_>>().join("\n")),
+    }
+    Ok(ExitCode::Ok)
+}
+
+fn unknown(word: &str, kind: Option<Kind>) -> anyhow::Error {
+    let what = kind.map_or("module, keyword, filter, test, lookup, function or variable", Kind::word);
+    let hint = catalogue::meant(word, kind).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
+    anyhow::anyhow!("there is no {what} {word:?}{hint} (windlass doc -l lists all)")
+}

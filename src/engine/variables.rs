@@ -1,0 +1,159 @@
+//! The variables that a run sets by itself, and those it heeds when somebody else sets them: what is said of each.
+//! A new one is set or heeded in `scope.rs`, `loops.rs`, `task.rs` or `target.rs` and gets its line here.
+
+use crate::value::doc::Word;
+
+/// Sorted by name.
+pub static VARIABLES: &[Word] = &[
+    Word::new("ansible_become", "Whether tasks run as another user on the host; wins over the keyword become.")
+        .example("ansible_become: true"),
+    Word::new("ansible_become_exe", "The program by which another user is become.")
+        .example("ansible_become_exe: /usr/local/bin/sudo"),
+    Word::new("ansible_become_flags", "Options for the program by which another user is become.")
+        .example("ansible_become_flags: -H -S"),
+    Word::new("ansible_become_method", "How another user is become on the host: sudo or su.")
+        .example("ansible_become_method: su"),
+    Word::new("ansible_become_pass", "The same as ansible_become_password.")
+        .example("ansible_become_pass: \"{{ vault_sudo_password }}\""),
+    Word::new("ansible_become_password", "The password that sudo or su asks for. Keep it in a vault file.")
+        .example("ansible_become_password: \"{{ vault_sudo_password }}\""),
+    Word::new("ansible_become_user", "The user to become on the host; root unless given.")
+        .example("ansible_become_user: etcd"),
+    Word::new("ansible_check_mode", "Whether the run only says what it would change.")
+        .example("when: not ansible_check_mode"),
+    Word::new("ansible_connection", "How the host is reached: ssh or local.").example("ansible_connection: local"),
+    Word::new("ansible_connection_retries", "The same as ansible_ssh_retries.")
+        .example("ansible_connection_retries: 3"),
+    Word::new("ansible_dependent_role_names", "The roles that the present role depends on.")
+        .example("\"{{ ansible_dependent_role_names | join(', ') }}\""),
+    Word::new("ansible_diff_mode", "Whether the run shows the changes of files.").example("when: ansible_diff_mode"),
+    Word::new("ansible_facts", "All facts of the host, by their names without ansible_.")
+        .example("\"{{ ansible_facts.hostname }}\""),
+    Word::new("ansible_failed_result", "In rescue and always: the result of the task that failed.")
+        .example("\"{{ ansible_failed_result.msg }}\""),
+    Word::new("ansible_failed_task", "In rescue and always: the task that failed, with its name and action.")
+        .example("\"{{ ansible_failed_task.name }}\""),
+    Word::new("ansible_forks", "How many hosts are at work at once.").example("\"{{ ansible_forks }}\""),
+    Word::new("ansible_host", "The address of the host, if it is not its name.").example("ansible_host: 10.0.0.5"),
+    Word::new("ansible_host_key_checking", "The same as ansible_ssh_host_key_checking.")
+        .example("ansible_host_key_checking: false"),
+    Word::new("ansible_index_var", "In a loop with index_var: the name of that variable.")
+        .example("\"{{ lookup('vars', ansible_index_var) }}\""),
+    Word::new("ansible_inventory_sources", "The inventories of the run, as a list of paths.")
+        .example("\"{{ ansible_inventory_sources | first }}\""),
+    Word::new("ansible_limit", "The pattern of --limit; undefined without one.")
+        .example("when: ansible_limit is defined"),
+    Word::new(
+        "ansible_loop",
+        "In a loop with extended: index, index0, revindex, revindex0, first, last, \
+         length, previtem, nextitem, allitems.",
+    )
+    .example("when: not ansible_loop.last"),
+    Word::new("ansible_loop_var", "In a loop: the name of the variable that holds the item.")
+        .example("\"{{ lookup('vars', ansible_loop_var) }}\""),
+    Word::new("ansible_parent_role_names", "The roles that use the present role, the nearest first.")
+        .example("when: \"'etcd' in ansible_parent_role_names\""),
+    Word::new("ansible_password", "The password to log in with. Keep it in a vault file, or use keys.")
+        .example("ansible_password: \"{{ vault_password }}\""),
+    Word::new("ansible_play_batch", "The hosts of the present batch that have not failed; see serial.")
+        .example("\"{{ ansible_play_batch | length }}\""),
+    Word::new("ansible_play_hosts", "The hosts of the play that have not failed.")
+        .example("\"{{ ansible_play_hosts | join(', ') }}\""),
+    Word::new("ansible_play_hosts_all", "All hosts of the play, those that failed too.")
+        .example("\"{{ ansible_play_hosts_all | length }}\""),
+    Word::new("ansible_play_name", "The name of the play.").example("\"{{ ansible_play_name }}\""),
+    Word::new("ansible_play_role_names", "The roles of the play.").example("\"{{ ansible_play_role_names }}\""),
+    Word::new("ansible_port", "The port that the host is reached at.").example("ansible_port: 2222"),
+    Word::new("ansible_private_key_file", "A file of the controller with the private key to log in with.")
+        .example("ansible_private_key_file: ~/.ssh/deploy"),
+    Word::new("ansible_private_key_passphrase", "The same as ansible_ssh_private_key_passphrase.")
+        .example("ansible_private_key_passphrase: \"{{ vault_passphrase }}\""),
+    Word::new("ansible_role_name", "The name of the present role.").example("\"{{ ansible_role_name }}\""),
+    Word::new("ansible_role_names", "The roles of the play and those they depend on.")
+        .example("\"{{ ansible_role_names }}\""),
+    Word::new("ansible_run_tags", "The tags of --tags; all without any.")
+        .example("when: \"'backup' in ansible_run_tags\""),
+    Word::new("ansible_skip_tags", "The tags of --skip-tags.").example("\"{{ ansible_skip_tags }}\""),
+    Word::new("ansible_ssh_common_args", "Further ssh options for the host.")
+        .example("ansible_ssh_common_args: -o ProxyJump=bastion"),
+    Word::new("ansible_ssh_extra_args", "Further ssh options for the host, added to ansible_ssh_common_args.")
+        .example("ansible_ssh_extra_args: -o ServerAliveInterval=10"),
+    Word::new("ansible_ssh_host", "The old name of ansible_host.").example("ansible_ssh_host: 10.0.0.5"),
+    Word::new(
+        "ansible_ssh_host_key_checking",
+        "Whether the host's key must be known: true, false, or accept-new to record that \
+         of a new host.",
+    )
+    .example("ansible_ssh_host_key_checking: accept-new"),
+    Word::new("ansible_ssh_pass", "The same as ansible_password.")
+        .example("ansible_ssh_pass: \"{{ vault_password }}\""),
+    Word::new("ansible_ssh_password", "The same as ansible_password.")
+        .example("ansible_ssh_password: \"{{ vault_password }}\""),
+    Word::new("ansible_ssh_port", "The old name of ansible_port.").example("ansible_ssh_port: 2222"),
+    Word::new("ansible_ssh_private_key_file", "The same as ansible_private_key_file.")
+        .example("ansible_ssh_private_key_file: ~/.ssh/deploy"),
+    Word::new("ansible_ssh_private_key_passphrase", "The passphrase of the private key. Keep it in a vault file.")
+        .example("ansible_ssh_private_key_passphrase: \"{{ vault_passphrase }}\""),
+    Word::new("ansible_ssh_retries", "How often a connection is tried again when it cannot be made.")
+        .example("ansible_ssh_retries: 3"),
+    Word::new("ansible_ssh_timeout", "The same as ansible_timeout.").example("ansible_ssh_timeout: 30"),
+    Word::new("ansible_ssh_user", "The old name of ansible_user.").example("ansible_ssh_user: deploy"),
+    Word::new("ansible_sudo_pass", "The old name of ansible_become_password.")
+        .example("ansible_sudo_pass: \"{{ vault_sudo_password }}\""),
+    Word::new("ansible_sudo_user", "The old name of ansible_become_user.").example("ansible_sudo_user: etcd"),
+    Word::new("ansible_timeout", "Seconds to wait for a connection.").example("ansible_timeout: 30"),
+    Word::new("ansible_user", "The user to log in as.").example("ansible_user: deploy"),
+    Word::new("ansible_verbosity", "How often -v was given.").example("when: ansible_verbosity > 1"),
+    Word::new("environment", "The environment keywords around the task, as a list.").example("\"{{ environment }}\""),
+    Word::new("group_names", "The groups that the host is in, without all.").example("when: \"'etcd' in group_names\""),
+    Word::new("groups", "All groups and the names of their hosts.").example("\"{{ groups['etcd'] | join(',') }}\""),
+    Word::new("hostvars", "The variables of all hosts, by their names.")
+        .example("\"{{ hostvars['h1'].ansible_facts.hostname }}\""),
+    Word::new("inventory_dir", "The directory of the inventory.").example("\"{{ inventory_dir }}/credentials\""),
+    Word::new("inventory_file", "The file of the inventory.").example("\"{{ inventory_file }}\""),
+    Word::new("inventory_hostname", "The name of the host in the inventory.").example("\"{{ inventory_hostname }}\""),
+    Word::new("inventory_hostname_short", "The name of the host in the inventory up to its first dot.")
+        .example("\"{{ inventory_hostname_short }}\""),
+    Word::new("item", "In a loop: the present item, unless loop_control gives it another name.")
+        .example("\"{{ item }}\""),
+    Word::new("omit", "A value that leaves out the argument that gets it.").example("\"{{ mode | default(omit) }}\""),
+    Word::new("play_hosts", "The old name of ansible_play_hosts.").example("\"{{ play_hosts }}\""),
+    Word::new("playbook_dir", "The directory of the playbook.").example("\"{{ playbook_dir }}/files\""),
+    Word::new("role_name", "The name of the present role.").example("\"{{ role_name }}\""),
+    Word::new("role_names", "The old name of ansible_role_names.").example("\"{{ role_names }}\""),
+    Word::new("role_path", "The directory of the present role.").example("\"{{ role_path }}/files/ca.pem\""),
+    Word::new("vars", "All variables of the host by name, for names that are computed.")
+        .example("\"{{ vars['etcd_' ~ inventory_hostname] }}\""),
+];
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::VARIABLES;
+
+    #[test]
+    fn the_list_is_sorted_and_every_variable_is_explained_with_an_example() {
+        assert!(VARIABLES.windows(2).all(|pair| pair[0].name < pair[1].name));
+        for word in VARIABLES {
+            assert!(word.about.ends_with('.') && word.example.contains(word.name), "{}", word.name);
+        }
+    }
+
+    /// Names in quotation marks that begin as such variables do.
+    #[test]
+    fn every_variable_that_the_engine_names_is_documented() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/engine");
+        let mut found = 0;
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let text = std::fs::read_to_string(entry.unwrap().path()).unwrap_or_default();
+            for name in text.split('"').filter(|part| part.starts_with("ansible_") && part.len() > "ansible_".len()) {
+                if name.chars().all(|c| c.is_ascii_lowercase() || c == '_') {
+                    found += 1;
+                    assert!(VARIABLES.iter().any(|word| word.name == name), "{name} has no documentation");
+                }
+            }
+        }
+        assert!(found > 50, "only {found} names were found");
+    }
+}

@@ -1,0 +1,164 @@
+//! The keywords that plays alone have: what may be written for each, what it means, an example.
+//! What else adding one takes stands in `keywords.rs`.
+
+use super::keywords::{Keyword, PLAY, Shape, inherited, keyword};
+
+const ORDER: Shape = Shape::Choice(&["inventory", "reverse_inventory", "sorted", "reverse_sorted", "shuffle"]);
+
+/// Sorted by name.
+pub(super) const KEYWORDS: &[Keyword] = &[
+    keyword("fact_path", Shape::Text, PLAY)
+        .about(
+            "A directory of the host with facts of its own, for the facts that a play \
+             gathers first.",
+        )
+        .example(
+            "
+- hosts: all
+  fact_path: /etc/ansible/facts.d
+",
+        ),
+    keyword("force_handlers", Shape::Bool, PLAY)
+        .about("Whether notified handlers run even on hosts on which a task failed.")
+        .example(
+            "
+- hosts: all
+  force_handlers: true
+",
+        ),
+    keyword("gather_facts", Shape::Bool, PLAY)
+        .about("Whether the play begins with facts of its hosts; yes unless it is false.")
+        .example(
+            "
+- hosts: all
+  gather_facts: false
+",
+        ),
+    keyword("gather_subset", Shape::Texts, PLAY).about("Which facts the play gathers first.").example(
+        r#"
+- hosts: all
+  gather_subset: [network, "!hardware"]
+"#,
+    ),
+    keyword("gather_timeout", Shape::Int, PLAY).about("How many seconds gathering facts may take.").example(
+        "
+- hosts: all
+  gather_timeout: 30
+",
+    ),
+    keyword("handlers", Shape::Any, PLAY)
+        .about("Tasks that run at the end, if a changed task has notified them.")
+        .example(
+            "
+- hosts: all
+  handlers:
+    - name: Restart etcd
+      systemd_service: {name: etcd, state: restarted}
+",
+        ),
+    keyword("hosts", Shape::Texts, PLAY)
+        .about("The hosts of a play: a pattern of names and groups, or a list of them.")
+        .example(
+            "
+- hosts: etcd:!h3
+",
+        ),
+    keyword("max_fail_percentage", Shape::Float, PLAY)
+        .about("How many hosts of a batch, in percent, may fail before the play ends for all.")
+        .example(
+            "
+- hosts: etcd
+  max_fail_percentage: 30
+",
+        ),
+    keyword("order", ORDER, PLAY).about("In which order the hosts of a play are taken.").example(
+        "
+- hosts: all
+  order: sorted
+",
+    ),
+    keyword("post_tasks", Shape::Any, PLAY)
+        .about("Tasks that run after roles and tasks, and after the handlers these have notified.")
+        .example(
+            "
+- hosts: all
+  post_tasks:
+    - command: /usr/local/bin/back-in-service
+",
+        ),
+    keyword("pre_tasks", Shape::Any, PLAY)
+        .about("Tasks that run before roles; the handlers they notify run before the roles too.")
+        .example(
+            "
+- hosts: all
+  pre_tasks:
+    - command: /usr/local/bin/out-of-service
+",
+        ),
+    keyword("roles", Shape::Any, PLAY).about("The roles of a play, which run between pre_tasks and tasks.").example(
+        "
+- hosts: etcd
+  roles: [preflight, etcd]
+",
+    ),
+    keyword("serial", Shape::Any, PLAY)
+        .about(
+            "How many hosts go through the play at a time: a number, a percentage, or a list \
+             of them for one batch after the other.",
+        )
+        .example(
+            r#"
+- hosts: etcd
+  serial: [1, "30%"]
+"#,
+        ),
+    keyword("strategy", Shape::Any, PLAY)
+        .about("How hosts go through the tasks: linear together, free each at its own pace.")
+        .example(
+            "
+- hosts: all
+  strategy: free
+",
+        ),
+    keyword("tasks", Shape::Any, PLAY).about("The tasks of a play, which run after its roles.").example(
+        "
+- hosts: all
+  tasks:
+    - ping:
+",
+    ),
+    // The old name of `remote_user`, still read in plays.
+    inherited("user", Shape::Text, PLAY, |k| &mut k.remote_user)
+        .about("The old name of remote_user, in plays alone.")
+        .example(
+            "
+- hosts: all
+  user: deploy
+",
+        ),
+    keyword("vars_files", Shape::Any, PLAY)
+        .about(
+            "Files with variables for the play; of a list inside the list, the first that \
+             exists counts.",
+        )
+        .example(
+            r#"
+- hosts: all
+  vars_files:
+    - vars/common.yml
+    - ["vars/{{ inventory_hostname }}.yml", vars/default.yml]
+"#,
+        ),
+    keyword("vars_prompt", Shape::Any, PLAY)
+        .about("Variables to ask for before the play begins.")
+        .parts(super::play_keywords::PROMPT)
+        .example(
+            "
+- hosts: all
+  vars_prompt:
+    - name: release
+      prompt: Which release
+      private: false
+",
+        ),
+];

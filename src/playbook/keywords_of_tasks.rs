@@ -1,0 +1,413 @@
+//! The keywords of tasks, handlers, blocks, roles and imports, many of which plays have too: what may be written for
+//! each, where it may stand, what it means, an example. What else adding one takes stands in `keywords.rs`.
+
+use super::keywords::{BASE, BLOCK, HANDLER, IMPORT, INCLUDE, Keyword, ROLE, Shape, TASK, inherited, keyword};
+
+const DEBUGGER: Shape = Shape::Choice(&["always", "never", "on_failed", "on_unreachable", "on_skipped"]);
+
+/// Sorted by name.
+pub(super) const KEYWORDS: &[Keyword] = &[
+    keyword("action", Shape::Any, TASK | INCLUDE)
+        .about(
+            "The module of a task and its arguments, in the long form. Writing the module's \
+             name as a key is the usual way.",
+        )
+        .example(
+            "
+- action: copy src=motd dest=/etc/motd
+",
+        ),
+    keyword("always", Shape::Any, BLOCK)
+        .about("Tasks of a block that run at its end, whether or not something failed.")
+        .example(
+            "
+- block:
+    - command: /usr/local/bin/upgrade
+  always:
+    - command: /usr/local/bin/cleanup
+",
+        ),
+    inherited("any_errors_fatal", Shape::Bool, BASE, |k| &mut k.any_errors_fatal)
+        .about("Whether the play ends for all hosts as soon as a task fails on one.")
+        .example(
+            "
+- hosts: etcd
+  any_errors_fatal: true
+",
+        ),
+    keyword("args", Shape::Mapping, TASK | INCLUDE)
+        .about("Further arguments of the module, beside its short form.")
+        .example(
+            "
+- shell: make install
+  args:
+    chdir: /usr/src/etcd
+",
+        ),
+    keyword("async", Shape::Int, TASK).about("How many seconds the task may take at most; see poll.").example(
+        "
+- command: /usr/local/bin/backup
+  async: 600
+  poll: 10
+",
+    ),
+    inherited("become", Shape::Bool, BASE, |k| &mut k.r#become)
+        .about("Whether the task runs as another user, root unless become_user says otherwise.")
+        .example(
+            "
+- command: systemctl daemon-reload
+  become: true
+",
+        ),
+    inherited("become_exe", Shape::Text, BASE, |k| &mut k.become_exe)
+        .about("The program by which another user is become, instead of sudo or su.")
+        .example(
+            "
+- hosts: all
+  become_exe: /usr/local/bin/sudo
+",
+        ),
+    inherited("become_flags", Shape::Text, BASE, |k| &mut k.become_flags)
+        .about("Options for the program by which another user is become.")
+        .example(
+            "
+- hosts: all
+  become_flags: -H -S
+",
+        ),
+    inherited("become_method", Shape::Text, BASE, |k| &mut k.become_method)
+        .about("How another user is become: sudo or su.")
+        .example(
+            "
+- hosts: all
+  become_method: su
+",
+        ),
+    inherited("become_user", Shape::Text, BASE, |k| &mut k.become_user).about("The user to become.").example(
+        "
+- command: whoami
+  become: true
+  become_user: etcd
+",
+    ),
+    keyword("block", Shape::Any, BLOCK)
+        .about("Tasks that have keywords in common, and may have rescue and always.")
+        .example(
+            r#"
+- block:
+    - command: /bin/true
+  when: inventory_hostname == "h1"
+"#,
+        ),
+    keyword("changed_when", Shape::Conditions, TASK)
+        .about(
+            "Conditions that say whether the task counts as changed, instead of what its \
+             module says.",
+        )
+        .example(
+            "
+- command: etcdctl member list
+  changed_when: false
+",
+        ),
+    inherited("check_mode", Shape::Bool, BASE, |k| &mut k.check_mode)
+        .about("Whether the task runs in check mode, whatever the command line says.")
+        .example(
+            "
+- command: etcdctl version
+  check_mode: false
+",
+        ),
+    keyword("collections", Shape::Texts, BASE | INCLUDE)
+        .about(
+            "Where to look for modules and roles without a long name. It is read and has no \
+             effect: there are no collections.",
+        )
+        .example(
+            "
+- hosts: all
+  collections: [ansible.builtin]
+",
+        ),
+    inherited("connection", Shape::Text, BASE, |k| &mut k.connection)
+        .about("How hosts are reached: ssh or local.")
+        .example(
+            "
+- hosts: localhost
+  connection: local
+",
+        ),
+    inherited("debugger", DEBUGGER, BASE | INCLUDE, |k| &mut k.debugger)
+        .about("When ansible-playbook would start its debugger. It is read and has no effect.")
+        .example(
+            "
+- ping:
+  debugger: never
+",
+        ),
+    keyword("delay", Shape::Float, TASK).about("How many seconds to wait between two attempts of until.").example(
+        "
+- command: etcdctl endpoint health
+  register: health
+  until: health is succeeded
+  delay: 2
+",
+    ),
+    inherited("delegate_facts", Shape::Bool, BLOCK | TASK | ROLE, |k| &mut k.delegate_facts)
+        .about("Whether facts that a delegated task finds belong to the host it is delegated to.")
+        .example(
+            "
+- setup:
+  delegate_to: h2
+  delegate_facts: true
+",
+        ),
+    inherited("delegate_to", Shape::Text, BLOCK | TASK | ROLE, |k| &mut k.delegate_to)
+        .about("The host that the task runs on instead, with the variables of the host it is for.")
+        .example(
+            "
+- command: register {{ inventory_hostname }}
+  delegate_to: localhost
+",
+        ),
+    inherited("diff", Shape::Bool, BASE, |k| &mut k.diff)
+        .about("Whether the changes of files are shown, whatever the command line says.")
+        .example(
+            "
+- template: {src: secret.j2, dest: /etc/secret}
+  diff: false
+",
+        ),
+    keyword("environment", Shape::Mappings, BASE)
+        .about("Environment variables of what the task runs on the host.")
+        .example(
+            r#"
+- command: etcdctl member list
+  environment:
+    ETCDCTL_API: "3"
+"#,
+        ),
+    keyword("failed_when", Shape::Conditions, TASK)
+        .about(
+            "Conditions that say whether the task counts as failed, instead of what its \
+             module says.",
+        )
+        .example(
+            "
+- command: grep -q etcd /etc/passwd
+  register: found
+  failed_when: found.rc > 1
+",
+        ),
+    inherited("ignore_errors", Shape::Bool, BASE | INCLUDE, |k| &mut k.ignore_errors)
+        .about("Whether the play goes on for a host on which the task failed.")
+        .example(
+            "
+- command: systemctl stop old.service
+  ignore_errors: true
+",
+        ),
+    inherited("ignore_unreachable", Shape::Bool, BASE, |k| &mut k.ignore_unreachable)
+        .about("Whether the play goes on for a host that the task did not reach.")
+        .example(
+            "
+- ping:
+  ignore_unreachable: true
+",
+        ),
+    keyword("import_playbook", Shape::Text, IMPORT)
+        .about("The plays of another file, at this place. Stands where a play would.")
+        .example(
+            "
+- import_playbook: etcd.yml
+",
+        ),
+    keyword("listen", Shape::Texts, HANDLER)
+        .about("Further names by which a handler is notified; several handlers may share one.")
+        .example(
+            "
+- name: Restart etcd
+  systemd_service: {name: etcd, state: restarted}
+  listen: certificates changed
+",
+        ),
+    keyword("local_action", Shape::Any, TASK).about("The same as action, run on the controller.").example(
+        "
+- local_action: command date
+",
+    ),
+    keyword("loop", Shape::Loop, TASK | INCLUDE)
+        .about(
+            "Runs the task once for each item of a list. The item is the variable item \
+             unless loop_control says otherwise.",
+        )
+        .example(
+            r#"
+- user: {name: "{{ item }}"}
+  loop: [anna, ben]
+"#,
+        ),
+    keyword("loop_control", Shape::Mapping, TASK | INCLUDE)
+        .about("How a loop goes: the names of its variables, what is shown of an item, pauses.")
+        .parts(super::task::LOOP_CONTROL)
+        .example(
+            r#"
+- debug: {msg: "{{ user.name }}"}
+  loop: "{{ users }}"
+  loop_control:
+    loop_var: user
+    label: "{{ user.name }}"
+"#,
+        ),
+    keyword("module_defaults", Shape::Mappings, BASE)
+        .about("Arguments of modules for all tasks below, by module.")
+        .example(
+            "
+- hosts: all
+  module_defaults:
+    file: {owner: root, group: root}
+",
+        ),
+    keyword("name", Shape::Text, BASE | INCLUDE | IMPORT)
+        .about("What the play, block or task is called in the report. Handlers are notified by it.")
+        .example(
+            "
+- name: The program is there
+  stat: {path: /usr/local/bin/etcd}
+",
+        ),
+    inherited("no_log", Shape::Bool, BASE | INCLUDE, |k| &mut k.no_log)
+        .about("Whether arguments and results are hidden wherever something is reported.")
+        .example(
+            r#"
+- user: {name: anna, password: "{{ hash }}"}
+  no_log: true
+"#,
+        ),
+    keyword("notify", Shape::Texts, BLOCK | TASK)
+        .about("The handlers to run at the end if the task changed something, by name or listen.")
+        .example(
+            "
+- template: {src: etcd.conf.j2, dest: /etc/etcd.conf}
+  notify: Restart etcd
+",
+        ),
+    keyword("poll", Shape::Int, TASK)
+        .about("How many seconds to wait between two looks at a task with async.")
+        .example(
+            "
+- command: /usr/local/bin/backup
+  async: 600
+  poll: 10
+",
+        ),
+    inherited("port", Shape::Int, BASE, |k| &mut k.port).about("The port that hosts are reached at.").example(
+        "
+- hosts: all
+  port: 2222
+",
+    ),
+    keyword("register", Shape::Text, TASK | INCLUDE).about("The variable that keeps the task's result.").example(
+        "
+- command: etcd --version
+  register: version
+",
+    ),
+    inherited("remote_user", Shape::Text, BASE, |k| &mut k.remote_user).about("The user to log in as.").example(
+        "
+- hosts: all
+  remote_user: deploy
+",
+    ),
+    keyword("rescue", Shape::Any, BLOCK)
+        .about("Tasks of a block that run where one of its tasks failed; the host counts as saved.")
+        .example(
+            "
+- block:
+    - command: /usr/local/bin/upgrade
+  rescue:
+    - command: /usr/local/bin/roll-back
+",
+        ),
+    keyword("retries", Shape::Int, TASK).about("How often until is tried again at most; 3 unless given.").example(
+        "
+- command: etcdctl endpoint health
+  register: health
+  until: health is succeeded
+  retries: 10
+",
+    ),
+    keyword("role", Shape::Text, ROLE)
+        .about("The name of a role, in an entry of roles or of a role's dependencies.")
+        .example(
+            "
+- hosts: all
+  roles:
+    - role: etcd
+",
+        ),
+    inherited("run_once", Shape::Bool, BASE | INCLUDE, |k| &mut k.run_once)
+        .about(
+            "Whether the task runs on the first host of the batch only, its result being \
+             that of all.",
+        )
+        .example(
+            "
+- command: etcdctl snapshot save /var/backups/etcd.db
+  run_once: true
+",
+        ),
+    keyword("tags", Shape::Texts, BASE | INCLUDE | IMPORT)
+        .about(
+            "Words by which the command line chooses what runs; always and never have a \
+             meaning of their own.",
+        )
+        .example(
+            "
+- command: /usr/local/bin/backup
+  tags: [backup, never]
+",
+        ),
+    inherited("throttle", Shape::Int, BASE, |k| &mut k.throttle)
+        .about("How many hosts at most run the task at once.")
+        .example(
+            "
+- command: /usr/local/bin/download
+  throttle: 2
+",
+        ),
+    inherited("timeout", Shape::Int, BASE | INCLUDE, |k| &mut k.timeout)
+        .about("How many seconds the task may take before it counts as failed.")
+        .example(
+            "
+- command: /usr/local/bin/check
+  timeout: 60
+",
+        ),
+    keyword("until", Shape::Conditions, TASK)
+        .about("Conditions; the task is tried again until they hold, see retries and delay.")
+        .example(
+            "
+- command: etcdctl endpoint health
+  register: health
+  until: health is succeeded
+",
+        ),
+    keyword("vars", Shape::Mapping, BASE | INCLUDE | IMPORT).about("Variables for what stands below.").example(
+        r#"
+- debug: {msg: "{{ greeting }}"}
+  vars:
+    greeting: hello
+"#,
+    ),
+    keyword("when", Shape::Conditions, BLOCK | TASK | ROLE | INCLUDE | IMPORT)
+        .about("Conditions without braces, all of which must hold or the task is skipped.")
+        .example(
+            r#"
+- command: systemctl restart etcd
+  when:
+    - etcd_config is changed
+    - inventory_hostname in groups["etcd"]
+"#,
+        ),
+];
