@@ -8,6 +8,7 @@ mod extra_vars;
 mod inventory;
 mod options;
 mod playbook;
+mod reporting;
 mod vault;
 
 use std::ffi::OsString;

@@ -3,20 +3,20 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use anyhow::Context;
+use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use clap::{Args, ValueEnum};
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::options::{ConnectionArgs, InventorySource, VaultPasswords};
+use super::reporting::{self, Reporting};
 use super::{ExitCode, Failure, ask, extra_vars, vault};
-use crate::engine::{self, Event, Job, Known, Recap, Tags};
+use crate::engine::{self, Event, Job, Known, Recap, Tags, Told};
 use crate::inventory::Inventory;
 use crate::playbook::load::Loader;
 use crate::playbook::{Play, Prompt};
-use crate::report::{self, Form};
+use crate::report;
 use crate::settings::{Settings, list};
 use crate::template::Templar;
 use crate::value::{Value, Vars};
@@ -59,25 +59,14 @@ pub struct PlaybookArgs {
     /// List the tags and end
     #[arg(long = "list-tags")]
     list_tags: bool,
-    /// How the run is told
-    #[arg(long, value_enum, value_name = "FORM", default_value = "human")]
-    output: Output,
     /// Further directories of roles
     #[arg(long = "roles-path", value_name = "DIRECTORY", value_delimiter = ':')]
     roles_path: Vec<PathBuf>,
-    /// Say more: the values of results, where tasks stand, what goes over the wire
-    #[arg(short = 'v', action = clap::ArgAction::Count)]
-    verbose: u8,
+    #[command(flatten)]
+    reporting: Reporting,
     /// Playbooks
     #[arg(required = true, value_name = "PLAYBOOK")]
     playbooks: Vec<PathBuf>,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Output {
-    Human,
-    /// One event per line
-    Json,
 }
 
 fn at_least_one() -> RangedU64ValueParser<usize> {
@@ -87,8 +76,7 @@ fn at_least_one() -> RangedU64ValueParser<usize> {
 /// Loads, checks and runs.
 pub fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
     let settings = super::settings()?;
-    let verbosity = args.verbose.max(settings.number(&list::VERBOSITY).try_into().unwrap_or(u8::MAX));
-    trace(verbosity);
+    let verbosity = args.reporting.verbosity(&settings);
     let keyring = Arc::new(vault::keyring(&args.vault, &settings)?);
     let extra_vars = Arc::new(extra_vars::read(&args.extra_vars, &keyring)?);
     let sources = args.source.inventories(&settings);
@@ -137,9 +125,12 @@ pub fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
         return list(args, &job);
     }
     job.defaults = args.connection.defaults(&settings)?;
+    for password in job.defaults.password.iter().chain(&job.defaults.become_password) {
+        job.keyring.hidden.add(password.reveal());
+    }
     job.prompted = prompted(&job)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start")?;
-    runtime.block_on(go(args, job))
+    runtime.block_on(go(args, &settings, job))
 }
 
 /// `--roles-path`, or else the setting.
@@ -168,27 +159,11 @@ fn warn(inventory: &Inventory, loader: &Loader) {
     }
 }
 
-/// From `-vvv` on, our own log goes to standard error; `WINDLASS_LOG` says which parts.
-fn trace(verbosity: u8) {
-    let default = match verbosity {
-        0..=2 => "off",
-        3 => "windlass=debug",
-        _ => "windlass=trace,russh=debug",
-    };
-    let filter = tracing_subscriber::EnvFilter::try_from_env("WINDLASS_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
-    // A second run in one process (tests) keeps the first one's log.
-    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
-}
-
 /// Runs the job; its events are told as they come; Ctrl-C once stops after the tasks in flight, twice at once.
-async fn go(args: &PlaybookArgs, job: Job) -> Result<ExitCode, Failure> {
-    let form = match args.output {
-        Output::Human => Form::Human,
-        Output::Json => Form::Json,
-    };
+async fn go(args: &PlaybookArgs, settings: &Settings, job: Job) -> Result<ExitCode, Failure> {
+    let reports = args.reporting.open(&job.keyring.hidden, settings)?;
     let (sender, receiver) = unbounded_channel();
-    let teller = tokio::spawn(tell(receiver, form, job.verbosity));
+    let teller = tokio::spawn(reports.tell(receiver));
     let stopping = Arc::new(AtomicBool::new(false));
     let run = engine::run(job, sender.clone(), stopping.clone());
     let result = tokio::select! {
@@ -196,38 +171,29 @@ async fn go(args: &PlaybookArgs, job: Job) -> Result<ExitCode, Failure> {
         () = interrupted_twice(&stopping, &sender) => None,
     };
     drop(sender);
-    let _ = teller.await;
-    match result {
-        None => Ok(ExitCode::Interrupted),
-        Some(Err(engine::Error::Complaint(complaint))) => Err(complaint.into()),
-        Some(Err(error)) => Err(anyhow::Error::new(error).into()),
-        Some(Ok(recap)) => Ok(exit_code(&recap)),
-    }
+    let ending = teller.await.context("the report came to a bad end")?;
+    let code = match result {
+        None => ExitCode::Interrupted,
+        Some(Ok(recap)) => exit_code(&recap),
+        Some(Err(error)) => {
+            reporting::exit_code(&ending, ExitCode::Error);
+            return Err(match error {
+                engine::Error::Complaint(complaint) => complaint.into(),
+                error => anyhow::Error::new(error).into(),
+            });
+        }
+    };
+    Ok(reporting::exit_code(&ending, code))
 }
 
-async fn interrupted_twice(stopping: &AtomicBool, events: &tokio::sync::mpsc::UnboundedSender<Event>) {
+async fn interrupted_twice(stopping: &AtomicBool, events: &UnboundedSender<Told>) {
     for words in ["stopping after the tasks in flight; Ctrl-C again stops at once", "stopped at once"] {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
         stopping.store(true, Ordering::Relaxed);
         // The report may have ended already.
-        let _ = events.send(Event::Warning(words.to_string()));
-    }
-}
-
-async fn tell(mut events: UnboundedReceiver<Event>, form: Form, verbosity: u8) {
-    let mut report = report::open(form, verbosity);
-    let mut tick = tokio::time::interval(Duration::from_millis(200));
-    loop {
-        tokio::select! {
-            event = events.recv() => match event {
-                // A closed pipe is no reason to stop in the middle of a change.
-                Some(event) => { let _ = report.event(&event); }
-                None => return,
-            },
-            _ = tick.tick() => report.tick(),
-        }
+        let _ = events.send(Event::Warning(words.to_string()).into());
     }
 }
 
@@ -250,7 +216,11 @@ fn prompted(job: &Job) -> Result<Vars, Failure> {
         for prompt in &play.vars_prompt {
             let name = prompt.name.as_str();
             if !job.extra_vars.contains_key(name) && !answers.contains_key(name) {
-                answers.insert(name.into(), answer(prompt)?);
+                let answer = answer(prompt)?;
+                if prompt.private {
+                    job.keyring.hidden.add(&answer.to_string());
+                }
+                answers.insert(name.into(), answer);
             }
         }
     }

@@ -149,7 +149,7 @@ fn with_question(passwords: &VaultPasswords, settings: &Settings) -> anyhow::Res
         return Ok(keyring);
     }
     let password = ask::secret("Vault password: ")?;
-    Ok(Keyring { passwords: vec![(default_name(settings), password)] })
+    Ok(Keyring::new(vec![(default_name(settings), password)]))
 }
 
 /// The same for encryption: a password that is typed is typed twice, since a slip would lose the text.
@@ -165,7 +165,7 @@ fn with_new_password(passwords: &VaultPasswords, settings: &Settings) -> anyhow:
     if ask::secret("Confirm new vault password: ")?.reveal() != password.reveal() {
         bail!("the two passwords differ");
     }
-    Ok(Keyring { passwords: vec![(default_name(settings), password)] })
+    Ok(Keyring::new(vec![(default_name(settings), password)]))
 }
 
 /// The name of a password that was given none.
@@ -200,7 +200,7 @@ pub fn keyring(passwords: &VaultPasswords, settings: &Settings) -> anyhow::Resul
     if asked {
         found.push((default_name(settings), ask::secret("Vault password: ")?));
     }
-    Ok(Keyring { passwords: found })
+    Ok(Keyring::new(found))
 }
 
 /// The content of a password file, or what it prints if it is executable; `whose` says what it lets in to.

@@ -1,18 +1,32 @@
 //! What a run tells the world: the engine's one way out.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use indexmap::IndexMap;
 
 use crate::modules::{Diff, Progress};
 use crate::value::{Origin, Vars};
 
+/// An event and when it happened: reports may come to it later.
+#[derive(Debug, Clone)]
+pub struct Told {
+    pub at: SystemTime,
+    pub event: Event,
+}
+
+impl From<Event> for Told {
+    fn from(event: Event) -> Self {
+        Told { at: SystemTime::now(), event }
+    }
+}
+
 /// In the order they happen; results of one task come in the order in which the hosts finish it.
 #[derive(Debug, Clone)]
 pub enum Event {
     PlayStart {
         name: String,
+        origin: Origin,
         hosts: Vec<Arc<str>>,
         check: bool,
     },
@@ -21,6 +35,8 @@ pub enum Event {
         pattern: String,
     },
     TaskStart(Arc<TaskStart>),
+    /// All hosts are done with it; of an include: with what it included.
+    TaskEnd(Arc<TaskStart>),
     /// A host begins a task; `what` is a further word (`installing`) or empty.
     HostStart {
         task: Arc<TaskStart>,
@@ -67,10 +83,13 @@ pub enum Event {
 }
 
 /// A task as the reports name it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct TaskStart {
-    /// Rendered, with `role : ` before it, as people read it.
+    /// Another one for every `TaskStart` of a run.
+    pub id: usize,
+    /// Rendered (of a `no_log` task: as written), with `role : ` before it, as people read it.
     pub name: String,
+    pub role: Option<Arc<str>>,
     /// The module.
     pub action: &'static str,
     pub origin: Origin,

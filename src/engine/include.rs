@@ -55,7 +55,9 @@ pub(super) fn on_hosts<'a>(
         }
         let (going, mut rest): (Vec<_>, Vec<_>) = hosts.into_iter().partition(HostRun::going);
         let start = Arc::new(TaskStart {
+            id: batch.run.next_id(),
             name: name(include),
+            role: include.task.role.as_ref().map(|role| Arc::from(&*role.name)),
             action: include.task.action.doc.name,
             origin: include.task.origin.clone(),
             handler: false,
@@ -77,6 +79,7 @@ pub(super) fn on_hosts<'a>(
             }
         }
         rest.extend(rounds(batch, include, &start, queue).await);
+        batch.run.tell(Event::TaskEnd(start));
         rest.sort_by_key(|host| host.order);
         rest
     })

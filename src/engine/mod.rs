@@ -24,7 +24,7 @@ mod task;
 mod variables;
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Instant;
 
@@ -32,7 +32,7 @@ use indexmap::IndexMap;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 
-pub use event::{Counts, Event, Recap, Status, TaskResult, TaskStart};
+pub use event::{Counts, Event, Recap, Status, TaskResult, TaskStart, Told};
 pub use known::Known;
 pub use options::{FactCache, Gathering, Options};
 pub use play::listed;
@@ -94,14 +94,21 @@ pub(crate) struct Run {
     counts: Mutex<IndexMap<Arc<str>, Counts>>,
     stats: Mutex<Vars>,
     forks: Semaphore,
-    events: UnboundedSender<Event>,
+    events: UnboundedSender<Told>,
+    /// Tasks that were announced.
+    announced: AtomicUsize,
     stopping: Arc<AtomicBool>,
 }
 
 impl Run {
     fn tell(&self, event: Event) {
         // A report that went away is no reason to stop halfway through a change.
-        let _ = self.events.send(event);
+        let _ = self.events.send(event.into());
+    }
+
+    /// The next [`TaskStart::id`].
+    fn next_id(&self) -> usize {
+        self.announced.fetch_add(1, Ordering::Relaxed)
     }
 
     fn count(&self, host: &Arc<str>, add: impl FnOnce(&mut Counts)) {
@@ -127,7 +134,7 @@ impl Run {
 }
 
 /// Runs all plays. `stopping`: once true, no further task is begun. The recap is also the last event.
-pub async fn run(job: Job, events: UnboundedSender<Event>, stopping: Arc<AtomicBool>) -> Result<Recap, Error> {
+pub async fn run(job: Job, events: UnboundedSender<Told>, stopping: Arc<AtomicBool>) -> Result<Recap, Error> {
     let begun = Instant::now();
     let groups = RwLock::new(scope::groups_layer(&job.inventory));
     let inventory = RwLock::new(job.inventory.clone());
@@ -143,6 +150,7 @@ pub async fn run(job: Job, events: UnboundedSender<Event>, stopping: Arc<AtomicB
         stats: Mutex::default(),
         forks,
         events,
+        announced: AtomicUsize::default(),
         stopping,
         job,
     });

@@ -74,7 +74,12 @@ async fn one(
     for part in unmatched {
         run.tell(Event::Warning(format!("{part:?} matches no host or group")));
     }
-    run.tell(Event::PlayStart { name: name(run, play, &pattern), hosts: going.clone(), check: run.job.check });
+    run.tell(Event::PlayStart {
+        name: name(run, play, &pattern),
+        origin: play.origin.clone(),
+        hosts: going.clone(),
+        check: run.job.check,
+    });
     if going.is_empty() {
         run.tell(Event::NoHosts { pattern });
         return Ok(true);

@@ -15,7 +15,7 @@ use super::loops::{All, all_items, one_effect};
 use super::play::truthy;
 use super::{handlers, meta, scope};
 use crate::modules::Effect;
-use crate::playbook::Task;
+use crate::playbook::{Task, Written};
 use crate::value::{Value, Vars, mapping};
 
 /// Runs a task on those hosts of a group that still go.
@@ -51,6 +51,7 @@ pub(super) async fn announced(
     } else {
         on_each(batch, task, &start, going).await
     };
+    batch.run.tell(Event::TaskEnd(start));
     spread_failure(batch, task, &mut after);
     rest.extend(after);
     rest.sort_by_key(|host| host.order);
@@ -59,16 +60,28 @@ pub(super) async fn announced(
 
 fn start_of(batch: &Batch, task: &Task, going: &[HostRun], handler: bool) -> TaskStart {
     let scope = batch.task_scope(&going[0], task);
+    let templar = &batch.run.job.templar;
+    // As with results, a secret must not come out because reading the flag failed.
+    let secret = |written: &Written| templar.render(&written.value, &scope).map_or(true, |value| truthy(&value));
     let name = match &task.name {
+        Some(name) if task.keywords.no_log.as_ref().is_some_and(secret) => name.to_string(),
         // A name may speak of the loop's item, which is not known here: then it is shown as written.
-        Some(name) => batch.run.job.templar.render_string(name, &scope).unwrap_or_else(|_| name.to_string()),
+        Some(name) => templar.render_string(name, &scope).unwrap_or_else(|_| name.to_string()),
         None => task.action.doc.name.to_string(),
     };
     let name = match &task.role {
         Some(role) => format!("{} : {name}", role.name),
         None => name,
     };
-    TaskStart { name, action: task.action.doc.name, origin: task.origin.clone(), handler, hosts: going.len() }
+    TaskStart {
+        id: batch.run.next_id(),
+        name,
+        role: task.role.as_ref().map(|role| Arc::from(&*role.name)),
+        action: task.action.doc.name,
+        origin: task.origin.clone(),
+        handler,
+        hosts: going.len(),
+    }
 }
 
 fn once(batch: &Batch, task: &Task, host: &HostRun) -> bool {

@@ -34,7 +34,7 @@ mod host_copy;
 mod host_path;
 mod host_tree;
 mod hostname;
-mod http;
+pub(crate) mod http;
 mod include_vars;
 mod known_hosts;
 mod lineinfile;

@@ -1,79 +1,89 @@
 //! The report for a person: the words and the order that `ansible-playbook` users know.
 
-use std::borrow::Cow;
-use std::io::Write;
+use std::io::{self, Write};
 use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
 
 use super::Report;
 use super::live::Live;
+use super::log::stamped;
+use super::paint::{Colour, harmless};
+use super::profile::Profile;
+use super::screen::Screen;
+use super::veil::HIDDEN;
 use crate::engine::{Counts, Event, Recap, Status, TaskResult};
-use crate::modules::Diff;
 use crate::value::{Value, Vars};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Style {
     pub colour: bool,
+    /// Columns that banners fill.
     pub width: usize,
-    /// 0: results are words. 1: values of every result are shown. 2: skipped ones too.
+    /// 0: results are words. 1: values of every result are shown, skipped ones too. 2: where tasks stand.
     pub verbosity: u8,
+    /// Every line begins with the moment, for a log.
+    pub stamped: bool,
 }
 
 pub struct Human {
-    out: Box<dyn Write + Send>,
+    out: Out,
     style: Style,
-    live: Live,
+    /// Lines that were not yet brought out, with their newlines.
+    pending: String,
+    /// When the event happened that is being told.
+    at: SystemTime,
     /// Warnings are said once.
     warned: Vec<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Colour {
-    Green,
-    Yellow,
-    Red,
-    Cyan,
-    Purple,
-    Plain,
+enum Out {
+    Plain(Box<dyn Write + Send>),
+    Live { screen: Screen, live: Live, drawn: Instant },
 }
 
+/// A terminal is not drawn more often than this while it shows what is at work.
+const CALM: Duration = Duration::from_millis(100);
+
 impl Human {
-    pub fn new(out: Box<dyn Write + Send>, style: Style, live: Live) -> Self {
-        Human { out, style, live, warned: Vec::new() }
+    /// Plain lines.
+    pub fn new(out: Box<dyn Write + Send>, style: Style) -> Self {
+        Self::on(Out::Plain(out), style)
+    }
+
+    /// Lines above a live view of what is at work.
+    pub fn live(screen: Screen, style: Style) -> Self {
+        Self::on(Out::Live { screen, live: Live::default(), drawn: Instant::now() }, style)
+    }
+
+    fn on(out: Out, style: Style) -> Self {
+        Human { out, style, pending: String::new(), at: SystemTime::UNIX_EPOCH, warned: Vec::new() }
     }
 
     fn paint(&self, colour: Colour, text: &str) -> String {
-        let code = match colour {
-            Colour::Green => "32",
-            Colour::Yellow => "33",
-            Colour::Red => "31",
-            Colour::Cyan => "36",
-            Colour::Purple => "35",
-            Colour::Plain => return text.to_string(),
-        };
-        if self.style.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_string() }
+        if self.style.colour { colour.paint(text) } else { text.to_string() }
     }
 
-    fn say(&mut self, colour: Colour, text: &str) -> std::io::Result<()> {
+    fn say(&mut self, colour: Colour, text: &str) {
         let text = self.paint(colour, &harmless(text));
-        self.write(&text)
+        self.write(&text);
     }
 
-    fn write(&mut self, text: &str) -> std::io::Result<()> {
-        let out = &mut self.out;
-        self.live.above(|| {
-            writeln!(out, "{text}")?;
-            out.flush()
-        })
+    fn write(&mut self, text: &str) {
+        if self.style.stamped {
+            self.pending.push_str(&stamped(self.at, text));
+        } else {
+            self.pending.push_str(text);
+            self.pending.push('\n');
+        }
     }
 
-    fn banner(&mut self, text: &str) -> std::io::Result<()> {
+    fn banner(&mut self, text: &str) {
         let stars = self.style.width.saturating_sub(text.chars().count() + 2).max(3);
         self.say(Colour::Plain, &format!("\n{text} {}", "*".repeat(stars)))
     }
 
-    fn result(&mut self, host: &str, result: &TaskResult, item: Option<&str>, kind: Kind<'_>) -> std::io::Result<()> {
+    fn result(&mut self, host: &str, result: &TaskResult, item: Option<&str>, kind: Kind<'_>) {
         let item = match item {
-            Some(_) if result.no_log => " => (item=(hidden by no_log))".to_string(),
             Some(label) => format!(" => (item={label})"),
             None => String::new(),
         };
@@ -82,7 +92,7 @@ impl Human {
             None => format!("[{host}]"),
         };
         for diff in &result.diff {
-            self.diff(diff)?;
+            super::diff::lines(diff).into_iter().for_each(|(colour, line)| self.say(colour, &line));
         }
         let (word, colour) = match result.status {
             Status::Ok | Status::Ignored if !result.changed => ("ok", Colour::Green),
@@ -92,8 +102,11 @@ impl Human {
             Status::Unreachable => ("unreachable", Colour::Red),
         };
         if result.status == Status::Ignored {
-            self.failure(&format!("failed: {host}{item}"), result)?;
-            return if kind.looped || item.is_empty() { self.say(Colour::Cyan, "...ignoring") } else { Ok(()) };
+            self.failure(&format!("failed: {host}{item}"), result);
+            if kind.looped || item.is_empty() {
+                self.say(Colour::Cyan, "...ignoring");
+            }
+            return;
         }
         if result.failed() {
             return self.failure(&format!("{word}: {host}{item}"), result);
@@ -109,7 +122,7 @@ impl Human {
     fn words(&self, result: &TaskResult, action: &str) -> Option<String> {
         let shown = action == "debug" && result.status != Status::Skipped;
         if result.no_log {
-            return (shown || self.style.verbosity > 0).then(|| "(hidden by no_log)".to_string());
+            return (shown || self.style.verbosity > 0).then(|| HIDDEN.to_string());
         }
         if self.style.verbosity == 0 && !shown {
             let message = result.message.as_deref().filter(|_| action == "assert" || action == "pause")?;
@@ -122,54 +135,31 @@ impl Human {
         (!values.is_empty()).then(|| pretty(&values))
     }
 
-    fn failure(&mut self, head: &str, result: &TaskResult) -> std::io::Result<()> {
+    fn failure(&mut self, head: &str, result: &TaskResult) {
         let message = match (&result.message, result.no_log) {
             (_, true) => "the reason is hidden by no_log",
             (Some(message), false) => message,
             (None, false) => "failed",
         };
         let mut text = format!("{head}: {}", message.replace('\n', "\n    "));
-        if !result.no_log {
-            for name in ["cmd", "rc", "stdout", "stderr"] {
-                let Some(value) = result.values.get(name) else { continue };
-                let words = if name == "cmd" { command_line(value) } else { value.to_string() };
-                if !words.trim().is_empty() && !message.contains(words.trim()) {
-                    text.push_str(&format!("\n    {name}: {}", words.trim_end().replace('\n', "\n      ")));
-                }
+        for name in ["cmd", "rc", "stdout", "stderr"] {
+            let Some(value) = result.values.get(name) else { continue };
+            let words = if name == "cmd" { command_line(value) } else { value.to_string() };
+            if !words.trim().is_empty() && !message.contains(words.trim()) {
+                text.push_str(&format!("\n    {name}: {}", words.trim_end().replace('\n', "\n      ")));
             }
         }
         if let Some(hint) = &result.hint {
             text.push_str(&format!("\n    hint: {}", hint.replace('\n', "\n    ")));
         }
-        self.say(Colour::Red, &text)?;
-        if self.style.verbosity > 0 && !result.no_log && !result.values.is_empty() {
-            self.say(Colour::Red, &pretty(&result.values))?;
+        self.say(Colour::Red, &text);
+        if self.style.verbosity > 0 && !result.values.is_empty() {
+            self.say(Colour::Red, &pretty(&result.values));
         }
-        Ok(())
     }
 
-    fn diff(&mut self, diff: &Diff) -> std::io::Result<()> {
-        let text = similar::TextDiff::from_lines(diff.before.as_str(), diff.after.as_str());
-        let mut unified = text.unified_diff();
-        let name = |header: &str, other: &str| if header.is_empty() { other.to_string() } else { header.to_string() };
-        let before = format!("before: {}", name(&diff.before_header, "(nothing)"));
-        let after = format!("after: {}", name(&diff.after_header, &diff.before_header));
-        unified.context_radius(3).header(&before, &after);
-        for line in unified.to_string().lines() {
-            let colour = match line.as_bytes().first() {
-                Some(b'+') => Colour::Green,
-                Some(b'-') => Colour::Red,
-                Some(b'@') => Colour::Cyan,
-                _ => Colour::Plain,
-            };
-            self.say(colour, line)?;
-        }
-        Ok(())
-    }
-
-    fn recap(&mut self, recap: &Recap) -> std::io::Result<()> {
-        self.live.end();
-        self.banner("PLAY RECAP")?;
+    fn recap(&mut self, recap: &Recap) {
+        self.banner("PLAY RECAP");
         let longest = recap.hosts.keys().map(|host| host.chars().count()).max().unwrap_or(0).max(10);
         let mut hosts: Vec<(&Arc<str>, &Counts)> = recap.hosts.iter().collect();
         hosts.sort_by(|one, other| one.0.cmp(other.0));
@@ -180,34 +170,17 @@ impl Human {
                 _ => Colour::Red,
             };
             let name = self.paint(colour, &harmless(&format!("{host:<longest$}")));
-            self.write(&format!("{name} : {}", counted(counts)))?;
+            self.write(&format!("{name} : {}", counted(counts)));
         }
         if !recap.stats.is_empty() {
-            self.say(Colour::Plain, &format!("\nstats: {}", pretty(&recap.stats)))?;
+            self.say(Colour::Plain, &format!("\nstats: {}", pretty(&recap.stats)));
         }
         if recap.interrupted {
-            self.say(Colour::Red, "\ninterrupted: tasks that had begun were finished, nothing after them was begun")?;
+            self.say(Colour::Red, "\ninterrupted: tasks that had begun were finished, nothing after them was begun");
         }
         let seconds = recap.took.as_secs_f64();
         self.say(Colour::Plain, &format!("\n{} in {seconds:.1} s", hosts_word(recap.hosts.len())))
     }
-}
-
-/// The text without what a terminal would obey: a host's answer may hold escape sequences.
-fn harmless(text: &str) -> Cow<'_, str> {
-    let obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
-    if !text.contains(obeyed) {
-        return Cow::Borrowed(text);
-    }
-    let mut harmless = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        match c {
-            '\r' => harmless.push_str("\\r"),
-            c if obeyed(c) => harmless.push_str(&format!("\\x{:02x}", u32::from(c))),
-            c => harmless.push(c),
-        }
-    }
-    Cow::Owned(harmless)
 }
 
 /// A command as one would type it.
@@ -246,74 +219,145 @@ fn pretty(values: &Vars) -> String {
     serde_json::to_string_pretty(&map).unwrap_or_default()
 }
 
-impl Report for Human {
-    fn tick(&mut self) {
-        self.live.draw();
-    }
-
-    fn event(&mut self, event: &Event) -> std::io::Result<()> {
+impl Human {
+    fn tell(&mut self, event: &Event) {
         match event {
             Event::PlayStart { name, check, .. } => {
                 let check = if *check { " [CHECK MODE]" } else { "" };
-                self.banner(&format!("PLAY [{name}]{check}"))
+                self.banner(&format!("PLAY [{name}]{check}"));
             }
             Event::NoHosts { pattern } => self.say(Colour::Cyan, &format!("skipping: no hosts matched {pattern:?}")),
             Event::TaskStart(task) => {
-                self.live.task(&task.name);
                 let word = if task.handler { "RUNNING HANDLER" } else { "TASK" };
-                self.banner(&format!("{word} [{}]", task.name))?;
+                self.banner(&format!("{word} [{}]", task.name));
                 if self.style.verbosity >= 2 {
-                    self.say(Colour::Plain, &format!("task path: {}", task.origin))?;
+                    self.say(Colour::Plain, &format!("task path: {}", task.origin));
                 }
-                Ok(())
             }
-            Event::HostStart { host, .. } => {
-                self.live.host_began(host);
-                Ok(())
-            }
+            // A live view shows these.
+            Event::TaskEnd(_) | Event::HostStart { .. } | Event::Progress { .. } => {}
             Event::Item { task, host, delegated, label, result } => {
-                if result.status == Status::Skipped && self.style.verbosity == 0 {
-                    return Ok(());
+                if result.status != Status::Skipped || self.style.verbosity > 0 {
+                    let kind = Kind { action: task.action, delegated: delegated.as_deref(), looped: false };
+                    self.result(host, result, Some(label), kind);
                 }
-                let kind = Kind { action: task.action, delegated: delegated.as_deref(), looped: false };
-                self.result(host, result, Some(label), kind)
             }
+            // The items have said it; only a whole that was skipped or ignored has something to add.
+            Event::Result { looped: true, result, .. } if result.status == Status::Ignored => {
+                self.say(Colour::Cyan, "...ignoring");
+            }
+            Event::Result { looped: true, result, .. } if result.status != Status::Skipped => {}
             Event::Result { task, host, delegated, looped, result } => {
-                self.live.host_ended(host);
-                // The items have said it; only a whole that was skipped or ignored has something to add.
-                if *looped && !matches!(result.status, Status::Skipped | Status::Ignored) {
-                    return Ok(());
-                }
-                if *looped && result.status == Status::Ignored {
-                    return self.say(Colour::Cyan, "...ignoring");
-                }
                 let kind = Kind { action: task.action, delegated: delegated.as_deref(), looped: *looped };
-                self.result(host, result, None, kind)
+                self.result(host, result, None, kind);
             }
             Event::Retry { task, host, attempt: _, left, result } => {
-                let why = match (&result.message, result.no_log) {
-                    (Some(message), false) if self.style.verbosity > 0 => format!(": {message}"),
+                let why = match &result.message {
+                    Some(message) if self.style.verbosity > 0 => format!(": {message}"),
                     _ => String::new(),
                 };
-                self.say(Colour::Plain, &format!("retrying: [{host}]: {} ({left} retries left){why}", task.name))
-            }
-            Event::Progress { host, progress } => {
-                self.live.progress(host, progress);
-                Ok(())
+                self.say(Colour::Plain, &format!("retrying: [{host}]: {} ({left} retries left){why}", task.name));
             }
             Event::Included { what, hosts } => {
                 let hosts: Vec<&str> = hosts.iter().map(AsRef::as_ref).collect();
-                self.say(Colour::Cyan, &format!("included: {what} for {}", hosts.join(", ")))
+                self.say(Colour::Cyan, &format!("included: {what} for {}", hosts.join(", ")));
             }
             Event::NoHostsLeft => self.banner("NO MORE HOSTS LEFT"),
             Event::Warning(text) => {
                 if !self.warned.contains(text) {
                     self.warned.push(text.clone());
-                    self.say(Colour::Purple, &format!("warning: {text}"))?;
+                    self.say(Colour::Purple, &format!("warning: {text}"));
                 }
-                Ok(())
             }
             Event::Recap(recap) => self.recap(recap),
         }
+    }
+}
+
+impl Report for Human {
+    fn event(&mut self, at: SystemTime, event: &Event) -> io::Result<()> {
+        self.at = at;
+        if let Out::Live { live, .. } = &mut self.out {
+            live.event(event, Instant::now());
+        }
+        self.tell(event);
+        Ok(())
+    }
+
+    fn show(&mut self) -> io::Result<()> {
+        match &mut self.out {
+            Out::Plain(_) if self.pending.is_empty() => Ok(()),
+            Out::Plain(out) => {
+                let written = out.write_all(self.pending.as_bytes()).and_then(|()| out.flush());
+                self.pending.clear();
+                written
+            }
+            Out::Live { screen, drawn, .. } if screen.has_frame() && drawn.elapsed() < CALM => Ok(()),
+            Out::Live { screen, live, drawn } => {
+                let now = Instant::now();
+                *drawn = now;
+                let written = screen.draw(&self.pending, &live.frame(screen.size().0, now));
+                self.pending.clear();
+                written
+            }
+        }
+    }
+
+    fn profile(&mut self, at: SystemTime, profile: &Profile) -> io::Result<()> {
+        self.at = at;
+        for (heading, lines) in profile.sections() {
+            self.banner(heading);
+            lines.iter().for_each(|line| self.say(Colour::Plain, line));
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        if let Out::Live { screen, .. } = &mut self.out {
+            let written = screen.draw(&self.pending, &[]);
+            self.pending.clear();
+            return written;
+        }
+        self.show()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::script::{self, Sheet};
+    use super::*;
+
+    fn style(stamped: bool) -> Style {
+        Style { colour: false, width: 40, verbosity: 0, stamped }
+    }
+
+    #[test]
+    fn a_log_has_the_moment_of_every_event_before_its_lines() {
+        let sheet = Sheet::default();
+        let mut log = Human::new(Box::new(sheet.clone()), Style { width: 0, ..style(true) });
+        for told in script::run() {
+            log.event(told.at, &told.event).unwrap();
+            log.show().unwrap();
+        }
+        let text = sheet.text();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "2023-11-14T22:13:20.000Z PLAY [Cluster] ***");
+        assert_eq!(lines[2], "2023-11-14T22:13:24.000Z changed: [h1]");
+        assert_eq!(lines[3], "2023-11-14T22:13:25.000Z fatal: [h2]: no <such> unit & no hope");
+        assert!(lines.last().unwrap().ends_with("2 hosts in 6.0 s"), "{text}");
+    }
+
+    #[test]
+    fn the_view_is_gone_when_the_run_ends_although_no_recap_came() {
+        let sheet = Sheet::default();
+        let mut human = Human::live(Screen::new(Box::new(sheet.clone()), || (24, 80)), style(false));
+        for told in script::run().into_iter().take(5) {
+            human.event(told.at, &told.event).unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(750));
+        human.show().unwrap();
+        assert!(sheet.text().ends_with("etcd : Start it: 1/2 done, 1 at work\n  h2        0 s\n"), "{}", sheet.text());
+        human.end().unwrap();
+        assert!(sheet.text().ends_with("\r\x1b[2A\x1b[J"), "{:?}", sheet.text());
     }
 }

@@ -1,42 +1,74 @@
 //! The report for programs: one JSON object per line, one line per event; every object has `event` and `time`.
 
-use std::io::Write;
+use std::io::{self, Write};
+use std::time::SystemTime;
 
 use minijinja::value::ValueKind;
 use serde_json::{Map, Value as Plain, json};
 
 use super::Report;
+use super::log::stamp;
+use super::profile::Profile;
 use crate::engine::{Event, Status, TaskResult, TaskStart};
 use crate::value::{Value, Vars};
 
-pub struct Json<W>(W);
+pub struct Json<W> {
+    out: W,
+    /// Lines that were not yet brought out.
+    pending: String,
+}
 
 impl<W: Write + Send> Json<W> {
     pub fn new(out: W) -> Self {
-        Json(out)
+        Json { out, pending: String::new() }
+    }
+
+    fn line(&mut self, at: SystemTime, mut line: Plain) {
+        line["time"] = json!(stamp(at));
+        self.pending.push_str(&format!("{line}\n"));
     }
 }
 
 impl<W: Write + Send> Report for Json<W> {
-    fn event(&mut self, event: &Event) -> std::io::Result<()> {
-        let Some(mut line) = object(event) else { return Ok(()) };
-        line["time"] = json!(chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Millis, true));
-        writeln!(self.0, "{line}")?;
-        self.0.flush()
+    fn event(&mut self, at: SystemTime, event: &Event) -> io::Result<()> {
+        if let Some(line) = object(event) {
+            self.line(at, line);
+        }
+        Ok(())
+    }
+
+    fn show(&mut self) -> io::Result<()> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let written = self.out.write_all(self.pending.as_bytes()).and_then(|()| self.out.flush());
+        self.pending.clear();
+        written
+    }
+
+    fn profile(&mut self, at: SystemTime, profile: &Profile) -> io::Result<()> {
+        let mut line = profile.plain();
+        line["event"] = json!("profile");
+        self.line(at, line);
+        Ok(())
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        self.show()
     }
 }
 
 /// The event as an object; None: not worth a line.
 fn object(event: &Event) -> Option<Plain> {
     Some(match event {
-        Event::PlayStart { name, hosts, check } => {
-            json!({"event": "play_start", "play": name, "hosts": names(hosts), "check": check})
+        Event::PlayStart { name, origin, hosts, check } => {
+            json!({"event": "play_start", "play": name, "path": origin.to_string(), "hosts": names(hosts),
+                "check": check})
         }
         Event::NoHosts { pattern } => json!({"event": "no_hosts_matched", "pattern": pattern}),
         Event::TaskStart(task) => json!({"event": "task_start", "task": described(task)}),
-        Event::HostStart { .. } => return None,
+        Event::HostStart { .. } | Event::TaskEnd(_) => return None,
         Event::Item { task, host, delegated, label, result } => {
-            let label = if result.no_log { "(hidden by no_log)" } else { label };
             json!({"event": "item", "task": described(task), "host": &**host, "delegated_to": delegated,
                 "item": label, "result": told(result)})
         }
@@ -77,19 +109,24 @@ fn names(hosts: &[std::sync::Arc<str>]) -> Vec<&str> {
 }
 
 fn described(task: &TaskStart) -> Plain {
-    json!({"name": task.name, "action": task.action, "path": task.origin.to_string(), "handler": task.handler})
+    json!({"name": task.name, "role": task.role.as_deref(), "action": task.action, "path": task.origin.to_string(), "handler": task.handler})
 }
 
-fn told(result: &TaskResult) -> Plain {
-    let status = match result.status {
+/// The word for a status in reports for programs.
+pub(super) fn status_word(status: Status) -> &'static str {
+    match status {
         Status::Ok => "ok",
         Status::Changed => "changed",
         Status::Skipped => "skipped",
         Status::Ignored => "ignored",
         Status::Failed => "failed",
         Status::Unreachable => "unreachable",
-    };
-    let mut object = json!({"status": status, "changed": result.changed, "seconds": result.took.as_secs_f64()});
+    }
+}
+
+fn told(result: &TaskResult) -> Plain {
+    let mut object =
+        json!({"status": status_word(result.status), "changed": result.changed, "seconds": result.took.as_secs_f64()});
     if result.no_log {
         object["censored"] = json!("hidden by no_log");
         return object;

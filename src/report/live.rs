@@ -1,157 +1,354 @@
-//! The line at the foot of a terminal that tells what takes long: hosts still at work, transfers with their rate.
+//! What is at work now, as a few lines: hosts that take long first, transfers with rate and remaining time.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indexmap::IndexMap;
 
+use crate::engine::{Event, TaskStart};
 use crate::modules::Progress;
 
-/// Shown after this long, so that quick tasks leave no flicker.
+/// Nothing is shown before some host has been at work for so long: quick tasks leave no flicker.
 const PATIENCE: Duration = Duration::from_millis(700);
 
-/// Without a terminal it does nothing.
+/// Hosts that are shown at the most, however high the terminal is.
+const HOSTS: usize = 10;
+
+/// A transfer's rate is that of the last seconds, at least so many once it has lasted so long.
+const WINDOW: Duration = Duration::from_secs(4);
+
+#[derive(Default)]
 pub struct Live {
-    bar: Option<ProgressBar>,
-    task: String,
+    /// Tasks that are under way, by id.
+    tasks: IndexMap<usize, Task>,
+    /// Hosts at work, in the order in which they began.
+    hosts: IndexMap<(usize, Arc<str>), Host>,
+}
+
+struct Task {
+    name: String,
+    /// How many hosts will run it.
+    hosts: usize,
+    done: usize,
+}
+
+struct Host {
     begun: Instant,
-    waiting: BTreeMap<Arc<str>, Option<(Progress, Instant)>>,
+    transfer: Option<Transfer>,
+    /// Loop items that are done.
+    items: usize,
+    /// Attempts of `until` that are left.
+    left: Option<u64>,
+}
+
+/// A transfer and two earlier states of it: the rate is reckoned from the older one.
+struct Transfer {
+    progress: Progress,
+    older: (Instant, u64),
+    newer: (Instant, u64),
 }
 
 impl Live {
-    pub fn new(terminal: bool) -> Self {
-        let bar = terminal.then(|| {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stdout());
-            let style = ProgressStyle::with_template("{wide_msg}").expect("the template is well formed");
-            bar.set_style(style);
-            bar
-        });
-        Live { bar, task: String::new(), begun: Instant::now(), waiting: BTreeMap::new() }
+    pub fn event(&mut self, event: &Event, now: Instant) {
+        match event {
+            Event::TaskStart(task) => {
+                let shown = Task { name: task.name.clone(), hosts: task.hosts, done: 0 };
+                self.tasks.insert(task.id, shown);
+            }
+            Event::TaskEnd(task) => {
+                self.tasks.shift_remove(&task.id);
+                self.hosts.retain(|(id, _), _| *id != task.id);
+            }
+            Event::HostStart { task, host } => {
+                let shown = Host { begun: now, transfer: None, items: 0, left: None };
+                self.hosts.insert((task.id, host.clone()), shown);
+            }
+            Event::Item { task, host, .. } => {
+                if let Some(shown) = self.host(task, host) {
+                    (shown.items, shown.left, shown.transfer) = (shown.items + 1, None, None);
+                }
+            }
+            Event::Retry { task, host, left, .. } => {
+                if let Some(shown) = self.host(task, host) {
+                    shown.left = Some(*left);
+                }
+            }
+            Event::Result { task, host, .. } => {
+                self.hosts.shift_remove(&(task.id, host.clone()));
+                if let Some(shown) = self.tasks.get_mut(&task.id) {
+                    shown.done += 1;
+                }
+            }
+            Event::Progress { host, progress } => {
+                // A host does one thing at a time.
+                let shown = self.hosts.iter_mut().rev().find(|((_, name), _)| name == host);
+                if let Some((_, shown)) = shown {
+                    shown.transfer = Some(Transfer::follow(shown.transfer.take(), progress, now));
+                }
+            }
+            _ => {}
+        }
     }
 
-    pub fn task(&mut self, name: &str) {
-        self.task = name.to_string();
-        self.begun = Instant::now();
-        self.waiting.clear();
-        self.draw();
+    fn host(&mut self, task: &TaskStart, host: &Arc<str>) -> Option<&mut Host> {
+        self.hosts.get_mut(&(task.id, host.clone()))
     }
 
-    pub fn host_began(&mut self, host: &Arc<str>) {
-        self.waiting.insert(host.clone(), None);
+    /// The lines for a terminal of so many rows; none while nothing takes long. At most a third of the rows are used.
+    pub fn frame(&self, rows: usize, now: Instant) -> Vec<String> {
+        let at_work = |host: &Host| now.saturating_duration_since(host.begun);
+        if self.hosts.values().next().is_none_or(|first| at_work(first) < PATIENCE) {
+            return Vec::new();
+        }
+        let mut lines = vec![self.head(now)];
+        let room = (rows / 3).saturating_sub(1).min(HOSTS);
+        let all = self.hosts.len();
+        // A line that says "1 more" could as well be that host's own.
+        let shown = if all <= room { all } else { room.saturating_sub(1) };
+        let several = self.running().count() > 1;
+        let longest = self.hosts.keys().take(shown).map(|(_, name)| name.chars().count()).max().unwrap_or(0);
+        for ((id, name), host) in self.hosts.iter().take(shown) {
+            let mut line = format!("  {name:<longest$} {:>10}", lasting(at_work(host)));
+            if several && let Some(task) = self.tasks.get(id) {
+                line.push_str(&format!("  {}", task.name));
+            }
+            line.push_str(&host.words(now));
+            lines.push(line);
+        }
+        if room > 0 && shown < all {
+            lines.push(format!("  … and {} more at work", all - shown));
+        }
+        lines
     }
 
-    pub fn host_ended(&mut self, host: &str) {
-        self.waiting.remove(host);
-        self.draw();
+    /// Tasks that have a host at work.
+    fn running(&self) -> impl Iterator<Item = &Task> {
+        let begun = |id: &usize| self.hosts.keys().any(|(of, _)| of == id);
+        self.tasks.iter().filter(move |(id, _)| begun(id)).map(|(_, task)| task)
     }
 
-    pub fn progress(&mut self, host: &Arc<str>, progress: &Progress) {
-        let begun = match self.waiting.get(host) {
-            Some(Some((old, begun))) if old.what == progress.what => *begun,
-            _ => Instant::now(),
+    fn head(&self, now: Instant) -> String {
+        let running: Vec<&Task> = self.running().collect();
+        let at_work = self.hosts.len();
+        let mut words = match running.as_slice() {
+            [task] if task.hosts > 1 => format!("{}: {}/{} done, {at_work} at work", task.name, task.done, task.hosts),
+            [task] => task.name.clone(),
+            several => format!("{} tasks, {at_work} hosts at work", several.len()),
         };
-        self.waiting.insert(host.clone(), Some((progress.clone(), begun)));
-        self.draw();
-    }
-
-    /// Draws what is so now; called now and then while nothing happens.
-    pub fn draw(&self) {
-        let Some(bar) = &self.bar else { return };
-        if self.waiting.is_empty() || self.begun.elapsed() < PATIENCE {
-            bar.set_message("");
-            return;
+        let transfers: Vec<&Transfer> = self.hosts.values().filter_map(|host| host.transfer.as_ref()).collect();
+        if transfers.len() > 1 {
+            words.push_str(&format!(" | {} transfers {}", transfers.len(), sum(&transfers, now)));
         }
-        let names: Vec<&str> = self.waiting.keys().take(5).map(AsRef::as_ref).collect();
-        let more = self.waiting.len().saturating_sub(names.len());
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let mut words = format!("{}: {} s on {}{more}", self.task, self.begun.elapsed().as_secs(), names.join(", "));
-        let begun: Vec<(&Progress, Duration)> =
-            self.waiting.values().flatten().map(|(progress, begun)| (progress, begun.elapsed())).collect();
-        if let Some(transfers) = transfers(&begun) {
-            words = format!("{words} | {transfers}");
-        }
-        bar.set_message(words);
-    }
-
-    /// Prints lines above the foot line.
-    pub fn above(&self, print: impl FnOnce() -> std::io::Result<()>) -> std::io::Result<()> {
-        match &self.bar {
-            Some(bar) => bar.suspend(print),
-            None => print(),
-        }
-    }
-
-    pub fn end(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        words
     }
 }
 
-/// How far the transfers are, each with the time that it has taken: one by its name, several as a sum, so that the line
-/// keeps its length. None when there are none.
-fn transfers(begun: &[(&Progress, Duration)]) -> Option<String> {
-    let what = match begun {
-        [] => return None,
-        [(one, _)] => one.what.clone(),
-        several => format!("{} transfers", several.len()),
-    };
-    let done: u64 = begun.iter().map(|(progress, _)| progress.done).sum();
-    let total: u64 = begun.iter().map(|(progress, _)| progress.total).sum();
+impl Host {
+    fn words(&self, now: Instant) -> String {
+        let mut words = String::new();
+        if self.items > 0 {
+            words.push_str(&format!("  {} items done", self.items));
+        }
+        if let Some(left) = self.left {
+            words.push_str(&format!("  tries again, {left} left"));
+        }
+        if let Some(transfer) = &self.transfer {
+            words.push_str(&format!("  {} {}", transfer.progress.what, sum(&[transfer], now)));
+        }
+        words
+    }
+}
+
+impl Transfer {
+    fn follow(before: Option<Transfer>, progress: &Progress, now: Instant) -> Transfer {
+        let state = (now, progress.done);
+        match before.filter(|before| before.progress.what == progress.what && before.progress.done <= progress.done) {
+            Some(mut transfer) => {
+                if now.duration_since(transfer.newer.0) >= WINDOW {
+                    (transfer.older, transfer.newer) = (transfer.newer, state);
+                }
+                transfer.progress = progress.clone();
+                transfer
+            }
+            None => Transfer { progress: progress.clone(), older: state, newer: state },
+        }
+    }
+
+    /// Bytes per second.
+    fn rate(&self, now: Instant) -> f64 {
+        let (since, done) = self.older;
+        let bytes = self.progress.done.saturating_sub(done);
+        bytes as f64 / now.saturating_duration_since(since).as_secs_f64().max(0.001)
+    }
+
+    fn whole(&self) -> bool {
+        self.progress.done >= self.progress.total
+    }
+}
+
+/// `45% 12.3 MiB/s 3 s left`: how far transfers are, together.
+fn sum(transfers: &[&Transfer], now: Instant) -> String {
+    let done: u64 = transfers.iter().map(|transfer| transfer.progress.done).sum();
+    let total: u64 = transfers.iter().map(|transfer| transfer.progress.total).sum();
     if done >= total {
         // The host still flushes and checks what it got.
-        return Some(format!("{what} sent"));
+        return "sent".to_string();
     }
+    let percent = done.saturating_mul(100) / total;
     // What has arrived wholly goes no faster by waiting.
-    let under_way = begun.iter().filter(|(progress, _)| progress.done < progress.total);
-    let rate: f64 = under_way.map(|(progress, took)| progress.done as f64 / took.as_secs_f64().max(0.001)).sum();
-    let left = (total - done) as f64 / rate.max(1.0);
-    let percent = done * 100 / total;
-    Some(format!("{what} {percent}% {}/s {left:.0} s left", HumanBytes(rate as u64)))
+    let rate: f64 = transfers.iter().filter(|transfer| !transfer.whole()).map(|transfer| transfer.rate(now)).sum();
+    if rate < 1.0 {
+        return format!("{percent}%");
+    }
+    let left = Duration::from_secs_f64(((total - done) as f64 / rate).min(1e6));
+    format!("{percent}% {}/s {} left", bytes(rate), lasting(left))
 }
 
-/// Columns of the terminal.
-pub fn width() -> usize {
-    let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
-    let columns = columns.unwrap_or_else(|| usize::from(indicatif::TermLike::width(&console_term())));
-    columns.clamp(40, 200)
+/// `3 s`, `2 min 05 s`, `1 h 02 min`.
+fn lasting(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {:02} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {:02} min", seconds / 3600, seconds / 60 % 60),
+    }
 }
 
-fn console_term() -> console::Term {
-    console::Term::stdout()
+/// `512 B`, `1.5 MiB`.
+fn bytes(count: f64) -> String {
+    let mut count = count;
+    let mut units = ["B", "KiB", "MiB", "GiB"].into_iter();
+    let mut unit = units.next().unwrap_or_default();
+    for larger in units {
+        if count < 1024.0 {
+            break;
+        }
+        count /= 1024.0;
+        unit = larger;
+    }
+    if unit == "B" { format!("{count:.0} {unit}") } else { format!("{count:.1} {unit}") }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::script;
     use super::*;
+    use crate::engine::Status;
 
-    fn progress(host: &str, done: u64, total: u64) -> Progress {
-        Progress { what: format!("etcd → {host}"), done, total }
+    const MIB: u64 = 1 << 20;
+
+    fn seconds(count: u64) -> Duration {
+        Duration::from_secs(count)
+    }
+
+    fn begun(hosts: usize, now: Instant) -> (Live, Arc<TaskStart>) {
+        let mut live = Live::default();
+        let task = Arc::new(TaskStart { hosts, ..script::task(1, "Install") });
+        live.event(&Event::TaskStart(task.clone()), now);
+        for number in 1..=hosts {
+            // One after the other, the last host first.
+            let name = format!("h{:03}", hosts + 1 - number);
+            live.event(&script::begun(&task, &name), now + Duration::from_millis(number as u64));
+        }
+        (live, task)
+    }
+
+    fn progress(live: &mut Live, host: &str, done: u64, now: Instant) {
+        let progress = Progress { what: format!("etcd → {host}"), done, total: 4 * MIB };
+        live.event(&Event::Progress { host: host.into(), progress }, now);
     }
 
     #[test]
-    fn one_transfer_is_told_by_name_with_its_rate_and_what_is_left() {
-        let one = progress("h1", 1 << 20, 4 << 20);
-        let told = transfers(&[(&one, Duration::from_secs(1))]);
-        assert_eq!(told.as_deref(), Some("etcd → h1 25% 1.00 MiB/s 3 s left"));
+    fn a_hundred_hosts_take_a_third_of_the_terminal_and_those_that_take_long_come_first() {
+        let now = Instant::now();
+        let (mut live, task) = begun(100, now);
+        live.event(&script::ended(&task, "h100", script::result(Status::Ok)), now + seconds(3));
+        let frame = live.frame(24, now + seconds(65));
+        assert_eq!(frame.len(), 8, "{frame:#?}");
+        assert_eq!(frame[0], "Install: 1/100 done, 99 at work");
+        assert_eq!(frame[1], "  h099 1 min 04 s");
+        assert_eq!(frame[7], "  … and 93 more at work");
+        assert_eq!(live.frame(200, now + seconds(65)).len(), 11);
+        assert_eq!(live.frame(4, now + seconds(65)), ["Install: 1/100 done, 99 at work"]);
+    }
+
+    #[test]
+    fn quick_tasks_leave_no_flicker_and_what_ended_is_gone() {
+        let now = Instant::now();
+        let (mut live, task) = begun(2, now);
+        assert!(live.frame(24, now + Duration::from_millis(500)).is_empty());
+        assert_eq!(live.frame(24, now + seconds(1)).len(), 3);
+        live.event(&Event::TaskEnd(task), now + seconds(2));
+        assert!(live.frame(24, now + seconds(9)).is_empty());
+    }
+
+    #[test]
+    fn a_transfer_is_told_with_its_rate_and_what_is_left() {
+        let now = Instant::now();
+        let (mut live, _) = begun(1, now);
+        progress(&mut live, "h001", 0, now);
+        progress(&mut live, "h001", MIB, now + seconds(1));
+        assert_eq!(live.frame(24, now + seconds(1))[1], "  h001        0 s  etcd → h001 25% 1.0 MiB/s 3 s left");
+        progress(&mut live, "h001", 4 * MIB, now + seconds(2));
+        assert_eq!(live.frame(24, now + seconds(2))[1], "  h001        1 s  etcd → h001 sent");
+    }
+
+    #[test]
+    fn the_rate_is_that_of_the_last_seconds() {
+        let now = Instant::now();
+        let (mut live, _) = begun(1, now);
+        for second in 0..=20 {
+            // Slow for ten seconds, ten times as fast afterwards.
+            let done = if second <= 10 { second } else { 10 + (second - 10) * 10 };
+            progress(&mut live, "h001", done * (MIB / 64), now + seconds(second));
+        }
+        let line = &live.frame(24, now + seconds(20))[1];
+        assert!(line.contains("160.0 KiB/s"), "{line}");
     }
 
     #[test]
     fn several_transfers_are_told_as_their_sum_and_those_that_ended_do_not_count_for_the_rate() {
-        let (one, two, ended) =
-            (progress("h1", 1 << 20, 4 << 20), progress("h2", 3 << 20, 4 << 20), progress("h3", 8, 8));
-        let second = Duration::from_secs(1);
-        let told = transfers(&[(&one, second), (&two, second), (&ended, second)]);
-        assert_eq!(told.as_deref(), Some("3 transfers 50% 4.00 MiB/s 1 s left"));
+        let now = Instant::now();
+        let (mut live, _) = begun(3, now);
+        for (host, done) in [("h001", MIB), ("h002", 3 * MIB), ("h003", 4 * MIB)] {
+            progress(&mut live, host, 0, now);
+            progress(&mut live, host, done, now + seconds(1));
+        }
+        let head = &live.frame(24, now + seconds(1))[0];
+        assert_eq!(head, "Install: 0/3 done, 3 at work | 3 transfers 66% 4.0 MiB/s 1 s left");
     }
 
     #[test]
-    fn what_has_left_us_wholly_is_sent_and_has_no_rate() {
-        let one = progress("h1", 4 << 20, 4 << 20);
-        assert_eq!(transfers(&[(&one, Duration::from_secs(9))]).as_deref(), Some("etcd → h1 sent"));
-        let empty = progress("h1", 0, 0);
-        assert_eq!(transfers(&[(&empty, Duration::ZERO)]).as_deref(), Some("etcd → h1 sent"));
-        assert_eq!(transfers(&[]), None);
+    fn hosts_on_ways_of_their_own_are_shown_with_their_tasks() {
+        let now = Instant::now();
+        let mut live = Live::default();
+        for (id, (host, name)) in [("a", "Copy"), ("b", "Restart")].into_iter().enumerate() {
+            let task = Arc::new(TaskStart { hosts: 1, ..script::task(id, name) });
+            live.event(&Event::TaskStart(task.clone()), now);
+            live.event(&script::begun(&task, host), now);
+        }
+        let expected = ["2 tasks, 2 hosts at work", "  a        2 s  Copy", "  b        2 s  Restart"];
+        assert_eq!(live.frame(24, now + seconds(2)), expected);
+    }
+
+    #[test]
+    fn loops_and_retries_are_told() {
+        let now = Instant::now();
+        let (mut live, task) = begun(1, now);
+        let result = Arc::new(script::result(Status::Ok));
+        let item = |label: &str| Event::Item {
+            task: task.clone(),
+            host: "h001".into(),
+            delegated: None,
+            label: label.into(),
+            result: result.clone(),
+        };
+        live.event(&item("a"), now);
+        live.event(&item("b"), now);
+        assert_eq!(live.frame(24, now + seconds(2))[1], "  h001        1 s  2 items done");
+        let retry =
+            Event::Retry { task: task.clone(), host: "h001".into(), attempt: 1, left: 4, result: result.clone() };
+        live.event(&retry, now);
+        assert_eq!(live.frame(24, now + seconds(2))[1], "  h001        1 s  2 items done  tries again, 4 left");
     }
 }

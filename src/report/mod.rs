@@ -1,46 +1,142 @@
 //! Events to words. Only this floor and `cli` print.
 //!
+//! [`open`] opens the reports that a run was asked for, [`Reports::tell`] brings them the run's events.
 //! To add a report: write `src/report/<name>.rs` with an implementation of [`Report`], and add its arm in [`open`].
 
 pub mod complaint;
+mod diff;
 mod human;
 mod json;
+mod junit;
 mod live;
+pub mod log;
+pub mod otlp;
+mod paint;
+mod profile;
+mod screen;
+#[cfg(test)]
+mod script;
+mod telling;
+mod veil;
 
-use std::io::{IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::SystemTime;
 
 pub use json::plain;
+pub use telling::{Ending, Reports};
 
 use crate::engine::Event;
+use crate::value::Hidden;
+use profile::Profile;
 
 /// The forms of `--output`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Form {
-    #[default]
+    /// Words on standard output.
     Human,
-    /// One event per line.
-    Json,
+    /// One event per line; without a file on standard output.
+    Json(Option<PathBuf>),
+    /// Test results for a build server, in a file.
+    Junit(PathBuf),
 }
 
-/// Turns events into words, one at a time.
-pub trait Report: Send {
-    /// An error is the terminal's or the pipe's; the run goes on without words.
-    fn event(&mut self, event: &Event) -> std::io::Result<()>;
-
-    /// Time has passed: what shows time may draw itself anew.
-    fn tick(&mut self) {}
+/// Whether words are coloured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Colour {
+    /// On a terminal that can, unless `NO_COLOR` is set.
+    #[default]
+    Auto,
+    Always,
+    Never,
 }
 
-/// Opens a report on standard output.
-pub fn open(form: Form, verbosity: u8) -> Box<dyn Report> {
-    match form {
-        Form::Json => Box::new(json::Json::new(std::io::stdout())),
-        Form::Human => {
-            let terminal = std::io::stdout().is_terminal();
-            let colour = terminal && std::env::var_os("NO_COLOR").is_none();
-            let width = if terminal { live::width() } else { 80 };
-            let out: Box<dyn Write + Send> = Box::new(std::io::stdout());
-            Box::new(human::Human::new(out, human::Style { colour, width, verbosity }, live::Live::new(terminal)))
+/// What a run's reports are.
+#[derive(Debug, Default)]
+pub struct Settings {
+    /// No form that goes to standard output: [`Form::Human`] does.
+    pub forms: Vec<Form>,
+    /// See `docs/watching.md`.
+    pub verbosity: u8,
+    pub colour: Colour,
+    /// Timings at the end.
+    pub profile: bool,
+    pub log: Option<log::LogFile>,
+    /// Where traces are sent.
+    pub otlp: Option<otlp::Settings>,
+    /// What no report may show.
+    pub hidden: Hidden,
+}
+
+/// Turns events into words, one at a time. What a `no_log` result holds has been taken away before.
+trait Report: Send {
+    /// Takes an event. An error is the terminal's, the pipe's or the disk's; the run goes on.
+    fn event(&mut self, at: SystemTime, event: &Event) -> io::Result<()>;
+
+    /// Brings out what was taken; called after every burst of events and while time passes.
+    fn show(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Timings, shortly before the last event; only if they were asked for.
+    fn profile(&mut self, _: SystemTime, _: &Profile) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Nothing more will come, be it that the run was cut short.
+    fn end(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Opens the reports of a run. The error names the file that cannot be written.
+pub fn open(settings: Settings) -> io::Result<Reports> {
+    let mut reports = Reports::new(settings.hidden, settings.profile);
+    let mut forms = settings.forms;
+    if !forms.iter().any(|form| matches!(form, Form::Human | Form::Json(None))) {
+        forms.insert(0, Form::Human);
+    }
+    for form in forms {
+        match form {
+            Form::Human => reports.add("standard output", human(settings.colour, settings.verbosity)),
+            Form::Json(None) => reports.add("standard output", json::Json::new(io::stdout())),
+            Form::Json(Some(path)) => reports.add(&path.display().to_string(), json::Json::new(create(&path)?)),
+            Form::Junit(path) => reports.add(&path.display().to_string(), junit::Junit::new(create(&path)?)),
         }
+    }
+    if let Some(log) = settings.log {
+        let style = human::Style { colour: false, width: 0, verbosity: settings.verbosity, stamped: true };
+        let name = log.path().display().to_string();
+        reports.add(&name, human::Human::new(Box::new(log), style));
+    }
+    if let Some(otlp) = settings.otlp {
+        reports.trace(otlp);
+    }
+    Ok(reports)
+}
+
+fn create(path: &std::path::Path) -> io::Result<std::fs::File> {
+    let named = |error: io::Error| io::Error::new(error.kind(), format!("cannot write {}: {error}", path.display()));
+    std::fs::File::create(path).map_err(named)
+}
+
+/// Words on standard output: with colours and a live view as far as it is a terminal that can.
+fn human(colour: Colour, verbosity: u8) -> human::Human {
+    let terminal = io::stdout().is_terminal();
+    let clever = terminal && std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb");
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let colour = match colour {
+        Colour::Auto => clever && !plain,
+        Colour::Always => true,
+        Colour::Never => false,
+    };
+    // Our own log goes to the same terminal and would tear the view.
+    let live = clever && verbosity < 3 && std::env::var_os("WINDLASS_LOG").is_none();
+    let width = if terminal { screen::size().1.clamp(40, 200) } else { 80 };
+    let style = human::Style { colour, width, verbosity, stamped: false };
+    let out: Box<dyn Write + Send> = Box::new(io::stdout());
+    match live {
+        true => human::Human::live(screen::Screen::new(out, screen::size), style),
+        false => human::Human::new(out, style),
     }
 }

@@ -2,6 +2,7 @@
 //! Knows no templates' meaning, no playbooks and no hosts.
 
 pub mod doc;
+pub mod hidden;
 pub mod origin;
 pub mod secret;
 pub mod vault;
@@ -13,6 +14,7 @@ use indexmap::IndexMap;
 pub use minijinja::Value;
 use minijinja::value::{Object, ObjectRepr};
 
+pub use hidden::Hidden;
 pub use origin::{Origin, Source};
 pub use secret::Secret;
 

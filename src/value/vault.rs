@@ -6,12 +6,14 @@ use hmac::{Hmac, KeyInit, Mac};
 use rand::RngCore;
 use sha2::Sha256;
 
-use super::Secret;
+use super::{Hidden, Secret};
 
 /// The vault passwords of this run: an identity (`default` if none was named) and its password each.
 #[derive(Debug, Clone, Default)]
 pub struct Keyring {
     pub passwords: Vec<(String, Secret)>,
+    /// What was decrypted with it, and the passwords: reports and logs do not show them.
+    pub hidden: Hidden,
 }
 
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
@@ -32,6 +34,13 @@ pub fn is_vault(text: &str) -> bool {
 }
 
 impl Keyring {
+    /// A keyring of these identities and passwords.
+    pub fn new(passwords: Vec<(String, Secret)>) -> Self {
+        let hidden = Hidden::default();
+        passwords.iter().for_each(|(_, password)| hidden.add(password.reveal()));
+        Keyring { passwords, hidden }
+    }
+
     /// Decrypts a vault text; tries the password of the text's own identity first.
     pub fn decrypt(&self, text: &str) -> Result<Vec<u8>, Error> {
         if self.passwords.is_empty() && is_vault(text) {
@@ -157,7 +166,7 @@ mod tests {
     use super::*;
 
     fn keyring(password: &str) -> Keyring {
-        Keyring { passwords: vec![("default".into(), Secret::new(password))] }
+        Keyring::new(vec![("default".into(), Secret::new(password))])
     }
 
     const PLAIN: &str = "key: \"wörld {{ x }}\"\nlist: [1, 2]\n";

@@ -226,7 +226,7 @@ fn a_missing_file_says_how_to_name_a_host() {
 #[test]
 fn an_encrypted_inventory_is_read_and_its_lines_are_not_shown() {
     let password = Secret::new("sesame");
-    let keyring = Keyring { passwords: vec![("default".into(), password.clone())] };
+    let keyring = Keyring::new(vec![("default".into(), password.clone())]);
     let text = |plain: &str| vault::encrypt(plain.as_bytes(), &password, None);
     let good = load_with(&[("h", &text("web a=1\n"))], "h", &keyring).unwrap();
     assert_eq!(good.hosts["web"].vars["a"], Value::from(1));

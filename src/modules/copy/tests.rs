@@ -145,7 +145,7 @@ async fn a_vault_file_is_decrypted_and_never_shown() {
     let mut bench = Bench::new().await;
     let password = crate::value::Secret::new("pass");
     bench.on_controller("files/key", vault::encrypt(b"plain secret\n", &password, None));
-    let keyring = vault::Keyring { passwords: vec![("default".into(), password)] };
+    let keyring = vault::Keyring::new(vec![("default".into(), password)]);
     bench.scope.keyring = std::sync::Arc::new(keyring);
     let done = bench.run_twice("copy: {src: key, dest: HOST/key, mode: '0600'}").await;
     assert_eq!(bench.text("key"), "plain secret\n");

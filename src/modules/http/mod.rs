@@ -1,5 +1,5 @@
 //! HTTP/1.1 as the host sees the network: the bytes go through the connection to the host, the client runs here, and
-//! the host needs nothing for it. For `uri`, `get_url` and `etcd_cluster_info`.
+//! the host needs nothing for it. For `uri`, `get_url` and `etcd_cluster_info`; [`over`] takes any stream.
 
 pub mod follow;
 pub mod tls;
@@ -111,6 +111,12 @@ async fn exchange(probe: &Probe, tls: &Tls, request: &Request) -> Result<Respons
     talk(stream, request, None).await
 }
 
+/// Sends one request over a stream to its server, with TLS if its address says so, and takes the whole answer.
+pub async fn over(stream: Box<dyn Stream>, tls: &Tls, request: &Request) -> Result<Response, Failure> {
+    let stream = secured(stream, tls, request).await?;
+    talk(stream, request, None).await
+}
+
 async fn within<T>(
     limit: Duration,
     request: &Request,
@@ -122,8 +128,12 @@ async fn within<T>(
 
 /// The way to the server, with TLS if the address asks for it.
 async fn open(probe: &Probe, tls: &Tls, request: &Request) -> Result<Box<dyn Stream>, Failure> {
+    let stream = connect(probe, &request.url.host, request.url.port).await?;
+    secured(stream, tls, request).await
+}
+
+async fn secured(stream: Box<dyn Stream>, tls: &Tls, request: &Request) -> Result<Box<dyn Stream>, Failure> {
     let url = &request.url;
-    let stream = connect(probe, &url.host, url.port).await?;
     if !url.secure {
         return Ok(stream);
     }

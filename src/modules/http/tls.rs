@@ -13,7 +13,7 @@ use crate::modules::Error;
 use crate::remote::{Links, Probe};
 
 /// Where systems keep the authorities that they trust.
-const SYSTEM_ROOTS: &[&str] = &[
+pub const SYSTEM_ROOTS: &[&str] = &[
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
     "/etc/ssl/ca-bundle.pem",
@@ -51,6 +51,11 @@ impl Tls {
             None => None,
         };
         Ok(Tls { verify, roots, client, built: OnceLock::new() })
+    }
+
+    /// Trusts the authorities of a text in PEM form.
+    pub fn trusting(authorities: &[u8]) -> Tls {
+        Tls { verify: true, roots: certificates(authorities), client: None, built: OnceLock::new() }
     }
 
     /// For addresses without TLS.

@@ -50,6 +50,9 @@ pub fn load(path: &Path, keyring: &Keyring) -> Result<Option<Node>, Complaint> {
 pub fn load_with(path: &Path, keyring: &Keyring, warnings: &mut Vec<Complaint>) -> Result<Option<Node>, Complaint> {
     let (source, text) = read(path, keyring)?;
     let mut documents = parse::documents(&source, text.as_deref().unwrap_or(&source.text), warnings)?;
+    if text.is_some() {
+        documents.iter().for_each(|node| node.hide(keyring));
+    }
     if let Some(second) = documents.get(1) {
         return Err(Complaint::new("a second document begins here, where one is expected", Some(&second.origin))
             .hint("remove the line with ---"));
@@ -173,6 +176,16 @@ impl Node {
         pairs.iter().map(var).collect()
     }
 
+    /// The strings of an encrypted file are hidden; those with template marks are not the secret itself.
+    fn hide(&self, keyring: &Keyring) {
+        match &self.kind {
+            NodeKind::Str(text) if !super::has_marks(text) => keyring.hidden.add(text),
+            NodeKind::Seq(items) => items.iter().for_each(|item| item.hide(keyring)),
+            NodeKind::Map(pairs) => pairs.iter().for_each(|(_, value)| value.hide(keyring)),
+            _ => {}
+        }
+    }
+
     fn value(&self, keyring: &Keyring, templates: bool) -> Result<Value, Complaint> {
         let templates = templates && self.tag.as_deref() != Some("!unsafe");
         Ok(match &self.kind {
@@ -185,6 +198,7 @@ impl Node {
                 let plain = keyring.decrypt(text).map_err(|error| vault_complaint(&error, &self.origin))?;
                 let plain = String::from_utf8(plain)
                     .map_err(|_| Complaint::new("the decrypted text is not UTF-8", Some(&self.origin)))?;
+                keyring.hidden.add(&plain);
                 if templates { Template::value(&plain, Some(&self.origin)) } else { Value::from(plain) }
             }
             NodeKind::Str(text) if templates => Template::value(text, Some(&self.origin)),

@@ -161,7 +161,7 @@ fn a_file_of_two_documents_is_refused_and_an_empty_one_is_none() {
 fn a_whole_vault_file_is_read_and_its_plain_text_shown_by_no_message() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("secrets.yml");
-    let keyring = Keyring { passwords: vec![("default".into(), crate::value::Secret::new("p"))] };
+    let keyring = Keyring::new(vec![("default".into(), crate::value::Secret::new("p"))]);
     std::fs::write(&path, vault::encrypt(b"a: {b: 1}\nc: hush\n", &keyring.passwords[0].1, None)).unwrap();
     let node = load(&path, &keyring).unwrap().unwrap();
     assert_eq!(node.get("c").unwrap().as_str(), Some("hush"));

@@ -1,0 +1,141 @@
+//! The options that say how a run is told; shared by the sub-commands that run something.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, ValueEnum};
+use tracing_subscriber::EnvFilter;
+
+use super::{ExitCode, Failure};
+use crate::report::log::LogFile;
+use crate::report::{self, Colour, Ending, Form, Reports, otlp};
+use crate::settings::{Settings, list};
+use crate::value::Hidden;
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Watching")]
+pub struct Reporting {
+    /// How the run is told: human, json, json=FILE, junit=FILE; may be given several times
+    #[arg(long = "output", value_name = "FORM", value_parser = form, value_delimiter = ',')]
+    outputs: Vec<Form>,
+    /// Colours: auto means on a terminal, unless NO_COLOR is set
+    #[arg(long, alias = "colour", value_enum, value_name = "WHEN")]
+    color: Option<When>,
+    /// Tell at the end which tasks, roles and hosts took how long
+    #[arg(long)]
+    profile: bool,
+    /// Append all that is told to FILE too, with times
+    #[arg(long = "log-file", value_name = "FILE")]
+    log_file: Option<PathBuf>,
+    /// Send traces to an OpenTelemetry collector (OTLP over HTTP), such as http://localhost:4318
+    #[arg(long, value_name = "URL")]
+    otlp: Option<String>,
+    /// Say more: -v values of results, -vv where tasks stand, -vvv connections, -vvvv everything
+    #[arg(short = 'v', long = "verbose", action = ArgAction::Count)]
+    verbose: u8,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum When {
+    Auto,
+    Always,
+    Never,
+}
+
+fn form(text: &str) -> Result<Form, String> {
+    match text.split_once('=') {
+        None if text == "human" => Ok(Form::Human),
+        None if text == "json" => Ok(Form::Json(None)),
+        Some(("json", file)) if !file.is_empty() => Ok(Form::Json(Some(file.into()))),
+        Some(("junit", file)) if !file.is_empty() => Ok(Form::Junit(file.into())),
+        None | Some(("junit", _)) if text.starts_with("junit") => Err("junit needs a file: junit=FILE".to_string()),
+        _ => Err("known are human, json, json=FILE and junit=FILE".to_string()),
+    }
+}
+
+impl Reporting {
+    /// Opens the reports, and our own log. To be called within the runtime, before anything is told; `hidden` is what
+    /// none of them may show.
+    pub fn open(&self, hidden: &Hidden, settings: &Settings) -> Result<Reports, Failure> {
+        if self.outputs.contains(&Form::Human) && self.outputs.contains(&Form::Json(None)) {
+            return Err(
+                anyhow::anyhow!("only one of human and json goes to standard output; json=FILE names a file").into()
+            );
+        }
+        let log = self.log_file.clone().or_else(|| settings.path(&list::LOG_PATH));
+        let log = log.as_deref().map(LogFile::open).transpose().map_err(anyhow::Error::new)?;
+        let verbosity = self.verbosity(settings);
+        trace(verbosity, hidden.clone(), log.clone());
+        let otlp =
+            otlp::Settings::read(self.otlp.as_deref(), |name| std::env::var(name).ok()).map_err(anyhow::Error::msg)?;
+        let settings = report::Settings {
+            forms: self.outputs.clone(),
+            verbosity,
+            colour: self.colour(settings),
+            profile: self.profile,
+            log,
+            otlp,
+            hidden: hidden.clone(),
+        };
+        Ok(report::open(settings).map_err(anyhow::Error::new)?)
+    }
+
+    /// How many `-v` there are, or as many as the settings say.
+    pub fn verbosity(&self, settings: &Settings) -> u8 {
+        self.verbose.max(settings.number(&list::VERBOSITY).try_into().unwrap_or(u8::MAX))
+    }
+
+    fn colour(&self, settings: &Settings) -> Colour {
+        match self.color {
+            Some(When::Always) => Colour::Always,
+            Some(When::Never) => Colour::Never,
+            Some(When::Auto) => Colour::Auto,
+            None if settings.bool(&list::FORCE_COLOR) => Colour::Always,
+            None if settings.bool(&list::NOCOLOR) => Colour::Never,
+            None => Colour::Auto,
+        }
+    }
+}
+
+/// Says what the reports could not; a run that was not told wholly does not exit as if all were well.
+#[allow(clippy::print_stderr)]
+pub fn exit_code(ending: &Ending, code: ExitCode) -> ExitCode {
+    ending.warnings.iter().for_each(|warning| super::warn(warning));
+    ending.failures.iter().for_each(|failure| eprintln!("error: {failure}"));
+    if code == ExitCode::Ok && !ending.failures.is_empty() { ExitCode::Error } else { code }
+}
+
+/// From `-vvv` on, our own log goes to standard error and the log file; `WINDLASS_LOG` says which parts.
+fn trace(verbosity: u8, hidden: Hidden, log: Option<LogFile>) {
+    let default = match verbosity {
+        0..=2 => "off",
+        3 => "windlass=debug",
+        _ => "windlass=trace,russh=debug",
+    };
+    let filter = EnvFilter::try_from_env("WINDLASS_LOG").unwrap_or_else(|_| EnvFilter::new(default));
+    let writer = move || Veiled { hidden: hidden.clone(), log: log.clone() };
+    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(writer);
+    // A second run in one process (tests) keeps the first one's log.
+    let _ = subscriber.try_init();
+}
+
+/// Standard error and the log file, without what is hidden. Takes whole lines.
+struct Veiled {
+    hidden: Hidden,
+    log: Option<LogFile>,
+}
+
+impl Write for Veiled {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let line = String::from_utf8_lossy(bytes);
+        let line = self.hidden.hide(&line);
+        if let Some(log) = &mut self.log {
+            log.write_all(line.as_bytes())?;
+        }
+        std::io::stderr().write_all(line.as_bytes()).map(|()| bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        std::io::stderr().flush()
+    }
+}

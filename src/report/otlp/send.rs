@@ -1,0 +1,203 @@
+//! Sends spans in batches, in the background: a run neither waits for the collector nor fails because of it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use base64::Engine as _;
+use serde_json::{Value as Plain, json};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::settings::Settings;
+use super::span::{Attribute, Span, attribute};
+use crate::modules::http::{self, Request, Tls, Url, tls::SYSTEM_ROOTS};
+
+/// Spans that go in one request.
+const BATCH: usize = 512;
+
+/// How long a span waits for others.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// What the last spans get when the run has ended.
+const PARTING: Duration = Duration::from_secs(5);
+
+/// Requests that failed one after the other, after which the collector is given up.
+const PATIENCE: usize = 3;
+
+/// Takes spans; never waits.
+pub(super) struct Outbox(UnboundedSender<Span>);
+
+impl Outbox {
+    pub fn send(&self, span: Span) {
+        // Whoever sends them on may have given up.
+        let _ = self.0.send(span);
+    }
+}
+
+/// What sends in the background.
+pub struct Exporter {
+    work: JoinHandle<Vec<String>>,
+    address: String,
+}
+
+impl Exporter {
+    /// Waits for the last spans, for some seconds at the most. The outbox must be gone. The result is warnings.
+    pub async fn finish(self) -> Vec<String> {
+        match timeout(PARTING, self.work).await {
+            Ok(Ok(warnings)) => warnings,
+            Ok(Err(error)) => vec![format!("traces were not sent: {error}")],
+            Err(_) => vec![format!(
+                "traces were not sent wholly: {} did not take them within {PARTING:?} after the run",
+                self.address
+            )],
+        }
+    }
+}
+
+/// Begins to send, on the runtime that this is called on.
+pub(super) fn start(settings: Settings) -> (Outbox, Exporter) {
+    let (sender, receiver) = unbounded_channel();
+    let address = settings.url.address();
+    let work = tokio::spawn(Sending::new(settings).run(receiver));
+    (Outbox(sender), Exporter { work, address })
+}
+
+struct Sending {
+    settings: Settings,
+    tls: Result<Tls, String>,
+    resource: Plain,
+    lost: usize,
+    /// The first reason for a loss.
+    reason: Option<String>,
+    failures: usize,
+}
+
+impl Sending {
+    fn new(settings: Settings) -> Self {
+        let tls = match settings.url.secure {
+            true => authorities(settings.authorities.as_ref()).map(|pem| Tls::trusting(&pem)),
+            false => Ok(Tls::none()),
+        };
+        let resource = resource(&settings);
+        Sending { settings, tls, resource, lost: 0, reason: None, failures: 0 }
+    }
+
+    async fn run(mut self, mut spans: UnboundedReceiver<Span>) -> Vec<String> {
+        let mut batch = Vec::new();
+        while spans.recv_many(&mut batch, BATCH).await > 0 {
+            let until = Instant::now() + LINGER;
+            while batch.len() < BATCH {
+                let room = BATCH - batch.len();
+                match timeout_at(until, spans.recv_many(&mut batch, room)).await {
+                    Ok(0) | Err(_) => break,
+                    Ok(_) => {}
+                }
+            }
+            self.send(&batch).await;
+            batch.clear();
+        }
+        self.warnings()
+    }
+
+    async fn send(&mut self, batch: &[Span]) {
+        if self.failures >= PATIENCE {
+            self.lost += batch.len();
+            return;
+        }
+        match self.post(batch).await {
+            Ok(refused) => {
+                self.failures = 0;
+                if let Some((count, why)) = refused {
+                    self.lost += count;
+                    self.reason.get_or_insert(why);
+                }
+            }
+            Err(why) => {
+                self.failures += 1;
+                self.lost += batch.len();
+                self.reason.get_or_insert(why);
+            }
+        }
+    }
+
+    /// One request. Ok: how many spans the collector refused, and why.
+    async fn post(&self, batch: &[Span]) -> Result<Option<(usize, String)>, String> {
+        let tls = self.tls.as_ref().map_err(Clone::clone)?;
+        let request = self.request(batch);
+        let exchange = async {
+            let (host, port) = (request.url.host.as_str(), request.url.port);
+            let stream = TcpStream::connect((host, port)).await.map_err(|error| format!("cannot connect: {error}"))?;
+            http::over(Box::new(stream), tls, &request).await.map_err(|error| error.to_string())
+        };
+        let limit = self.settings.timeout;
+        let answer = timeout(limit, exchange).await.map_err(|_| format!("no answer within {limit:?}"))??;
+        match answer.status {
+            200..300 => Ok(refused(&answer.body)),
+            status => Err(format!("it answered {status} {}", answer.reason)),
+        }
+    }
+
+    fn request(&self, batch: &[Span]) -> Request {
+        let spans: Plain = batch.iter().map(Span::plain).collect();
+        let scope = json!({"name": "windlass", "version": env!("CARGO_PKG_VERSION")});
+        let body =
+            json!({"resourceSpans": [{"resource": self.resource, "scopeSpans": [{"scope": scope, "spans": spans}]}]});
+        let mut headers = vec![("content-type".to_string(), "application/json".to_string())];
+        headers.extend(login(&self.settings.url));
+        headers.extend(self.settings.headers.iter().map(|(name, value)| (name.clone(), value.reveal().to_string())));
+        let url = self.settings.url.clone();
+        Request { method: "POST".to_string(), url, headers, body: body.to_string().into_bytes() }
+    }
+
+    fn warnings(self) -> Vec<String> {
+        let mut warnings = self.settings.remarks;
+        if self.lost > 0 {
+            let why = self.reason.unwrap_or_default();
+            let spans = if self.lost == 1 { "1 span".to_string() } else { format!("{} spans", self.lost) };
+            warnings.push(format!("traces: {spans} could not be sent to {}: {why}", self.settings.url.address()));
+        }
+        warnings
+    }
+}
+
+fn resource(settings: &Settings) -> Plain {
+    let mut attributes =
+        vec![("service.name", settings.service.as_str()), ("service.version", env!("CARGO_PKG_VERSION"))];
+    attributes.extend(settings.resource.iter().map(|(key, value)| (key.as_str(), value.as_str())));
+    let attributes: Plain = attributes.iter().map(|(key, value)| attribute(key, &Attribute::from(*value))).collect();
+    json!({"attributes": attributes})
+}
+
+/// `user:password@` of an address, as a header.
+fn login(url: &Url) -> Option<(String, String)> {
+    let (user, password) = url.login.as_ref()?;
+    let encoded = base64::engine::general_purpose::STANDARD.encode(format!("{user}:{password}"));
+    Some(("authorization".to_string(), format!("Basic {encoded}")))
+}
+
+/// The authorities that are trusted, in PEM form.
+fn authorities(file: Option<&PathBuf>) -> Result<Vec<u8>, String> {
+    match file {
+        Some(path) => std::fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display())),
+        None => {
+            let found = SYSTEM_ROOTS.iter().find_map(|path| std::fs::read(path).ok());
+            found.ok_or_else(|| {
+                "this machine keeps no certificate authorities; name a file with \
+                                 OTEL_EXPORTER_OTLP_CERTIFICATE"
+                    .to_string()
+            })
+        }
+    }
+}
+
+/// What a collector says of spans that it did not keep.
+fn refused(body: &[u8]) -> Option<(usize, String)> {
+    let answer: Plain = serde_json::from_slice(body).ok()?;
+    let partial = answer.get("partialSuccess")?;
+    let count = partial.get("rejectedSpans")?;
+    let count = count.as_u64().or_else(|| count.as_str()?.parse().ok()).filter(|count| *count > 0)?;
+    let why = partial.get("errorMessage").and_then(Plain::as_str).unwrap_or("it refused them");
+    Some((usize::try_from(count).unwrap_or(usize::MAX), why.to_string()))
+}

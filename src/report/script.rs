@@ -1,0 +1,96 @@
+//! A run in a few events, for the tests of reports: one play, one role's task on two hosts (one changes, one fails).
+
+#![allow(clippy::unwrap_used)]
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+
+use crate::engine::{Counts, Event, Recap, Status, TaskResult, TaskStart, Told};
+use crate::value::{Origin, Source, Vars};
+
+/// The moment that all tests begin at: 2023-11-14T22:13:20Z.
+pub fn start() -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000)
+}
+
+pub fn origin(line: usize) -> Origin {
+    Origin { source: Arc::new(Source { path: "site.yml".into(), text: String::new() }), line, column: 7 }
+}
+
+pub fn task(id: usize, name: &str) -> TaskStart {
+    let role = name.split_once(" : ").map(|(role, _)| role.into());
+    TaskStart { id, name: name.to_string(), role, action: "command", origin: origin(4), handler: false, hosts: 2 }
+}
+
+pub fn result(status: Status) -> TaskResult {
+    TaskResult {
+        status,
+        changed: status == Status::Changed,
+        message: None,
+        hint: None,
+        values: Vars::new(),
+        diff: Vec::new(),
+        no_log: false,
+        took: Duration::from_secs(1),
+    }
+}
+
+pub fn ended(task: &Arc<TaskStart>, host: &str, result: TaskResult) -> Event {
+    Event::Result { task: task.clone(), host: host.into(), delegated: None, looped: false, result: Arc::new(result) }
+}
+
+pub fn begun(task: &Arc<TaskStart>, host: &str) -> Event {
+    Event::HostStart { task: task.clone(), host: host.into() }
+}
+
+pub fn play(name: &str) -> Event {
+    Event::PlayStart { name: name.into(), origin: origin(1), hosts: vec!["h1".into(), "h2".into()], check: false }
+}
+
+/// The events, a second apart.
+pub fn apart(events: Vec<Event>) -> Vec<Told> {
+    let times = (0..).map(|second| start() + Duration::from_secs(second));
+    times.zip(events).map(|(at, event)| Told { at, event }).collect()
+}
+
+/// Play, task `etcd : Start it`, both hosts begin, h1 changed, h2 failed, task end, recap.
+pub fn run() -> Vec<Told> {
+    let task = Arc::new(task(1, "etcd : Start it"));
+    let failure = TaskResult { message: Some("no <such> unit & no hope".into()), ..result(Status::Failed) };
+    let counts = |failed| Counts { ok: 1 - failed, changed: 1 - failed, failed, ..Counts::default() };
+    let recap = Recap {
+        hosts: [("h1".into(), counts(0)), ("h2".into(), counts(1))].into_iter().collect(),
+        took: Duration::from_secs(6),
+        ..Recap::default()
+    };
+    apart(vec![
+        play("Cluster"),
+        Event::TaskStart(task.clone()),
+        begun(&task, "h1"),
+        begun(&task, "h2"),
+        ended(&task, "h1", result(Status::Changed)),
+        ended(&task, "h2", failure),
+        Event::TaskEnd(task),
+        Event::Recap(recap),
+    ])
+}
+
+/// Bytes that a report wrote, to look at afterwards.
+#[derive(Clone, Default)]
+pub struct Sheet(Arc<Mutex<Vec<u8>>>);
+
+impl Sheet {
+    pub fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl std::io::Write for Sheet {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,211 @@
+//! Brings a run's events to its reports. A report that cannot be written is told, and does not stop the run.
+
+use std::io;
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use super::profile::{Profile, Timings};
+use super::{Report, otlp, veil};
+use crate::engine::{Event, Told};
+use crate::value::Hidden;
+
+/// How often what shows time is drawn anew.
+const TICK: Duration = Duration::from_millis(200);
+
+/// Events that are taken at once; more is a burst that is shown in several pieces.
+const BURST: usize = 256;
+
+/// The reports of one run.
+pub struct Reports {
+    sinks: Vec<Sink>,
+    hidden: Hidden,
+    timings: Option<Timings>,
+    exporter: Option<otlp::Exporter>,
+}
+
+struct Sink {
+    /// Where it goes, for messages.
+    name: String,
+    report: Box<dyn Report>,
+    state: State,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum State {
+    Well,
+    /// The first error.
+    Failed(String),
+    /// Nobody reads it any more, which is the reader's right.
+    Closed,
+}
+
+/// How the telling went.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Ending {
+    /// What was not written wholly: the program must not exit as if it had been.
+    pub failures: Vec<String>,
+    /// What a person should know and the exit code need not tell.
+    pub warnings: Vec<String>,
+}
+
+impl Reports {
+    pub(super) fn new(hidden: Hidden, profile: bool) -> Self {
+        Reports { sinks: Vec::new(), hidden, timings: profile.then(Timings::default), exporter: None }
+    }
+
+    pub(super) fn add(&mut self, name: &str, report: impl Report + 'static) {
+        self.sinks.push(Sink { name: name.to_string(), report: Box::new(report), state: State::Well });
+    }
+
+    pub(super) fn trace(&mut self, settings: otlp::Settings) {
+        let (traces, exporter) = otlp::open(settings);
+        self.add("traces", traces);
+        self.exporter = Some(exporter);
+    }
+
+    /// Tells events until their sender is gone. Runs on a thread of its own, since a terminal, a pipe or a disk may
+    /// make it wait.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub async fn tell(self, events: UnboundedReceiver<Told>) -> Ending {
+        let runtime = tokio::runtime::Handle::current();
+        let told = tokio::task::spawn_blocking(move || runtime.block_on(self.follow(events))).await;
+        told.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+    }
+
+    async fn follow(mut self, mut events: UnboundedReceiver<Told>) -> Ending {
+        let mut tick = tokio::time::interval(TICK);
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+        let mut burst = Vec::with_capacity(BURST);
+        loop {
+            tokio::select! {
+                biased;
+                count = events.recv_many(&mut burst, BURST) => {
+                    if count == 0 {
+                        break;
+                    }
+                    burst.drain(..).for_each(|told| self.take(told));
+                    self.each(|report| report.show());
+                }
+                _ = tick.tick() => self.each(|report| report.show()),
+            }
+        }
+        self.each(|report| report.end());
+        self.ending().await
+    }
+
+    fn take(&mut self, told: Told) {
+        let at = told.at;
+        let event = veil::veiled(told.event, &self.hidden);
+        if let Some(timings) = &mut self.timings {
+            timings.event(at, &event);
+            if let Event::Recap(recap) = &event {
+                let profile = timings.finish(recap.took);
+                self.each(|report| report.profile(at, &profile));
+            }
+        }
+        self.each(|report| report.event(at, &event));
+    }
+
+    /// Does something with every report that still takes words; the others hear of one that fails.
+    fn each(&mut self, mut act: impl FnMut(&mut dyn Report) -> io::Result<()>) {
+        let mut news = Vec::new();
+        for sink in self.sinks.iter_mut().filter(|sink| sink.state != State::Closed) {
+            let Err(error) = act(sink.report.as_mut()) else { continue };
+            if error.kind() == io::ErrorKind::BrokenPipe {
+                sink.state = State::Closed;
+            } else if sink.state == State::Well {
+                let words = format!("cannot write to {}: {error}", sink.name);
+                news.push(words.clone());
+                sink.state = State::Failed(words);
+            }
+        }
+        for words in news {
+            let event = Event::Warning(words);
+            for sink in self.sinks.iter_mut().filter(|sink| sink.state == State::Well) {
+                // It would be told of itself if it failed just now: the end says so.
+                let _ = sink.report.event(SystemTime::now(), &event);
+            }
+        }
+    }
+
+    async fn ending(self) -> Ending {
+        let failed = |sink: Sink| match sink.state {
+            State::Failed(words) => Some(words),
+            State::Well | State::Closed => None,
+        };
+        // The reports go first: the exporter ends when nobody can give it spans any more.
+        let failures = self.sinks.into_iter().filter_map(failed).collect();
+        let warnings = match self.exporter {
+            Some(exporter) => exporter.finish().await,
+            None => Vec::new(),
+        };
+        Ending { failures, warnings }
+    }
+}
+
+impl Report for Box<dyn Report> {
+    fn event(&mut self, at: SystemTime, event: &Event) -> io::Result<()> {
+        (**self).event(at, event)
+    }
+    fn show(&mut self) -> io::Result<()> {
+        (**self).show()
+    }
+    fn profile(&mut self, at: SystemTime, profile: &Profile) -> io::Result<()> {
+        (**self).profile(at, profile)
+    }
+    fn end(&mut self) -> io::Result<()> {
+        (**self).end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::script::{self, Sheet};
+    use super::super::{human, json};
+    use super::*;
+
+    /// Fails from the first byte on.
+    struct Full(io::ErrorKind);
+
+    impl io::Write for Full {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(self.0.into())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    async fn told(mut reports: Reports, sheet: Option<&Sheet>) -> Ending {
+        if let Some(sheet) = sheet {
+            let style = human::Style { colour: false, width: 40, verbosity: 0, stamped: false };
+            reports.add("standard output", human::Human::new(Box::new(sheet.clone()), style));
+        }
+        let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
+        script::run().into_iter().for_each(|told| sender.send(told).unwrap());
+        drop(sender);
+        reports.tell(receiver).await
+    }
+
+    #[tokio::test]
+    async fn a_full_disk_is_told_by_the_other_reports_and_at_the_end() {
+        let mut reports = Reports::new(Hidden::default(), false);
+        reports.add("events.json", json::Json::new(Full(io::ErrorKind::StorageFull)));
+        let sheet = Sheet::default();
+        let ending = told(reports, Some(&sheet)).await;
+        assert_eq!(ending.failures.len(), 1);
+        assert!(ending.failures[0].starts_with("cannot write to events.json: "), "{ending:?}");
+        assert_eq!(sheet.text().matches("warning: cannot write to events.json").count(), 1, "{}", sheet.text());
+        assert!(sheet.text().contains("PLAY RECAP"), "{}", sheet.text());
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_went_away_is_no_failure() {
+        let mut reports = Reports::new(Hidden::default(), false);
+        reports.add("standard output", json::Json::new(Full(io::ErrorKind::BrokenPipe)));
+        assert_eq!(told(reports, None).await, Ending::default());
+    }
+}

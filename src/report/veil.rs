@@ -1,0 +1,200 @@
+//! Takes away from events what nobody may see, once for all reports: results under `no_log`, and texts that were
+//! encrypted wherever they turn up.
+
+use std::sync::Arc;
+
+use minijinja::value::ValueKind;
+
+use crate::engine::{Event, TaskResult, TaskStart};
+use crate::modules::{Diff, Progress};
+use crate::value::{Hidden, Value, Vars};
+
+/// What stands for a label, and for the reason of a failure, under `no_log`.
+pub(super) const HIDDEN: &str = "(hidden by no_log)";
+
+/// The event as reports may see it.
+pub(super) fn veiled(event: Event, hidden: &Hidden) -> Event {
+    let event = match event {
+        Event::Item { task, host, delegated, label, result } => {
+            let label = if result.no_log { HIDDEN.to_string() } else { label };
+            Event::Item { task, host, delegated, label, result: without_secrets(result) }
+        }
+        Event::Result { task, host, delegated, looped, result } => {
+            Event::Result { task, host, delegated, looped, result: without_secrets(result) }
+        }
+        Event::Retry { task, host, attempt, left, result } => {
+            Event::Retry { task, host, attempt, left, result: without_secrets(result) }
+        }
+        other => other,
+    };
+    if hidden.is_empty() { event } else { Mask(hidden).event(event) }
+}
+
+/// Of a result under `no_log` what happened stays, and how long it took.
+fn without_secrets(result: Arc<TaskResult>) -> Arc<TaskResult> {
+    if !result.no_log {
+        return result;
+    }
+    let TaskResult { status, changed, no_log, took, .. } = *result;
+    Arc::new(TaskResult {
+        status,
+        changed,
+        no_log,
+        took,
+        message: None,
+        hint: None,
+        values: Vars::new(),
+        diff: Vec::new(),
+    })
+}
+
+struct Mask<'a>(&'a Hidden);
+
+impl Mask<'_> {
+    fn event(&self, event: Event) -> Event {
+        match event {
+            Event::PlayStart { name, origin, hosts, check } => {
+                Event::PlayStart { name: self.text(name), origin, hosts, check }
+            }
+            Event::NoHosts { pattern } => Event::NoHosts { pattern: self.text(pattern) },
+            Event::TaskStart(task) => Event::TaskStart(self.task(task)),
+            Event::TaskEnd(task) => Event::TaskEnd(self.task(task)),
+            Event::HostStart { task, host } => Event::HostStart { task: self.task(task), host },
+            Event::Item { task, host, delegated, label, result } => Event::Item {
+                task: self.task(task),
+                host,
+                delegated,
+                label: self.text(label),
+                result: self.result(result),
+            },
+            Event::Result { task, host, delegated, looped, result } => {
+                Event::Result { task: self.task(task), host, delegated, looped, result: self.result(result) }
+            }
+            Event::Retry { task, host, attempt, left, result } => {
+                Event::Retry { task: self.task(task), host, attempt, left, result: self.result(result) }
+            }
+            Event::Progress { host, progress } => {
+                Event::Progress { host, progress: Progress { what: self.text(progress.what), ..progress } }
+            }
+            Event::Included { what, hosts } => Event::Included { what: self.text(what), hosts },
+            Event::Warning(text) => Event::Warning(self.text(text)),
+            Event::Recap(mut recap) => {
+                recap.stats = self.vars(&recap.stats);
+                Event::Recap(recap)
+            }
+            Event::NoHostsLeft => Event::NoHostsLeft,
+        }
+    }
+
+    fn text(&self, text: String) -> String {
+        self.0.hide(&text).into_owned()
+    }
+
+    fn task(&self, task: Arc<TaskStart>) -> Arc<TaskStart> {
+        match self.0.hide(&task.name) {
+            std::borrow::Cow::Borrowed(_) => task,
+            std::borrow::Cow::Owned(name) => Arc::new(TaskStart { name, ..(*task).clone() }),
+        }
+    }
+
+    fn result(&self, result: Arc<TaskResult>) -> Arc<TaskResult> {
+        let diff = |diff: &Diff| Diff {
+            before_header: self.text(diff.before_header.clone()),
+            after_header: self.text(diff.after_header.clone()),
+            before: self.text(diff.before.clone()),
+            after: self.text(diff.after.clone()),
+        };
+        Arc::new(TaskResult {
+            message: result.message.clone().map(|text| self.text(text)),
+            hint: result.hint.clone().map(|text| self.text(text)),
+            values: self.vars(&result.values),
+            diff: result.diff.iter().map(diff).collect(),
+            ..(*result).clone()
+        })
+    }
+
+    fn vars(&self, vars: &Vars) -> Vars {
+        let shown = |value: &Value| self.value(value).unwrap_or_else(|| value.clone());
+        vars.iter().map(|(name, value)| (name.clone(), shown(value))).collect()
+    }
+
+    /// None: there is nothing to hide in it.
+    fn value(&self, value: &Value) -> Option<Value> {
+        let shown = |value: &Value| self.value(value).unwrap_or_else(|| value.clone());
+        match value.kind() {
+            ValueKind::String => {
+                let text = value.as_str()?;
+                let shown = self.0.hide(text);
+                (shown != text).then(|| Value::from(shown.into_owned()))
+            }
+            ValueKind::Bytes => {
+                let text = String::from_utf8_lossy(value.as_bytes()?).into_owned();
+                let shown = self.0.hide(&text);
+                (shown != text).then(|| Value::from(shown.into_owned()))
+            }
+            // A number is a secret too when its digits are.
+            ValueKind::Number => {
+                let text = value.to_string();
+                let shown = self.0.hide(&text);
+                (shown != text).then(|| Value::from(shown.into_owned()))
+            }
+            ValueKind::Map => {
+                let keys = value.try_iter().ok()?;
+                let pairs = keys.map(|key| {
+                    let item = value.get_item(&key).unwrap_or_default();
+                    (shown(&key), shown(&item))
+                });
+                Some(Value::from_object(pairs.collect::<indexmap::IndexMap<Value, Value>>()))
+            }
+            ValueKind::Seq | ValueKind::Iterable => {
+                Some(Value::from(value.try_iter().ok()?.map(|item| shown(&item)).collect::<Vec<Value>>()))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::script;
+    use super::*;
+    use crate::engine::Status;
+    use crate::value::mapping;
+
+    #[test]
+    fn of_a_result_under_no_log_only_what_happened_is_left() {
+        let result = TaskResult {
+            message: Some("m".into()),
+            hint: Some("h".into()),
+            values: Vars::from([("stdout".into(), Value::from("s"))]),
+            diff: vec![Diff::default()],
+            no_log: true,
+            ..script::result(Status::Failed)
+        };
+        let shown = without_secrets(Arc::new(result));
+        assert_eq!((shown.message.as_ref(), shown.hint.as_ref(), shown.diff.len()), (None, None, 0));
+        assert!(shown.values.is_empty() && shown.failed());
+    }
+
+    #[test]
+    fn encrypted_texts_are_masked_in_names_messages_nested_values_and_diffs() {
+        let hidden = Hidden::default();
+        hidden.add("tops3cret");
+        let inner = mapping([("b", Value::from("x tops3cret y"))]);
+        let nested = mapping([("a", Value::from(vec![inner])), ("n", Value::from(1))]);
+        let diff = Diff { after: "key=tops3cret\n".into(), ..Diff::default() };
+        let result = TaskResult {
+            message: Some("not tops3cret".into()),
+            values: Vars::from([("out".into(), nested)]),
+            diff: vec![diff],
+            ..script::result(Status::Ok)
+        };
+        let task = Arc::new(TaskStart { name: "use tops3cret".into(), ..script::task(1, "") });
+        let event = Event::Result { task, host: "h1".into(), delegated: None, looped: false, result: Arc::new(result) };
+        let shown = veiled(event, &hidden);
+        assert!(!format!("{shown:?}").contains("tops3cret"), "{shown:?}");
+        let Event::Result { task, result, .. } = shown else { panic!("another event") };
+        assert_eq!(task.name, "use ***");
+        assert_eq!(super::super::plain(&result.values["out"]), serde_json::json!({"a": [{"b": "x *** y"}], "n": 1}));
+    }
+}
