@@ -10,7 +10,7 @@ use minijinja::value::Serde;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::host::HostVars;
-use super::{Event, FactCache};
+use super::{Event, FactCache, Told};
 use crate::value::{Value, Vars};
 
 /// Says that a host's facts were gathered, not only set; what `gathering: smart` asks for.
@@ -20,7 +20,7 @@ const GATHERED: &str = "_ansible_facts_gathered";
 #[derive(Debug)]
 pub(super) struct Cache {
     place: FactCache,
-    events: UnboundedSender<Event>,
+    events: UnboundedSender<Told>,
 }
 
 impl Cache {
@@ -28,7 +28,7 @@ impl Cache {
     ///
     /// # Errors
     /// It cannot be made: the message names it.
-    pub fn open(place: FactCache, events: UnboundedSender<Event>) -> Result<Cache, String> {
+    pub fn open(place: FactCache, events: UnboundedSender<Told>) -> Result<Cache, String> {
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&place.directory);
         let cannot =
             |error| format!("cannot make the directory {} of the fact cache: {error}", place.directory.display());
@@ -87,7 +87,7 @@ impl Cache {
     }
 
     fn warn(&self, words: &str) {
-        let _ = self.events.send(Event::Warning(words.to_owned()));
+        let _ = self.events.send(Event::Warning(words.to_owned()).into());
     }
 }
 
@@ -116,7 +116,7 @@ mod tests {
 
     use super::*;
 
-    fn cache(directory: &Path, timeout: Option<Duration>) -> (Cache, UnboundedReceiver<Event>) {
+    fn cache(directory: &Path, timeout: Option<Duration>) -> (Cache, UnboundedReceiver<Told>) {
         let (sender, receiver) = unbounded_channel();
         let place = FactCache { directory: directory.join("a/b"), prefix: "p_".into(), timeout };
         (Cache::open(place, sender).unwrap(), receiver)
@@ -161,7 +161,7 @@ mod tests {
         let (cache, mut events) = cache(scratch.path(), None);
         fs::write(scratch.path().join("a/b/p_h1"), "{").unwrap();
         assert!(cache.read("h1").is_none());
-        let Ok(Event::Warning(words)) = events.try_recv() else { panic!("nothing was told") };
+        let Ok(Told { event: Event::Warning(words), .. }) = events.try_recv() else { panic!("nothing was told") };
         assert!(words.contains("p_h1: it is no JSON object: "), "{words}");
         cache.write("x/../../y", &facts());
         assert!(!scratch.path().join("y").exists() && !scratch.path().join("a/y").exists());

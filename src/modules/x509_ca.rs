@@ -292,7 +292,7 @@ mod tests {
         let plain = bench.text("ca.key");
         assert!(plain.contains("PRIVATE KEY"), "without a vault password it is as it is");
 
-        let keyring = Keyring { passwords: vec![("default".to_owned(), Secret::new("hidden"))] };
+        let keyring = Keyring::new(vec![("default".to_owned(), Secret::new("hidden"))]);
         bench.scope.keyring = Arc::new(keyring.clone());
         let done = bench.run_twice(&task).await;
         assert_eq!(value(&done.outcome, "reason"), "the private key is not encrypted yet");

@@ -241,16 +241,16 @@ pub const ASK_VAULT_PASS: Setting =
 // What is told.
 pub const VERBOSITY: Setting =
     set("defaults", "verbosity", Kind::Int(0), "0", "as many -v").env(&["ANSIBLE_VERBOSITY"]).option("verbose");
-pub const LOG_PATH: Setting = set("defaults", "log_path", Kind::Path, "", "a file that all that is told is appended to")
-    .env(&["ANSIBLE_LOG_PATH"])
-    .option("log-file");
+pub const LOG_PATH: Setting =
+    set("defaults", "log_path", Kind::Path, "", "a file that all that is told is appended to")
+        .env(&["ANSIBLE_LOG_PATH"])
+        .option("log-file");
 pub const FORCE_COLOR: Setting =
     set("defaults", "force_color", Kind::Bool, "false", "colours although it is no terminal")
         .env(&["ANSIBLE_FORCE_COLOR"])
         .option("color");
-pub const NOCOLOR: Setting = set("defaults", "nocolor", Kind::Bool, "false", "no colours")
-    .env(&["ANSIBLE_NOCOLOR"])
-    .option("color");
+pub const NOCOLOR: Setting =
+    set("defaults", "nocolor", Kind::Bool, "false", "no colours").env(&["ANSIBLE_NOCOLOR"]).option("color");
 pub const DIFF_ALWAYS: Setting = set("diff", "always", Kind::Bool, "false", "show the changes of files")
     .env(&["ANSIBLE_DIFF_ALWAYS"])
     .option("diff");
