@@ -66,6 +66,14 @@ pub enum Event {
         left: u64,
         result: Arc<TaskResult>,
     },
+    /// A task with `async` was asked after, and goes on. `elapsed` since its start, of `limit`.
+    AsyncPoll {
+        task: Arc<TaskStart>,
+        host: Arc<str>,
+        job: String,
+        elapsed: Duration,
+        limit: Duration,
+    },
     Progress {
         host: Arc<str>,
         progress: Progress,

@@ -11,7 +11,7 @@ use super::host::HostRun;
 use super::play::truthy;
 use super::target;
 use crate::connection::Target;
-use crate::modules::{self, Controller, Done, Effect, Entry, Place};
+use crate::modules::{self, Async, Controller, Done, Effect, Entry, Place};
 use crate::playbook::{Task, Written};
 use crate::remote::Remote;
 use crate::template::{self, Scope};
@@ -105,7 +105,7 @@ impl Item<'_> {
         }
     }
 
-    fn number(&self, keyword: Option<&Written>) -> Result<Option<f64>, template::Error> {
+    pub(super) fn number(&self, keyword: Option<&Written>) -> Result<Option<f64>, template::Error> {
         let Some(written) = keyword else { return Ok(None) };
         let text = self.batch.run.job.templar.render_string(&written.value, &self.scope)?;
         let wrong = || template::Error::Other {
@@ -194,11 +194,13 @@ impl Item<'_> {
             Ok(limit) => limit.and_then(seconds),
             Err(error) => return failed_to_render(&error),
         };
-        let limit = match self.number(self.task.asynchronous.as_ref()) {
-            Ok(asynchronous) => asynchronous.and_then(seconds).or(limit),
-            Err(error) => return failed_to_render(&error),
+        let apart = match self.apart() {
+            Ok(apart) => apart,
+            Err(error) => return (from_error(&error), Vec::new()),
         };
-        let work = self.module(delegate);
+        let job = apart.filter(|apart| apart.kind == Async::Job).map(|apart| apart.limit);
+        let limit = apart.filter(|_| job.is_none()).map(|apart| apart.limit).or(limit);
+        let work = self.module(delegate, job);
         let done = match limit {
             None => work.await,
             Some(limit) => match tokio::time::timeout(limit, work).await {
@@ -206,13 +208,14 @@ impl Item<'_> {
                 Err(_) => Err(modules::Error::failed(format!("the task did not end within {} s", limit.as_secs_f64()))),
             },
         };
-        match done {
-            Ok(done) => finished(done),
-            Err(error) => (from_error(&error), Vec::new()),
+        match (done, apart) {
+            (Ok(done), Some(apart)) => self.follow(delegate, apart, done).await,
+            (Ok(done), None) => finished(done),
+            (Err(error), _) => (from_error(&error), Vec::new()),
         }
     }
 
-    async fn module(&self, delegate: Option<&Delegate>) -> Result<Done, modules::Error> {
+    async fn module(&self, delegate: Option<&Delegate>, apart: Option<Duration>) -> Result<Done, modules::Error> {
         let job = &self.batch.run.job;
         let entry = modules::find(self.task.action.doc.name).expect("the loader takes modules from this list");
         let args = modules::arguments::coerce(entry.doc, &self.arguments(entry)?)?;
@@ -231,6 +234,7 @@ impl Item<'_> {
             diff,
             no_log,
             verbosity: job.verbosity,
+            apart,
             progress: &progress,
             host: &door,
         };
@@ -284,7 +288,7 @@ impl Item<'_> {
         Ok(rendered)
     }
 
-    async fn remote(&self, delegate: Option<&Delegate>) -> Result<Remote, modules::Error> {
+    pub(super) async fn remote(&self, delegate: Option<&Delegate>) -> Result<Remote, modules::Error> {
         let job = &self.batch.run.job;
         let keywords = &self.task.keywords;
         let target = self.target(delegate)?;
@@ -377,7 +381,7 @@ impl modules::Open for Door<'_> {
 }
 
 /// A limit that somebody wrote; None: no limit.
-fn seconds(limit: f64) -> Option<Duration> {
+pub(super) fn seconds(limit: f64) -> Option<Duration> {
     (limit > 0.0).then(|| Duration::from_secs_f64(limit.min(1e9)))
 }
 
@@ -395,7 +399,7 @@ pub(crate) fn blank(status: Status) -> TaskResult {
     }
 }
 
-fn finished(done: Done) -> (TaskResult, Vec<Effect>) {
+pub(super) fn finished(done: Done) -> (TaskResult, Vec<Effect>) {
     let outcome = done.outcome;
     let status = match (&outcome.failed, outcome.skipped, done.changed) {
         (Some(_), _, _) => Status::Failed,
@@ -413,7 +417,7 @@ fn finished(done: Done) -> (TaskResult, Vec<Effect>) {
     (result, outcome.effects)
 }
 
-fn from_error(error: &modules::Error) -> TaskResult {
+pub(super) fn from_error(error: &modules::Error) -> TaskResult {
     let (status, hint) = match error {
         modules::Error::Failed { hint, .. } => (Status::Failed, hint.clone()),
         modules::Error::Template(error) => return failed_to_render(error).0,

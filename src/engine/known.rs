@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::asynchronous;
 use crate::modules;
 use crate::playbook::load;
 use crate::template::{self, Scope, Templar};
@@ -21,6 +22,11 @@ impl load::Known for Known {
 
     fn modules(&self) -> Vec<&'static str> {
         modules::MODULES.iter().map(|entry| entry.doc.name).collect()
+    }
+
+    fn refuses_async(&self, doc: &Doc, left_alone: bool) -> Option<(String, &'static str)> {
+        let entry = modules::find(doc.name)?;
+        asynchronous::refusal(entry.asynchronous(), doc.name, left_alone)
     }
 
     fn check(&self, value: &Value) -> Result<(), Complaint> {

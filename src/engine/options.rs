@@ -12,6 +12,8 @@ pub struct Options {
     pub gathering: Gathering,
     /// `fact_caching = jsonfile`; None is `memory`: facts last as long as the run.
     pub fact_cache: Option<FactCache>,
+    /// `poll_interval` (`ANSIBLE_POLL_INTERVAL`): how often a task with `async` and no `poll` asks; None: every 15 s.
+    pub poll_interval: Option<Duration>,
     /// `--start-at-task`: nothing before the first task of that name or pattern is run.
     pub start_at_task: Option<String>,
     /// `--uploads`: how many hosts get file content at once; None: as many as are at work.

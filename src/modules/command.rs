@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use serde::Deserialize;
 
+use super::async_job::{self, Notes};
 use super::execution::{self, Guard};
 use super::{Controller, Error, Module, Outcome, Plan};
 use crate::remote::{self, Links, Probe, Remote, What};
@@ -85,17 +86,19 @@ impl Module for Command {
         plan(&self.guard(), Value::from(argv), probe, here).await
     }
 
-    async fn apply(&self, (): (), remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+    async fn apply(&self, (): (), remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
         let argv = self.words()?;
         let what = if self.expand_argument_vars { expanded(&argv, remote).await? } else { What::Program(argv.clone()) };
         let command = command(what, self.chdir.as_deref(), self.input(), remote).await?;
+        if let Some(limit) = here.apart {
+            let program = Some(argv[0].clone());
+            let notes = Notes { cmd: argv.into(), strip: self.strip_empty_ends, program, bare: false };
+            let place = async_job::place(remote, here).await?;
+            return async_job::start(remote, &place, &command, limit, &notes).await;
+        }
         let (output, times) = execution::timed(remote, &command).await?;
         let outcome = times.add_to(execution::outcome(&output, self.strip_empty_ends)).with("cmd", argv.clone());
-        if output.code == 127 && is_missing(&argv[0], remote).await? {
-            let message = format!("[Errno 2] No such file or directory: '{}'", argv[0]);
-            return Ok(Outcome { failed: Some(message), changed: false, ..outcome.with("rc", 2) });
-        }
-        Ok(outcome)
+        execution::unless_missing(outcome, output.code, &argv[0], remote).await
     }
 }
 
@@ -168,10 +171,16 @@ impl Module for Shell {
         plan(&guard, Value::from(self.cmd.as_str()), probe, here).await
     }
 
-    async fn apply(&self, (): (), remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+    async fn apply(&self, (): (), remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
         let what = What::Shell { line: self.cmd.clone(), executable: self.executable.clone() };
         let input = input(self.stdin.as_deref(), self.stdin_add_newline);
         let command = command(what, self.chdir.as_deref(), input, remote).await?;
+        if let Some(limit) = here.apart {
+            let cmd = self.cmd.as_str().into();
+            let notes = Notes { cmd, strip: self.strip_empty_ends, program: None, bare: false };
+            let place = async_job::place(remote, here).await?;
+            return async_job::start(remote, &place, &command, limit, &notes).await;
+        }
         let (output, times) = execution::timed(remote, &command).await?;
         let outcome = execution::outcome(&output, self.strip_empty_ends);
         Ok(times.add_to(outcome).with("cmd", self.cmd.as_str()))
@@ -260,13 +269,6 @@ fn shell_word(word: &str) -> String {
         text.push_str(&execution::quote(rest));
     }
     text
-}
-
-async fn is_missing(program: &str, probe: &Probe) -> Result<bool, Error> {
-    Ok(match program.contains('/') {
-        true => probe.stat(program, Links::Follow).await?.is_none(),
-        false => probe.which(program).await?.is_none(),
-    })
 }
 
 #[cfg(test)]

@@ -157,6 +157,20 @@ pub fn outcome(output: &Output, strip: bool) -> Outcome {
     outcome
 }
 
+/// The outcome, unless the code says that there is no such program and that is so: then Ansible's words for it.
+pub async fn unless_missing(outcome: Outcome, code: i32, program: &str, probe: &Probe) -> Result<Outcome, Error> {
+    let missing = code == 127
+        && match program.contains('/') {
+            true => probe.stat(program, Links::Follow).await?.is_none(),
+            false => probe.which(program).await?.is_none(),
+        };
+    if !missing {
+        return Ok(outcome);
+    }
+    let message = format!("[Errno 2] No such file or directory: '{program}'");
+    Ok(Outcome { failed: Some(message), changed: false, ..outcome.with("rc", 2) })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

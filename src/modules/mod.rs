@@ -8,6 +8,8 @@ mod add_host;
 pub mod arguments;
 mod assemble;
 mod assert;
+pub mod async_job;
+mod async_status;
 mod authorized_key;
 mod blockinfile;
 mod command;
@@ -72,6 +74,7 @@ mod x509_key;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::BoxFuture;
@@ -88,6 +91,7 @@ pub static MODULES: &[Entry] = &[
     entry::<package::apt::Apt>(),
     entry::<assemble::Assemble>(),
     local::<assert::Assert>(),
+    entry::<async_status::AsyncStatus>(),
     entry::<authorized_key::AuthorizedKey>(),
     entry::<blockinfile::Blockinfile>(),
     entry::<command::Command>(),
@@ -186,6 +190,8 @@ pub struct Controller<'a> {
     pub diff: bool,
     pub no_log: bool,
     pub verbosity: u8,
+    /// The task says `async`: what it runs goes on apart from the connection, so long at most.
+    pub apart: Option<Duration>,
     /// Told of long transfers.
     pub progress: &'a (dyn Fn(Progress) + Send + Sync),
     /// The task's host, for modules that outlive a connection to it (`reboot`, `wait_for_connection`).
@@ -379,6 +385,30 @@ pub fn find(name: &str) -> Option<&'static Entry> {
                 || collection == entry.doc.collection
                 || collection == "ansible.legacy" && entry.doc.collection == "ansible.builtin")
     })
+}
+
+/// What `async` means for a module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Async {
+    /// What it runs goes on when the connection ends, and may be left alone (`poll: 0`).
+    Job,
+    /// It works through the connection: `async` is the time that it may take.
+    Limit,
+    /// Nothing.
+    Never,
+}
+
+impl Entry {
+    /// What `async` means for it.
+    pub fn asynchronous(&self) -> Async {
+        // As in Ansible, where these have an action of the controller's.
+        const NEVER: &[&str] = &["assemble", "async_status", "copy", "fetch", "raw", "template", "unarchive"];
+        match self.doc.name {
+            "command" | "shell" | "script" => Async::Job,
+            name if self.place == Place::Controller || NEVER.contains(&name) => Async::Never,
+            _ => Async::Limit,
+        }
+    }
 }
 
 /// The one place that knows of check mode.

@@ -6,6 +6,7 @@ use std::path::Path;
 use async_trait::async_trait;
 use serde::Deserialize;
 
+use super::async_job::{self, Notes};
 use super::execution::{self, Guard, quote};
 use super::{Controller, Error, Module, Outcome, Plan};
 use crate::remote::{Attributes, Command, Probe, Remote, What};
@@ -83,25 +84,37 @@ impl Module for Script {
         })
     }
 
-    async fn apply(&self, change: Prepared, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+    async fn apply(&self, change: Prepared, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
+        if let Some(limit) = here.apart {
+            // The script lies with the job, and goes with it.
+            let place = async_job::place(remote, here).await?;
+            let command = self.put(&change, &format!("{}/script.", place.directory), remote).await?;
+            let notes = Notes { cmd: serde_json::Value::Null, strip: false, program: None, bare: true };
+            return async_job::start(remote, &place, &command, limit, &notes).await;
+        }
         let directory = remote.temporary_directory().await?;
-        let file = format!("{directory}/{}", change.name);
-        let attributes = Attributes { mode: Some(0o700), ..Attributes::default() };
-        remote.write(&file, &change.content, &attributes).await?;
-        let interpreter = self.executable.clone().unwrap_or_else(|| interpreter(&change.content));
-        let line = format!("{interpreter} {}{}", quote(&file), change.arguments);
-        let directory_to_run_in = match &self.chdir {
-            Some(path) => Some(remote.expand(path).await?),
-            None => None,
-        };
-        let what = What::Shell { line, executable: None };
-        let output = remote.run(&Command { what, directory: directory_to_run_in, ..Command::default() }).await;
+        let command = self.put(&change, &format!("{directory}/"), remote).await?;
+        let output = remote.run(&command).await;
         remote.remove(&directory).await?;
         Ok(execution::outcome(&output?, false))
     }
 }
 
 impl Script {
+    /// Writes the script to the host, its name after `before`; the command that runs it there.
+    async fn put(&self, change: &Prepared, before: &str, remote: &Remote) -> Result<Command, Error> {
+        let file = format!("{before}{}", change.name);
+        let attributes = Attributes { mode: Some(0o700), ..Attributes::default() };
+        remote.write(&file, &change.content, &attributes).await?;
+        let interpreter = self.executable.clone().unwrap_or_else(|| interpreter(&change.content));
+        let line = format!("{interpreter} {}{}", quote(&file), change.arguments);
+        let directory = match &self.chdir {
+            Some(path) => Some(remote.expand(path).await?),
+            None => None,
+        };
+        Ok(Command { what: What::Shell { line, executable: None }, directory, ..Command::default() })
+    }
+
     fn prepare(&self, here: &Controller<'_>) -> Result<Prepared, Error> {
         let (source, arguments) = split(&self.cmd)?;
         let path = here.find("files", &source)?;

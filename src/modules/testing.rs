@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use indexmap::IndexMap;
 use tempfile::TempDir;
@@ -28,6 +29,8 @@ pub struct Bench {
     templar: Arc<Templar>,
     pub scope: Scope,
     pub no_log: bool,
+    /// As if the task said `async`.
+    pub apart: Option<Duration>,
 }
 
 impl Bench {
@@ -41,7 +44,7 @@ impl Bench {
         let remote = Remote::open(&sessions, None, &IndexMap::new()).await.unwrap();
         let mut scope = Scope::default();
         scope.base = Arc::new(directory.path().join("here"));
-        Bench { directory, remote, sessions, templar: Templar::new(), scope, no_log: false }
+        Bench { directory, remote, sessions, templar: Templar::new(), scope, no_log: false, apart: None }
     }
 
     /// A path of the host, inside its directory.
@@ -140,6 +143,7 @@ impl Bench {
             diff: true,
             no_log: self.no_log,
             verbosity: 0,
+            apart: self.apart,
             progress: &|_| {},
             host: self,
         };

@@ -23,6 +23,8 @@ pub trait Known: Send + Sync {
     fn module(&self, name: &str) -> Option<&'static Doc>;
     /// All module names, for "did you mean".
     fn modules(&self) -> Vec<&'static str>;
+    /// Why a module does not take `async`, with a hint; `left_alone`: nor `poll: 0`. None: it does.
+    fn refuses_async(&self, doc: &Doc, left_alone: bool) -> Option<(String, &'static str)>;
     /// Checks the templates in a value.
     fn check(&self, value: &Value) -> Result<(), Complaint>;
     /// Checks an expression without braces.

@@ -71,7 +71,21 @@ impl Load<'_> {
             self.own_keyword(&mut task, keyword.name, value);
         }
         task.repeat = self.repeat(map);
+        self.complain_of_async(&task);
         task
+    }
+
+    /// What is plainly written; a template is looked at when the task runs.
+    fn complain_of_async(&mut self, task: &Task) {
+        let number = |written: &Written| written.value.to_string().trim().parse::<f64>().ok();
+        let Some(written) = task.asynchronous.as_ref().filter(|written| number(written).is_some_and(|n| n > 0.0))
+        else {
+            return;
+        };
+        let left_alone = task.poll.as_ref().and_then(number) == Some(0.0);
+        if let Some((message, hint)) = self.loader.known.refuses_async(task.action.doc, left_alone) {
+            self.complain(Complaint::new(message, Some(&written.origin)).hint(hint));
+        }
     }
 
     /// Reads a keyword that is the task's alone.

@@ -33,7 +33,7 @@ impl Remote {
     }
 
     /// Runs shell text that answers nothing but whether it worked.
-    async fn touch(&self, what: String, body: &str) -> Result<(), Error> {
+    pub(super) async fn touch(&self, what: String, body: &str) -> Result<(), Error> {
         let answer = self.session().await?.ask(&subshell(body)).await?;
         if answer.code == 0 { Ok(()) } else { Err(refused(what, &answer.stderr)) }
     }

@@ -72,16 +72,7 @@ fn program(
     input: Option<&str>,
     group: Group,
 ) -> Result<String, Error> {
-    let argv = match &command.what {
-        What::Program(argv) => quote::words(argv)?,
-        What::Shell { line, executable } => {
-            let shell = executable.as_deref().unwrap_or("/bin/sh");
-            quote::words(&[shell.to_owned(), "-c".to_owned(), line.clone()])?
-        }
-    };
-    if argv.is_empty() {
-        return Err(Error::Refused { what: "run a command".into(), reason: "it has no words".into() });
-    }
+    let argv = words(command)?;
     let exports = quote::exports(environment.iter().chain(&command.environment))?;
     let exports = if exports.is_empty() { exports } else { format!("{exports} && ") };
     let input = input.map_or_else(|| Ok("/dev/null".to_owned()), quote::path)?;
@@ -104,6 +95,21 @@ fn program(
             format!("if ({enter}) 2>\"$wl_d/e.$wl_q\"; then\n{run}else wl_x {NO_DIRECTORY}; fi\n")
         }
     })
+}
+
+/// A command as words for a shell.
+pub(super) fn words(command: &Command) -> Result<String, Error> {
+    let argv = match &command.what {
+        What::Program(argv) => quote::words(argv)?,
+        What::Shell { line, executable } => {
+            let shell = executable.as_deref().unwrap_or("/bin/sh");
+            quote::words(&[shell.to_owned(), "-c".to_owned(), line.clone()])?
+        }
+    };
+    match argv.is_empty() {
+        true => Err(Error::Refused { what: "run a command".into(), reason: "it has no words".into() }),
+        false => Ok(argv),
+    }
 }
 
 /// What a command is called in messages: its program, never its arguments, which may hold secrets.

@@ -10,6 +10,7 @@ mod change;
 mod execute;
 mod facts;
 mod frames;
+mod job;
 mod probe;
 mod quote;
 mod session;
@@ -29,6 +30,7 @@ use indexmap::IndexMap;
 use crate::value::Secret;
 
 pub use facts::gathers;
+pub use job::{Ended, JobPlace, JobState, Moment};
 pub use sessions::Sessions;
 
 /// Another user on the host, and how to become it.

@@ -258,6 +258,9 @@ impl Human {
                 };
                 self.say(Colour::Plain, &format!("retrying: [{host}]: {} ({left} retries left){why}", task.name));
             }
+            Event::AsyncPoll { host, job, .. } => {
+                self.say(Colour::Cyan, &format!("ASYNC POLL on {host}: jid={job} started=True finished=False"));
+            }
             Event::Included { what, hosts } => {
                 let hosts: Vec<&str> = hosts.iter().map(AsRef::as_ref).collect();
                 self.say(Colour::Cyan, &format!("included: {what} for {}", hosts.join(", ")));

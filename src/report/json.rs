@@ -80,6 +80,10 @@ fn object(event: &Event) -> Option<Plain> {
             json!({"event": "retry", "task": described(task), "host": &**host, "attempt": attempt,
                 "retries_left": left, "result": told(result)})
         }
+        Event::AsyncPoll { task, host, job, elapsed, limit } => {
+            json!({"event": "async_poll", "task": described(task), "host": &**host, "job": job,
+                "seconds": elapsed.as_secs_f64(), "limit": limit.as_secs_f64()})
+        }
         Event::Progress { host, progress } => {
             json!({"event": "progress", "host": &**host, "what": progress.what, "done": progress.done,
                 "total": progress.total})

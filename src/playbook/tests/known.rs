@@ -75,6 +75,10 @@ impl Known for Few {
         DOCS.iter().find(|doc| doc.name == short)
     }
 
+    fn refuses_async(&self, _: &Doc, _: bool) -> Option<(String, &'static str)> {
+        None
+    }
+
     fn modules(&self) -> Vec<&'static str> {
         DOCS.iter().map(|doc| doc.name).collect()
     }

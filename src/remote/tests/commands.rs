@@ -77,7 +77,7 @@ fn alive(pid: &str) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }
 
-async fn gone(pid: &str) -> bool {
+pub(super) async fn gone(pid: &str) -> bool {
     for _ in 0..100 {
         if !alive(pid) {
             return true;

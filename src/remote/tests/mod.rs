@@ -2,6 +2,7 @@
 
 mod commands;
 mod files;
+mod jobs;
 mod users;
 
 use std::os::unix::fs::PermissionsExt;

@@ -1,0 +1,133 @@
+//! `async` and `poll`: a task that goes on apart from the connection, and how it is followed.
+
+use std::time::{Duration, Instant};
+
+use super::event::{Event, Status, TaskResult};
+use super::item::{Delegate, Item, blank, finished, from_error, seconds};
+use crate::modules::{self, Async, Done, Effect, Outcome, async_job};
+use crate::remote::Remote;
+
+/// How often a task with no `poll` of its own is asked after.
+const INTERVAL: Duration = Duration::from_secs(15);
+/// How long after its limit a job is expected to have been ended by its host.
+const GRACE: Duration = Duration::from_secs(1);
+/// How long one look at a job may take: a connection that hangs is opened anew.
+const LOOK: Duration = Duration::from_secs(30);
+
+/// What a task says with `async` and `poll`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Apart {
+    pub kind: Async,
+    pub limit: Duration,
+    /// None: `poll: 0`, it is left alone.
+    pub poll: Option<Duration>,
+}
+
+/// Why a module cannot be run with this `async` and `poll`; None: it can.
+pub(super) fn refusal(kind: Async, module: &str, left_alone: bool) -> Option<(String, &'static str)> {
+    let only = "command, shell and script can; \"timeout\" limits the time of any task";
+    match kind {
+        Async::Never => Some((format!("{module} does not support async"), only)),
+        Async::Limit if left_alone => {
+            Some((format!("{module} works through the connection and cannot be left alone (poll: 0)"), only))
+        }
+        _ => None,
+    }
+}
+
+impl Item<'_> {
+    /// What the task says of going on apart from the connection; None: nothing.
+    pub(super) fn apart(&self) -> Result<Option<Apart>, modules::Error> {
+        let Some(limit) = self.number(self.task.asynchronous.as_ref())?.and_then(seconds) else { return Ok(None) };
+        let default = self.batch.run.job.options.poll_interval.unwrap_or(INTERVAL);
+        let poll = match self.number(self.task.poll.as_ref())? {
+            Some(poll) => seconds(poll),
+            None => Some(default),
+        };
+        let entry = modules::find(self.task.action.doc.name).expect("the loader takes modules from this list");
+        let kind = entry.asynchronous();
+        match refusal(kind, entry.doc.name, poll.is_none()) {
+            Some((message, hint)) => Err(modules::Error::Failed { message, hint: Some(hint.to_owned()) }),
+            None => Ok(Some(Apart { kind, limit, poll })),
+        }
+    }
+
+    /// From a job's start to its result, or to the start alone with `poll: 0`.
+    pub(super) async fn follow(
+        &self,
+        delegate: Option<&Delegate>,
+        apart: Apart,
+        mut done: Done,
+    ) -> (TaskResult, Vec<Effect>) {
+        if apart.kind != Async::Job || done.outcome.failed.is_some() {
+            return finished(done);
+        }
+        let Some(job) = done.outcome.values.get("ansible_job_id").map(ToString::to_string) else {
+            async_job::name_of_none(&mut done.outcome);
+            return finished(done);
+        };
+        let Some(poll) = apart.poll else { return finished(done) };
+        let begun = Instant::now();
+        let until = begun + apart.limit + GRACE;
+        loop {
+            tokio::time::sleep(poll.min(until.saturating_duration_since(Instant::now()))).await;
+            let last = Instant::now() >= until;
+            let looked = tokio::time::timeout(LOOK, self.look(delegate, &job)).await;
+            match looked {
+                Ok(Ok((outcome, remote))) if is_finished(&outcome) => {
+                    self.forget(&remote, &job).await;
+                    return finished(Done { changed: outcome.changed, diff: Vec::new(), outcome });
+                }
+                Ok(Ok((outcome, _))) if last => return too_late(apart.limit, outcome),
+                Ok(Ok(_)) => self.batch.run.tell(Event::AsyncPoll {
+                    task: self.start.clone(),
+                    host: self.host.name.clone(),
+                    job: job.clone(),
+                    elapsed: begun.elapsed(),
+                    limit: apart.limit,
+                }),
+                Ok(Err(error)) if last || !is_lost(&error) => return (from_error(&error), Vec::new()),
+                // The job goes on; the host may be reached again.
+                Ok(Err(error)) => tracing::debug!(job, %error, "asking again"),
+                Err(_) if last => return too_late(apart.limit, Outcome::default()),
+                Err(_) => {
+                    tracing::debug!(job, "no answer; the connection is opened anew");
+                    if let Ok(target) = self.target(delegate) {
+                        self.batch.run.pool.reset(&target).await;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Asks how far a job is.
+    async fn look(&self, delegate: Option<&Delegate>, job: &str) -> Result<(Outcome, Remote), modules::Error> {
+        let remote = self.remote(delegate).await?;
+        let parent = async_job::directory(&remote, &self.batch.run.job.templar, &self.scope).await?;
+        Ok((async_job::look(&remote, &parent, job).await?, remote))
+    }
+
+    /// Removes what is left of a job whose result is known.
+    async fn forget(&self, remote: &Remote, job: &str) {
+        let removed = async {
+            let parent = async_job::directory(remote, &self.batch.run.job.templar, &self.scope).await?;
+            async_job::forget(remote, &parent, job).await
+        };
+        if let Err(error) = removed.await {
+            self.batch.run.tell(Event::Warning(format!("{}: {error}", self.host.name)));
+        }
+    }
+}
+
+fn is_finished(outcome: &Outcome) -> bool {
+    outcome.values.get("finished").is_some_and(|value| value.is_true())
+}
+
+fn is_lost(error: &modules::Error) -> bool {
+    matches!(error, modules::Error::Remote(crate::remote::Error::Connection(_)))
+}
+
+fn too_late(limit: Duration, outcome: Outcome) -> (TaskResult, Vec<Effect>) {
+    let message = format!("async task did not complete within the requested time - {}s", limit.as_secs_f64());
+    (TaskResult { message: Some(message), values: outcome.values, ..blank(Status::Failed) }, Vec::new())
+}

@@ -1,0 +1,188 @@
+//! Jobs: programs that go on when the session that started them ends. All that is known of one lies in a directory of
+//! its user, mode 0700, until it is removed.
+
+use std::time::Duration;
+
+use super::probe::subshell;
+use super::session::random;
+use super::{Attributes, Command, Error, Output, Probe, Remote, execute, quote, refused};
+
+const SUPERVISOR: &str = include_str!("job.sh");
+
+/// Where a job's files lie.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobPlace {
+    /// `j493205118364.8821`, as Ansible names jobs.
+    pub id: String,
+    pub directory: String,
+}
+
+/// How far a job is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum JobState {
+    Running,
+    Ended(Ended),
+    /// It is not there any more and left no result: the host was restarted, or somebody killed it.
+    Lost,
+}
+
+/// What a job left.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ended {
+    pub output: Output,
+    /// It was ended for it took longer than its limit.
+    pub late: bool,
+    pub begun: Moment,
+    pub ended: Moment,
+    /// What was given to [`Remote::start_job`].
+    pub notes: String,
+}
+
+/// A time of the host's clock.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Moment {
+    /// Since 1970.
+    pub since_epoch: Duration,
+    /// In the host's time zone: `2026-11-20 13:39:14.497383`.
+    pub words: String,
+}
+
+impl Remote {
+    /// Makes a directory for a job below `parent`, which is made, too.
+    pub async fn place_for_job(&self, parent: &str) -> Result<JobPlace, Error> {
+        let digits = u64::from_str_radix(&random()[..12], 16).unwrap_or_default();
+        let id = format!("j{:012}.{}", digits % 1_000_000_000_000, digits % 99_999 + 1);
+        let directory = format!("{}/{id}", parent.trim_end_matches('/'));
+        let (above, word) = (quote::path(parent)?, quote::path(&directory)?);
+        self.touch(format!("make {directory}"), &format!("umask 077; mkdir -p {above} && mkdir {word}")).await?;
+        Ok(JobPlace { id, directory })
+    }
+
+    /// Starts a job. Its process group is ended after `limit`. `notes`: a line that comes back with its result.
+    pub async fn start_job(
+        &self,
+        place: &JobPlace,
+        command: &Command,
+        limit: Duration,
+        notes: &str,
+    ) -> Result<(), Error> {
+        let what = "start a job apart from the connection";
+        let private = Attributes { mode: Some(0o600), ..Attributes::default() };
+        let run = script(command, &self.environment)?;
+        let files = [
+            ("run", run.as_bytes()),
+            ("in", command.stdin.as_deref().unwrap_or_default()),
+            ("notes", notes.as_bytes()),
+        ];
+        for (name, content) in files {
+            self.write(&format!("{}/{name}", place.directory), content, &private).await?;
+        }
+        let lines: Vec<&str> = SUPERVISOR.lines().filter(|line| !line.starts_with('#')).collect();
+        let (supervisor, directory) = (quote::word(&lines.join("\n")), quote::path(&place.directory)?);
+        let seconds = limit.as_secs_f64().ceil();
+        // The substitution lasts until the job's supervisor has said that it is there, and no longer.
+        let body = format!(
+            "[ \"$wl_s\" ] || {{ echo ': there is no setsid on the host' >&2; exit 1; }}\nwl_u\n\
+             wl_i=$( ( setsid sh -c {supervisor} sh {directory} {seconds} \"$PWD\" </dev/null & ) )\n\
+             [ \"$wl_i\" = started ]"
+        );
+        let answer = self.session().await?.ask(&subshell(&body)).await?;
+        if answer.code == 0 { Ok(()) } else { Err(refused(what, &answer.stderr)) }
+    }
+}
+
+impl Probe {
+    /// How far the job of a directory is. None: there is no such job.
+    pub async fn job(&self, directory: &str) -> Result<Option<JobState>, Error> {
+        let word = quote::path(directory)?;
+        // `code` is the last thing that is written: it is asked for again when the process is gone.
+        let body = format!(
+            "cd {word} 2>/dev/null || {{ [ -e {word} ] && exit 1; echo none; exit 0; }}\n\
+             [ -e notes ] || {{ echo none; exit 0; }}\n\
+             if ! [ -e code ]; then\n\
+             {{ read -r p t <pid && read -r x </proc/$p/stat; }} 2>/dev/null\n\
+             x=${{x##*) }}; set -- $x\n\
+             [ \"$t\" ] && [ \"${{20}}\" = \"$t\" ] && [ \"$1\" != Z ] && {{ echo running; exit; }}\n\
+             [ -e code ] || {{ echo lost; exit; }}\nfi\n\
+             echo ended; cat code; [ -e late ] && echo late || echo; cat begun ended; wc -c <out\n\
+             cat notes; echo; cat out err"
+        );
+        let answer = self.session().await?.ask(&subshell(&body)).await?;
+        let what = || format!("read the job in {directory}");
+        if answer.code != 0 {
+            return Err(refused(what(), &answer.stderr));
+        }
+        let odd = || Error::Refused { what: what(), reason: "its files are not as they were written".into() };
+        parse(&answer.stdout).ok_or_else(odd)
+    }
+}
+
+/// The text that a shell runs as the job. It is read whole before it removes itself: it may hold secrets.
+fn script(command: &Command, environment: &indexmap::IndexMap<String, String>) -> Result<String, Error> {
+    let argv = execute::words(command)?;
+    let exports = quote::exports(environment.iter().chain(&command.environment))?;
+    let directory = match &command.directory {
+        Some(directory) => quote::path(directory)?,
+        None => "\"$1\"".to_owned(),
+    };
+    Ok(format!("{{\nrm -f run\ncd {directory} || exit\n{exports}\nexec {argv}\n}}\n"))
+}
+
+/// Reads what [`Probe::job`] prints.
+fn parse(text: &[u8]) -> Option<Option<JobState>> {
+    let mut rest = text;
+    let mut line = || {
+        let at = rest.iter().position(|byte| *byte == b'\n')?;
+        let line = String::from_utf8_lossy(&rest[..at]).into_owned();
+        rest = &rest[at + 1..];
+        Some(line)
+    };
+    match line()?.as_str() {
+        "none" => return Some(None),
+        "running" => return Some(Some(JobState::Running)),
+        "lost" => return Some(Some(JobState::Lost)),
+        _ => {}
+    }
+    let code = line()?.trim().parse().ok()?;
+    let late = line()? == "late";
+    let (begun, ended) = (moment(&line()?)?, moment(&line()?)?);
+    let size: usize = line()?.trim().parse().ok()?;
+    let notes = line()?;
+    let (stdout, stderr) = rest.split_at_checked(size)?;
+    let output = Output { code, stdout: stdout.to_vec(), stderr: stderr.to_vec() };
+    Some(Some(JobState::Ended(Ended { output, late, begun, ended, notes })))
+}
+
+/// `1763645954.497383123 2026-11-20 13:39:14`; a `date` that has no fractions leaves `%N` or nothing in their place.
+fn moment(text: &str) -> Option<Moment> {
+    let (epoch, words) = text.split_once(' ')?;
+    let (seconds, fraction) = epoch.split_once('.')?;
+    let nanoseconds: u32 = fraction.get(..9).and_then(|digits| digits.parse().ok()).unwrap_or_default();
+    let since_epoch = Duration::new(seconds.parse().ok()?, nanoseconds);
+    Some(Moment { since_epoch, words: format!("{words}.{:06}", nanoseconds / 1000) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_has_fractions_where_the_host_s_date_has() {
+        let time = moment("1763645954.049738312 2026-11-20 13:39:14").unwrap();
+        assert_eq!(time.since_epoch, Duration::new(1_763_645_954, 49_738_312));
+        assert_eq!(time.words, "2026-11-20 13:39:14.049738");
+        assert_eq!(moment("7.%N 1970-01-01 00:00:07").unwrap().words, "1970-01-01 00:00:07.000000");
+        assert!(moment("x").is_none());
+    }
+
+    #[test]
+    fn output_is_told_apart_by_its_size() {
+        let text = b"ended\n3\n\n1.0 a b\n2.5 c d\n 4\n{\"x\":1}\nou\nterr\n";
+        let Some(Some(JobState::Ended(ended))) = parse(text) else { panic!("not understood") };
+        assert_eq!((ended.output.code, ended.late), (3, false));
+        assert_eq!((ended.output.stdout.as_slice(), ended.output.stderr.as_slice()), (&b"ou\nt"[..], &b"err\n"[..]));
+        assert_eq!(ended.notes, "{\"x\":1}");
+        assert_eq!(parse(b"none\n"), Some(None));
+        assert_eq!(parse(b"ended\n"), None);
+    }
+}
