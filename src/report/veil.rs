@@ -73,6 +73,9 @@ impl Mask<'_> {
             Event::Retry { task, host, attempt, left, result } => {
                 Event::Retry { task: self.task(task), host, attempt, left, result: self.result(result) }
             }
+            Event::AsyncPoll { task, host, job, elapsed, limit } => {
+                Event::AsyncPoll { task: self.task(task), host, job, elapsed, limit }
+            }
             Event::Progress { host, progress } => {
                 Event::Progress { host, progress: Progress { what: self.text(progress.what), ..progress } }
             }
