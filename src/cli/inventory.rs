@@ -8,7 +8,7 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 use serde_json::{Map, Value as Json, json};
 
-use super::options::{InventorySource, VaultPasswords};
+use super::options::{self, InventorySource, VaultPasswords};
 use super::{ExitCode, Failure, vault};
 use crate::inventory::{Group, Inventory, VarsFiles, vars_files};
 use crate::settings::list;
@@ -55,7 +55,8 @@ pub struct InventoryArgs {
 pub fn run(args: &InventoryArgs) -> Result<ExitCode, Failure> {
     let settings = super::settings()?;
     let keyring = vault::keyring(&args.vault, &settings)?;
-    let inventory = Inventory::load(&args.source.inventories(&settings), &keyring)?;
+    let inventory =
+        Inventory::load_with(&args.source.inventories(&settings), &keyring, options::hash_behaviour(&settings))?;
     inventory.warnings.iter().for_each(|warning| super::warn(warning));
     let playbook_dir = args.playbook_dir.clone().or_else(|| settings.path(&list::PLAYBOOK_DIR));
     let beside_playbook = playbook_dir.map(|directory| vars_files(&directory, &inventory, &keyring)).transpose()?;
@@ -201,7 +202,7 @@ impl View<'_> {
     fn host_vars(&self, host: &str) -> Map<String, Json> {
         let vars = if self.export {
             let beside = self.beside_playbook.and_then(|files| files.hosts.get(host));
-            merged(self.inventory.host_vars(host), beside)
+            self.combined(self.inventory.host_vars(host), beside)
         } else {
             self.inventory.vars_of(host, self.beside_playbook)
         };
@@ -210,11 +211,17 @@ impl View<'_> {
 
     fn group_vars(&self, group: &Group) -> Map<String, Json> {
         let beside = self.beside_playbook.and_then(|files| files.groups.get(&group.name));
-        let mut vars = merged(self.inventory.group_vars(&group.name), beside);
+        let mut vars = self.combined(self.inventory.group_vars(&group.name), beside);
         if group.priority != 1 {
             vars.insert("ansible_group_priority".into(), Value::from(group.priority));
         }
         sorted(vars)
+    }
+
+    fn combined(&self, mut vars: Vars, over: Option<&Vars>) -> Vars {
+        let over = over.into_iter().flatten().map(|(name, value)| (name.clone(), value.clone()));
+        self.inventory.hash_behaviour.combine(&mut vars, over);
+        vars
     }
 }
 
@@ -222,11 +229,6 @@ impl View<'_> {
 struct Seen {
     groups: HashSet<Arc<str>>,
     hosts: HashSet<Arc<str>>,
-}
-
-fn merged(mut vars: Vars, over: Option<&Vars>) -> Vars {
-    vars.extend(over.into_iter().flatten().map(|(name, value)| (name.clone(), value.clone())));
-    vars
 }
 
 /// By name; unrendered templates are shown as they were written.

@@ -7,9 +7,12 @@ use clap::{Args, ValueEnum};
 
 use super::{Failure, ask, vault};
 use crate::connection::HostKeys;
-use crate::engine::Defaults;
-use crate::settings::{Settings, list};
-use crate::value::Secret;
+use crate::engine::{self, Defaults, FactCache, Gathering};
+use crate::playbook::load::{DuplicateKeys, Unsaid};
+use crate::playbook::{Keywords, Strategy, Written};
+use crate::settings::{Setting, Settings, list};
+use crate::value::origin::Complaint;
+use crate::value::{HashBehaviour, Secret};
 
 /// Where hosts come from.
 #[derive(Debug, Args)]
@@ -179,5 +182,74 @@ impl ConnectionArgs {
                 None => HostKeys::Off,
             }),
         }
+    }
+}
+
+/// What the settings say of variables of one name.
+pub fn hash_behaviour(settings: &Settings) -> HashBehaviour {
+    match settings.text(&list::HASH_BEHAVIOUR).as_deref() {
+        Some("merge") => HashBehaviour::Merge,
+        _ => HashBehaviour::Replace,
+    }
+}
+
+/// What the settings say of how a run goes about its work.
+pub fn engine(settings: &Settings) -> Result<engine::Options, Failure> {
+    Ok(engine::Options {
+        gathering: match settings.text(&list::GATHERING).as_deref() {
+            Some("explicit") => Gathering::Explicit,
+            Some("smart") => Gathering::Smart,
+            _ => Gathering::Implicit,
+        },
+        hash_behaviour: hash_behaviour(settings),
+        facts_apart: !settings.bool(&list::INJECT_FACTS_AS_VARS),
+        missing_handlers_pass: !settings.bool(&list::ERROR_ON_MISSING_HANDLER),
+        fact_cache: fact_cache(settings)?,
+        ..engine::Options::default()
+    })
+}
+
+fn fact_cache(settings: &Settings) -> Result<Option<FactCache>, Failure> {
+    let kind = settings.get(&list::FACT_CACHING);
+    if !kind.value.to_string().ends_with("jsonfile") {
+        return Ok(None);
+    }
+    let Some(directory) = settings.path(&list::FACT_CACHING_CONNECTION) else {
+        let complaint = Complaint::new("fact_caching = jsonfile needs a directory", kind.origin.as_ref());
+        return Err(complaint.hint("name it as fact_caching_connection").into());
+    };
+    let seconds = settings.number(&list::FACT_CACHING_TIMEOUT);
+    Ok(Some(FactCache {
+        directory,
+        prefix: settings.text(&list::FACT_CACHING_PREFIX).unwrap_or_default(),
+        timeout: (seconds > 0).then(|| Duration::from_secs(seconds)),
+    }))
+}
+
+/// What the settings say of plays that do not say it themselves.
+pub fn unsaid(settings: &Settings) -> Unsaid {
+    // A setting stands around plays like a keyword, with the place where it is written.
+    let keyword = |setting: &Setting| {
+        let found = settings.given(setting)?;
+        Some(Written { value: found.value.clone(), origin: found.origin.clone()? })
+    };
+    Unsaid {
+        keywords: Keywords {
+            any_errors_fatal: keyword(&list::ANY_ERRORS_FATAL),
+            no_log: keyword(&list::NO_LOG),
+            timeout: keyword(&list::TASK_TIMEOUT),
+            ..Keywords::default()
+        },
+        strategy: match settings.text(&list::STRATEGY).as_deref() {
+            Some("free") => Strategy::Free,
+            _ => Strategy::Linear,
+        },
+        force_handlers: settings.bool(&list::FORCE_HANDLERS),
+        private_role_vars: settings.bool(&list::PRIVATE_ROLE_VARS),
+        duplicate_keys: match settings.text(&list::DUPLICATE_DICT_KEY).as_deref() {
+            Some("error") => DuplicateKeys::Error,
+            Some("ignore") => DuplicateKeys::Ignore,
+            _ => DuplicateKeys::Warn,
+        },
     }
 }

@@ -9,7 +9,7 @@ use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-use super::options::{ConnectionArgs, InventorySource, VaultPasswords};
+use super::options::{self, ConnectionArgs, InventorySource, VaultPasswords};
 use super::reporting::{self, Reporting};
 use super::{ExitCode, Failure, ask, extra_vars, vault};
 use crate::engine::{self, Event, Job, Known, Recap, Tags, Told};
@@ -59,6 +59,12 @@ pub struct PlaybookArgs {
     /// List the tags and end
     #[arg(long = "list-tags")]
     list_tags: bool,
+    /// Run notified handlers on failed hosts too
+    #[arg(long)]
+    force_handlers: bool,
+    /// Forget what the fact cache knows of the hosts
+    #[arg(long)]
+    flush_cache: bool,
     /// Further directories of roles
     #[arg(long = "roles-path", value_name = "DIRECTORY", value_delimiter = ':')]
     roles_path: Vec<PathBuf>,
@@ -80,10 +86,13 @@ pub fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
     let keyring = Arc::new(vault::keyring(&args.vault, &settings)?);
     let extra_vars = Arc::new(extra_vars::read(&args.extra_vars, &keyring)?);
     let sources = args.source.inventories(&settings);
-    let inventory = Inventory::load(&sources, &keyring)?;
+    let inventory = Inventory::load_with(&sources, &keyring, options::hash_behaviour(&settings))?;
     let templar = Templar::new();
     let known = Arc::new(Known { templar: templar.clone() });
-    let loader = Arc::new(Loader::new(known, keyring.clone(), extra_vars.clone(), roles_path(args, &settings)));
+    let mut loader = Loader::new(known, keyring.clone(), extra_vars.clone(), roles_path(args, &settings));
+    loader.unsaid = options::unsaid(&settings);
+    loader.unsaid.force_handlers |= args.force_handlers;
+    let loader = Arc::new(loader);
     let mut playbooks: Vec<Vec<Arc<Play>>> = Vec::new();
     let mut complaints = Vec::new();
     for path in &args.playbooks {
@@ -114,7 +123,7 @@ pub fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
         verbosity,
         extra_vars,
         defaults: engine::Defaults::default(),
-        options: engine::Options::default(),
+        options: engine::Options { flush_cache: args.flush_cache, ..options::engine(&settings)? },
         keyring,
         templar,
         loader,

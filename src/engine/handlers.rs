@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use super::batch::Batch;
 use super::host::{HostRun, State};
 use super::item::template_message;
-use super::{include, task};
+use super::{Event, include, task};
 use crate::playbook::{Handler, Task};
 use crate::value::Value;
 
@@ -28,7 +28,11 @@ pub(super) fn notify(batch: &Batch, task: &Task, host: &mut HostRun) -> Result<(
         for name in names {
             let found = named(batch, host, &handlers, &name.to_string());
             if found.is_empty() {
-                return Err(format!("no handler is named, or listens to, {:?} ({})", name.to_string(), written.origin));
+                let words = format!("no handler is named, or listens to, {:?} ({})", name.to_string(), written.origin);
+                match batch.run.job.options.missing_handlers_pass {
+                    true => batch.run.tell(Event::Warning(words)),
+                    false => return Err(words),
+                }
             }
             host.notified.extend(found);
         }
@@ -62,8 +66,9 @@ pub(super) fn flush(batch: &Arc<Batch>, hosts: Vec<HostRun>, force: bool) -> Box
 
 async fn rounds(batch: &Arc<Batch>, mut hosts: Vec<HostRun>, force: bool) -> Vec<HostRun> {
     loop {
-        let waits =
-            |host: &HostRun| !host.notified.is_empty() && (host.going() || force && host.state == State::Failed);
+        // Forced handlers run on hosts that another one's failure has stopped, too.
+        let forced = |host: &HostRun| force && matches!(host.state, State::Failed | State::Halted);
+        let waits = |host: &HostRun| !host.notified.is_empty() && (host.going() || forced(host));
         let Some(index) = hosts.iter().filter(|host| waits(host)).flat_map(|host| host.notified.iter().copied()).min()
         else {
             return hosts;
@@ -74,11 +79,11 @@ async fn rounds(batch: &Arc<Batch>, mut hosts: Vec<HostRun>, force: bool) -> Vec
         let handler = snapshot(batch)[index].clone();
         let (mut chosen, rest): (Vec<_>, Vec<_>) =
             hosts.into_iter().partition(|host| waits(host) && host.notified.contains(&index));
-        let mut failed_before = std::collections::HashSet::new();
+        let mut stopped_before = std::collections::HashMap::new();
         for host in &mut chosen {
             host.notified.shift_remove(&index);
-            if host.state == State::Failed {
-                failed_before.insert(host.name.clone());
+            if !host.going() {
+                stopped_before.insert(host.name.clone(), host.state);
                 host.state = State::Going;
             }
         }
@@ -91,8 +96,8 @@ async fn rounds(batch: &Arc<Batch>, mut hosts: Vec<HostRun>, force: bool) -> Vec
             if host.state == State::Failed {
                 host.notified.clear();
             }
-            if host.going() && failed_before.contains(&host.name) {
-                host.state = State::Failed;
+            if let Some(before) = stopped_before.get(&host.name).filter(|_| host.going()) {
+                host.state = *before;
             }
         }
         after.extend(rest);

@@ -140,7 +140,11 @@ pub async fn run(job: Job, events: UnboundedSender<Told>, stopping: Arc<AtomicBo
     let groups = RwLock::new(scope::groups_layer(&job.inventory));
     let inventory = RwLock::new(job.inventory.clone());
     let cache = job.options.fact_cache.clone().map(|place| fact_cache::Cache::open(place, events.clone()));
-    let board = host::Board::new(cache.transpose().map_err(Error::FactCache)?);
+    let cache = cache.transpose().map_err(Error::FactCache)?;
+    if let Some(cache) = cache.as_ref().filter(|_| job.options.flush_cache) {
+        job.inventory.hosts.keys().for_each(|host| cache.remove(host));
+    }
+    let board = host::Board::new(cache);
     let forks = Semaphore::new(job.forks.max(1));
     let run = Arc::new(Run {
         inventory,

@@ -5,11 +5,21 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::value::HashBehaviour;
+
 /// How a run goes about its work. Each field names its key in the section `[defaults]` of `ansible.cfg`.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// `gathering` (`ANSIBLE_GATHERING`).
     pub gathering: Gathering,
+    /// `hash_behaviour` (`ANSIBLE_HASH_BEHAVIOUR`).
+    pub hash_behaviour: HashBehaviour,
+    /// `inject_facts_as_vars = false`: facts are in `ansible_facts` alone.
+    pub facts_apart: bool,
+    /// `error_on_missing_handler = false`: to notify a handler that is not there is odd, no failure.
+    pub missing_handlers_pass: bool,
+    /// `--flush-cache`: the facts that the cache has of the inventory's hosts are forgotten at the beginning.
+    pub flush_cache: bool,
     /// `fact_caching = jsonfile`; None is `memory`: facts last as long as the run.
     pub fact_cache: Option<FactCache>,
     /// `poll_interval` (`ANSIBLE_POLL_INTERVAL`): how often a task with `async` and no `poll` asks; None: every 15 s.

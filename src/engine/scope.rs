@@ -5,13 +5,13 @@ use std::sync::Arc;
 use minijinja::value::{Enumerator, Object, ObjectRepr};
 
 use super::batch::Batch;
-use super::host::{HostRun, HostVars, State, extend};
+use super::host::{HostRun, HostVars, State};
 use super::{Event, Job, Run};
 use crate::inventory::{Inventory, VarsFiles};
 use crate::playbook::{Keywords, Play, Role, Task};
 use crate::template::{Scope, Templar};
 use crate::value::origin::Complaint;
-use crate::value::{Value, Vars, mapping};
+use crate::value::{HashBehaviour, Value, Vars, mapping};
 
 /// What all hosts of a batch have in common.
 pub(crate) struct Shared {
@@ -96,7 +96,24 @@ pub(crate) fn before_any_host(job: &Job, play: &Play) -> Scope {
     scope.push(job.extra_vars.clone());
     scope.push(Arc::new(run_magic(job)));
     scope.push(groups_layer(&job.inventory));
-    scope
+    combined(job, scope)
+}
+
+/// `hash_behaviour = merge`: the layers become one.
+fn combined(job: &Job, scope: Scope) -> Scope {
+    match job.options.hash_behaviour {
+        HashBehaviour::Replace => scope,
+        HashBehaviour::Merge => scope.merged(),
+    }
+}
+
+/// Facts as variables; `inject_facts_as_vars = false` leaves `ansible_facts` and `ansible_local` alone.
+fn facts_layer(job: &Job, facts: &Arc<Vars>) -> Arc<Vars> {
+    if !job.options.facts_apart {
+        return facts.clone();
+    }
+    let kept = |(name, _): &(&Arc<str>, &Value)| matches!(name.as_ref(), "ansible_facts" | "ansible_local");
+    Arc::new(facts.iter().filter(kept).map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
 fn empty(job: &Job, directory: &std::path::Path) -> Scope {
@@ -172,7 +189,7 @@ impl Batch {
         self.shared.role_defaults.iter().for_each(|layer| scope.push(layer.clone()));
         own_roles().for_each(|role| scope.push(role.defaults.clone()));
         self.inventory_part(host, &mut scope);
-        scope.push(host.vars.facts.clone());
+        scope.push(facts_layer(job, &host.vars.facts));
         scope.push(self.play.vars.clone());
         if !job.prompted.is_empty() {
             scope.push(Arc::new(job.prompted.clone()));
@@ -199,7 +216,7 @@ impl Batch {
         if let Some(role) = role {
             scope.push(Arc::new(role_magic(role)));
         }
-        scope
+        combined(job, scope)
     }
 
     fn inventory_part(&self, host: &HostRun, scope: &mut Scope) {
@@ -253,7 +270,10 @@ pub(crate) fn read_vars_files(batch: &Batch, hosts: Vec<HostRun>) -> Vec<HostRun
             for written in &batch.play.vars_files {
                 let read = vars_file(batch, &host, &written.value, written);
                 match read {
-                    Ok(vars) => extend(&mut host.play_files, vars),
+                    Ok(vars) => {
+                        let behaviour = batch.run.job.options.hash_behaviour;
+                        behaviour.combine(Arc::make_mut(&mut host.play_files), vars);
+                    }
                     Err(complaint) => {
                         batch.run.count(&host.name, |counts| counts.failed += 1);
                         batch.run.tell(Event::Warning(format!("{}: {complaint}", host.name)));
@@ -335,11 +355,11 @@ fn published_scope(run: &Arc<Run>, name: &str) -> Scope {
     let mut scope = empty(&run.job, &run.job.directory);
     let files = vars.files.clone().unwrap_or_default();
     inventory_layers(&inventory, &files, name, &mut scope);
-    scope.push(vars.facts);
+    scope.push(facts_layer(&run.job, &vars.facts));
     scope.push(vars.include_vars);
     scope.push(vars.set);
     scope.push(run.job.extra_vars.clone());
     scope.push(Arc::new(run_magic(&run.job)));
     scope.push(Arc::new(host_magic(&inventory, name)));
-    scope
+    combined(&run.job, scope)
 }

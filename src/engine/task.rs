@@ -251,7 +251,10 @@ async fn apply(batch: &Arc<Batch>, task: &Task, host: &mut HostRun, effect: Effe
             Some(delegate) => batch.run.board.give(&delegate.host.name, Gift::Set(vars)),
             None => extend(&mut host.vars.set, vars),
         },
-        Effect::IncludeVars(vars) => extend(&mut host.vars.include_vars, vars),
+        Effect::IncludeVars(vars) => {
+            let behaviour = batch.run.job.options.hash_behaviour;
+            behaviour.combine(Arc::make_mut(&mut host.vars.include_vars), vars);
+        }
         Effect::AddHost { name, groups, vars } => batch.run.change_inventory(|inventory| {
             if let Err(complaint) = inventory.add_host(&name, &groups, vars) {
                 batch.run.tell(Event::Warning(format!("{name}: {complaint}")));

@@ -16,9 +16,9 @@ use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
 
-use crate::value::Vars;
 use crate::value::origin::Complaint;
 use crate::value::vault::Keyring;
+use crate::value::{HashBehaviour, Vars};
 
 pub use sources::{SOURCES, SourceKind};
 pub use vars_files::{VarsFiles, vars_files};
@@ -42,6 +42,8 @@ pub struct Inventory {
     /// The implicit localhost under each of its names.
     implicit: IndexMap<Arc<str>, Host>,
     keyring: Keyring,
+    /// What becomes of variables that several groups, or a group and a host, have.
+    pub hash_behaviour: HashBehaviour,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -71,7 +73,16 @@ pub struct Group {
 impl Inventory {
     /// Reads all sources, in order; each is a path or a comma list (`a,b,`). No source: the implicit localhost alone.
     pub fn load(sources: &[String], keyring: &Keyring) -> Result<Inventory, Complaint> {
-        let mut inventory = Inventory::empty(keyring);
+        Inventory::load_with(sources, keyring, HashBehaviour::default())
+    }
+
+    /// As [`Inventory::load`], with variables of one name combined as `hash_behaviour` says.
+    pub fn load_with(
+        sources: &[String],
+        keyring: &Keyring,
+        hash_behaviour: HashBehaviour,
+    ) -> Result<Inventory, Complaint> {
+        let mut inventory = Inventory { hash_behaviour, ..Inventory::empty(keyring) };
         for source in sources {
             let path = sources::read(&mut inventory, source)?;
             if path.exists() {
@@ -124,7 +135,7 @@ impl Inventory {
     pub fn group_vars(&self, group: &str) -> Vars {
         let mut vars = self.groups.get(group).map(|group| group.vars.clone()).unwrap_or_default();
         for files in &self.beside {
-            merge(&mut vars, files.groups.get(group));
+            self.merge(&mut vars, files.groups.get(group));
         }
         vars
     }
@@ -133,7 +144,7 @@ impl Inventory {
     pub fn host_vars(&self, host: &str) -> Vars {
         let mut vars = self.host(host).map(|host| host.vars.clone()).unwrap_or_default();
         for files in &self.beside {
-            merge(&mut vars, files.hosts.get(host));
+            self.merge(&mut vars, files.hosts.get(host));
         }
         vars
     }
@@ -147,13 +158,13 @@ impl Inventory {
         let files = || self.beside.iter().chain(beside_playbook);
         let (all, others) = groups.split_at(usize::from(!groups.is_empty()));
         for groups in [all, others] {
-            groups.iter().for_each(|group| merge(&mut vars, Some(&group.vars)));
+            groups.iter().for_each(|group| self.merge(&mut vars, Some(&group.vars)));
             for files in files() {
-                groups.iter().for_each(|group| merge(&mut vars, files.groups.get(&group.name)));
+                groups.iter().for_each(|group| self.merge(&mut vars, files.groups.get(&group.name)));
             }
         }
-        merge(&mut vars, self.host(host).map(|host| &host.vars));
-        files().for_each(|files| merge(&mut vars, files.hosts.get(host)));
+        self.merge(&mut vars, self.host(host).map(|host| &host.vars));
+        files().for_each(|files| self.merge(&mut vars, files.hosts.get(host)));
         vars
     }
 
@@ -199,17 +210,16 @@ impl Inventory {
         Ok(changed)
     }
 
+    fn merge(&self, into: &mut Vars, from: Option<&Vars>) {
+        let from = from.into_iter().flatten().map(|(name, value)| (name.clone(), value.clone()));
+        self.hash_behaviour.combine(into, from);
+    }
+
     fn load_vars_files(&mut self) -> Result<(), Complaint> {
         let mut beside = std::mem::take(&mut self.beside);
         let loaded = beside.iter_mut().try_for_each(|files| files.complete(self, &self.keyring));
         self.beside = beside;
         loaded
-    }
-}
-
-fn merge(into: &mut Vars, from: Option<&Vars>) {
-    for (name, value) in from.into_iter().flatten() {
-        into.insert(name.clone(), value.clone());
     }
 }
 

@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 use super::{Inventory, LOCALHOST};
 use crate::value::origin::Complaint;
 use crate::value::vault::Keyring;
-use crate::value::{Vars, yaml};
+use crate::value::{HashBehaviour, Vars, yaml};
 
 /// Tried in this order; the first that exists is taken.
 const EXTENSIONS: [&str; 4] = ["", ".yml", ".yaml", ".json"];
@@ -45,8 +45,9 @@ impl VarsFiles {
     pub fn complete(&mut self, inventory: &Inventory, keyring: &Keyring) -> Result<(), Complaint> {
         let hosts = inventory.hosts.keys().map(|name| &**name).chain(LOCALHOST);
         let groups = inventory.groups.keys().map(|name| &**name);
-        read_new(&mut self.groups, &self.directory.join("group_vars"), groups, keyring)?;
-        read_new(&mut self.hosts, &self.directory.join("host_vars"), hosts, keyring)
+        let behaviour = inventory.hash_behaviour;
+        read_new(&mut self.groups, &self.directory.join("group_vars"), groups, keyring, behaviour)?;
+        read_new(&mut self.hosts, &self.directory.join("host_vars"), hosts, keyring, behaviour)
     }
 }
 
@@ -55,6 +56,7 @@ fn read_new<'a>(
     directory: &Path,
     names: impl Iterator<Item = &'a str>,
     keyring: &Keyring,
+    hash_behaviour: HashBehaviour,
 ) -> Result<(), Complaint> {
     let there = directory.is_dir();
     for name in names {
@@ -65,7 +67,7 @@ fn read_new<'a>(
         // A host that is named by a path (of a chroot, say) has no files.
         if there && !name.starts_with('/') {
             for file in files_of(directory, name)? {
-                vars.extend(read(&file, keyring)?);
+                hash_behaviour.combine(&mut vars, read(&file, keyring)?);
             }
         }
         known.insert(name.into(), vars);

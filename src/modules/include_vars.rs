@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use minijinja::value::ValueKind;
 use regex::Regex;
 use serde::Deserialize;
 
 use super::{Controller, Done, Effect, Error, Local, Outcome};
 use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::merged;
 use crate::value::{Value, Vars, yaml};
 
 #[derive(Debug, Deserialize)]
@@ -155,23 +155,6 @@ fn read(path: &Path, here: &Controller<'_>) -> Result<Vars, Error> {
     let keyring = &here.scope.keyring;
     let vars = yaml::load(path, keyring).and_then(|node| node.map_or_else(|| Ok(Vars::new()), |n| n.to_vars(keyring)));
     vars.map_err(|complaint| Error::Failed { message: complaint.to_string(), hint: complaint.hint })
-}
-
-/// The newer value over the older one; mappings key by key, at any depth.
-fn merged(old: &Value, new: &Value) -> Value {
-    if old.kind() != ValueKind::Map || new.kind() != ValueKind::Map {
-        return new.clone();
-    }
-    let mut pairs: indexmap::IndexMap<Value, Value> = indexmap::IndexMap::new();
-    for key in old.try_iter().into_iter().flatten() {
-        pairs.insert(key.clone(), old.get_item(&key).unwrap_or_default());
-    }
-    for key in new.try_iter().into_iter().flatten() {
-        let value = new.get_item(&key).unwrap_or_default();
-        let value = pairs.get(&key).map_or_else(|| value.clone(), |before| merged(before, &value));
-        pairs.insert(key, value);
-    }
-    Value::from_pairs(pairs)
 }
 
 #[cfg(test)]

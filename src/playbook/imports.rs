@@ -113,7 +113,11 @@ impl Load<'_> {
             defaults: part("defaults_from"),
             handlers: part("handlers_from"),
         };
-        let flags = [("public", true), ("allow_duplicates", true), ("rolespec_validate", true)];
+        let flags = [
+            ("public", !self.loader.unsaid.private_role_vars),
+            ("allow_duplicates", true),
+            ("rolespec_validate", true),
+        ];
         let [public, allow_duplicates, validate] =
             flags.map(|(name, default)| self.flag(action.args.get(name)).unwrap_or(default));
         let used = Use::named(&name, origin).parts(parts).included(public, allow_duplicates).validated(validate);

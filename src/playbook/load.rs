@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 use super::inherit::Around;
 use super::keywords::Place;
 use super::role::{Parts, Use};
-use super::{Action, Base, Include, Keywords, Play, Role, Step, Task, Written};
+use super::{Action, Base, Include, Keywords, Play, Role, Step, Strategy, Task, Written};
 use crate::value::doc::Doc;
 use crate::value::origin::Complaint;
 use crate::value::vault::Keyring;
@@ -33,6 +33,27 @@ pub trait Known: Send + Sync {
     fn render(&self, value: &Value, vars: &Vars) -> Result<Value, Complaint>;
 }
 
+/// What configuration says of plays and files that do not say it themselves. The default is Ansible's.
+#[derive(Debug, Default)]
+pub struct Unsaid {
+    /// What stands around every play.
+    pub keywords: Keywords,
+    pub strategy: Strategy,
+    pub force_handlers: bool,
+    /// Variables of a role are seen in this role alone.
+    pub private_role_vars: bool,
+    pub duplicate_keys: DuplicateKeys,
+}
+
+/// What becomes of a key that is there twice in a mapping; the last one counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DuplicateKeys {
+    #[default]
+    Warn,
+    Error,
+    Ignore,
+}
+
 /// What was loaded, or all that is wrong with it.
 pub type Loaded<T> = Result<T, Vec<Complaint>>;
 
@@ -43,6 +64,8 @@ pub struct Loader {
     pub extra_vars: Arc<Vars>,
     /// Directories that hold roles, after `roles/` beside the playbook.
     pub roles_path: Vec<PathBuf>,
+    /// What plays are that do not say.
+    pub unsaid: Unsaid,
     files: Mutex<HashMap<PathBuf, Option<Arc<Node>>>>,
     warnings: Mutex<Vec<Complaint>>,
 }
@@ -50,13 +73,13 @@ pub struct Loader {
 impl Loader {
     pub fn new(known: Arc<dyn Known>, keyring: Arc<Keyring>, extra_vars: Arc<Vars>, roles_path: Vec<PathBuf>) -> Self {
         let (files, warnings) = (Mutex::default(), Mutex::default());
-        Loader { known, keyring, extra_vars, roles_path, files, warnings }
+        Loader { known, keyring, extra_vars, roles_path, unsaid: Unsaid::default(), files, warnings }
     }
 
     /// Reads a playbook and all it imports. All complaints at once, in the order of the files.
     pub fn playbook(&self, path: &Path) -> Loaded<Vec<Play>> {
         let mut load = Load::new(self, Arc::default());
-        let plays = load.playbook(path, &Keywords::default(), &Vars::new(), None);
+        let plays = load.playbook(path, &self.unsaid.keywords, &Vars::new(), None);
         load.finish(plays)
     }
 
@@ -174,7 +197,7 @@ pub(super) struct Load<'l> {
 }
 
 impl<'l> Load<'l> {
-    fn new(loader: &'l Loader, base: Arc<Base>) -> Self {
+    pub(super) fn new(loader: &'l Loader, base: Arc<Base>) -> Self {
         Load {
             loader,
             base,
@@ -189,7 +212,7 @@ impl<'l> Load<'l> {
     }
 
     /// The result, unless something was wrong.
-    fn finish<T>(mut self, result: T) -> Loaded<T> {
+    pub(super) fn finish<T>(mut self, result: T) -> Loaded<T> {
         let (complaints, warnings) = (std::mem::take(&mut self.complaints), std::mem::take(&mut self.warnings));
         let warnings = self.sorted(warnings);
         let mut kept = self.loader.warnings.lock().unwrap_or_else(PoisonError::into_inner);
@@ -237,7 +260,13 @@ impl<'l> Load<'l> {
         if let Some(node) = known {
             return node;
         }
-        let read = yaml::load_with(shown, &self.loader.keyring, &mut self.warnings);
+        let mut duplicates = Vec::new();
+        let read = yaml::load_with(shown, &self.loader.keyring, &mut duplicates);
+        match self.loader.unsaid.duplicate_keys {
+            DuplicateKeys::Warn => self.warnings.extend(duplicates),
+            DuplicateKeys::Error => self.complaints.extend(duplicates),
+            DuplicateKeys::Ignore => {}
+        }
         let node = self.keep(read)?.map(Arc::new);
         let mut files = self.loader.files.lock().unwrap_or_else(PoisonError::into_inner);
         files.insert(path.to_owned(), node.clone());

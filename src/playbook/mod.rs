@@ -2,6 +2,7 @@
 //! wrongly is found here, with its place. Keyword inheritance is resolved here, once.
 
 mod action;
+pub mod ad_hoc;
 mod argument_specs;
 mod arguments;
 mod block;

@@ -90,7 +90,7 @@ impl Load<'_> {
         self.playbook(&target, &keywords, &inner, Some(&file.origin))
     }
 
-    fn play(&mut self, map: &Node, path: &Path, outer: &Keywords, import_vars: &Vars) -> Option<Play> {
+    pub(super) fn play(&mut self, map: &Node, path: &Path, outer: &Keywords, import_vars: &Vars) -> Option<Play> {
         self.complain_of_play_keywords(map);
         let directory = absolute(&parent(path));
         let mut vars = self.play_vars(map);
@@ -126,7 +126,7 @@ impl Load<'_> {
             strategy: self.strategy(part("strategy")),
             order: self.order(part("order")),
             max_fail_percentage,
-            force_handlers: self.flag(force_handlers.as_ref()).unwrap_or(false),
+            force_handlers: self.flag(force_handlers.as_ref()).unwrap_or(self.loader.unsaid.force_handlers),
             vars: self.base.vars.clone(),
             vars_files: self.vars_files(part("vars_files")),
             vars_prompt: self.prompts(part("vars_prompt")),

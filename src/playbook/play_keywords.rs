@@ -51,7 +51,7 @@ impl Load<'_> {
 
     /// `linear` or `free`.
     pub(super) fn strategy(&mut self, node: Option<&Node>) -> Strategy {
-        let Some(node) = node.filter(|node| !is_null(node)) else { return Strategy::default() };
+        let Some(node) = node.filter(|node| !is_null(node)) else { return self.loader.unsaid.strategy };
         let name = node.as_str().unwrap_or_default();
         let short = name.strip_prefix("ansible.builtin.").unwrap_or(name);
         match short {

@@ -245,7 +245,8 @@ impl Load<'_> {
             use_vars: Arc::new(used.vars.clone()),
             handlers: Vec::new(),
             allow_duplicates: used.allow_duplicates.unwrap_or(meta.allow_duplicates),
-            public: used.public,
+            // `roles:` and dependencies do not say; `import_role` and `include_role` do.
+            public: used.public && (used.allow_duplicates.is_some() || !self.loader.unsaid.private_role_vars),
             parents,
             dependencies: Vec::new(),
             argument_spec: None,

@@ -128,6 +128,24 @@ pub const DUPLICATE_DICT_KEY: Setting = set(
 )
 .env(&["ANSIBLE_DUPLICATE_YAML_DICT_KEY"]);
 
+pub const FACT_CACHING: Setting = set(
+    "defaults",
+    "fact_caching",
+    Kind::Choice(&["memory", "jsonfile", "ansible.builtin.memory", "ansible.builtin.jsonfile"]),
+    "memory",
+    "where facts are kept: for the run, or in files from run to run",
+)
+.env(&["ANSIBLE_CACHE_PLUGIN"]);
+pub const FACT_CACHING_CONNECTION: Setting =
+    set("defaults", "fact_caching_connection", Kind::Path, "", "the directory of jsonfile")
+        .env(&["ANSIBLE_CACHE_PLUGIN_CONNECTION"]);
+pub const FACT_CACHING_PREFIX: Setting =
+    set("defaults", "fact_caching_prefix", Kind::Text, "", "what the names of its files begin with")
+        .env(&["ANSIBLE_CACHE_PLUGIN_PREFIX"]);
+pub const FACT_CACHING_TIMEOUT: Setting =
+    set("defaults", "fact_caching_timeout", Kind::Int(0), "86400", "after how many seconds they are too old; 0: never")
+        .env(&["ANSIBLE_CACHE_PLUGIN_TIMEOUT"]);
+
 // How hosts are reached.
 pub const REMOTE_USER: Setting = set("defaults", "remote_user", Kind::Text, "", "the user to log in as")
     .env(&["ANSIBLE_REMOTE_USER"])
@@ -283,6 +301,10 @@ pub static SETTINGS: &[&Setting] = &[
     &INJECT_FACTS_AS_VARS,
     &ERROR_ON_MISSING_HANDLER,
     &DUPLICATE_DICT_KEY,
+    &FACT_CACHING,
+    &FACT_CACHING_CONNECTION,
+    &FACT_CACHING_PREFIX,
+    &FACT_CACHING_TIMEOUT,
     &REMOTE_USER,
     &REMOTE_PORT,
     &TRANSPORT,

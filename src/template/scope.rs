@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::value::{Value, Vars};
+use crate::value::{HashBehaviour, Value, Vars};
 
 /// Layers of variables. Cheap to clone and to extend; a later layer wins.
 #[derive(Clone, Default, Debug)]
@@ -34,6 +34,17 @@ impl Scope {
     /// The layers, weakest first.
     pub fn into_layers(self) -> Vec<Arc<Vars>> {
         self.layers
+    }
+
+    /// One layer in place of all, in which mappings of one name are merged.
+    pub fn merged(mut self) -> Scope {
+        let mut all = Vars::new();
+        for layer in std::mem::take(&mut self.layers) {
+            let pairs = layer.iter().map(|(name, value)| (name.clone(), value.clone()));
+            HashBehaviour::Merge.combine(&mut all, pairs);
+        }
+        self.push(Arc::new(all));
+        self
     }
 
     /// The raw value, templates unrendered.

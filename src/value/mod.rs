@@ -3,6 +3,7 @@
 
 pub mod doc;
 pub mod hidden;
+mod merge;
 pub mod origin;
 pub mod secret;
 pub mod vault;
@@ -15,6 +16,7 @@ pub use minijinja::Value;
 use minijinja::value::{Object, ObjectRepr};
 
 pub use hidden::Hidden;
+pub use merge::{HashBehaviour, merged};
 pub use origin::{Origin, Source};
 pub use secret::Secret;
 

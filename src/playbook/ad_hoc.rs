@@ -1,0 +1,88 @@
+//! A play that stands in no file: one task, asked for on the command line, read by the same loader as those of files.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::Play;
+use super::load::{Load, Loaded, Loader};
+use crate::value::yaml::{self, Node, NodeKind};
+use crate::value::{Origin, Source, Vars};
+
+/// What was asked for.
+#[derive(Debug)]
+pub struct AdHoc<'a> {
+    pub pattern: &'a str,
+    pub module: &'a str,
+    /// In the short form, or a JSON object; empty: none.
+    pub args: &'a str,
+    /// Keywords of the task with the numbers that they have, such as `timeout`.
+    pub keywords: Vec<(&'static str, u64)>,
+    /// Where `group_vars/`, `roles/` and files are looked for.
+    pub directory: &'a Path,
+}
+
+impl Loader {
+    /// The play of one task. Complaints show their place in the arguments.
+    pub fn ad_hoc(&self, asked: &AdHoc<'_>) -> Loaded<Play> {
+        let mut load = Load::new(self, Arc::default());
+        let play = load.ad_hoc(asked);
+        load.finish(play)?.ok_or_else(Vec::new)
+    }
+}
+
+impl Load<'_> {
+    fn ad_hoc(&mut self, asked: &AdHoc<'_>) -> Option<Play> {
+        let module = text("--module-name", asked.module);
+        if !self.is_module(asked.module) {
+            let complaint = self.unknown_module(asked.module, &module.origin);
+            self.complain(complaint);
+            return None;
+        }
+        let args = self.keep(arguments(asked.args))?;
+        let mut task = vec![(module.clone(), args)];
+        for (name, number) in &asked.keywords {
+            let kind = NodeKind::Int(i64::try_from(*number).unwrap_or(i64::MAX));
+            task.push((text(name, name), node(kind, &place(name, &number.to_string()))));
+        }
+        let origin = &module.origin;
+        let tasks = node(NodeKind::Seq(vec![node(NodeKind::Map(task), origin)]), origin);
+        let play = vec![
+            (text("name", "name"), text("name", "Ansible Ad-Hoc")),
+            (text("hosts", "hosts"), text("PATTERN", asked.pattern)),
+            (text("gather_facts", "gather_facts"), node(NodeKind::Bool(false), origin)),
+            (text("tasks", "tasks"), tasks),
+        ];
+        let (outer, map) = (&self.loader.unsaid.keywords, node(NodeKind::Map(play), origin));
+        self.play(&map, &asked.directory.join("ad hoc"), outer, &Vars::new())
+    }
+}
+
+/// A JSON object is one; all else is the short form.
+fn arguments(args: &str) -> Result<Node, crate::value::origin::Complaint> {
+    let origin = place("--args", args);
+    if args.trim().is_empty() {
+        return Ok(node(NodeKind::Null, &origin));
+    }
+    let braces = |open: &str, close: &str| args.trim().starts_with(open) && args.trim().ends_with(close);
+    if braces("{", "}") && !braces("{{", "}}") {
+        let documents = yaml::parse(&origin.source)?;
+        if let Some(map) = documents.into_iter().next() {
+            return Ok(map);
+        }
+    }
+    Ok(node(NodeKind::Str(args.into()), &origin))
+}
+
+/// A text that was given as `whose` option.
+fn text(whose: &str, text: &str) -> Node {
+    node(NodeKind::Str(text.into()), &place(whose, text))
+}
+
+fn node(kind: NodeKind, origin: &Origin) -> Node {
+    Node { kind, tag: None, origin: origin.clone() }
+}
+
+fn place(whose: &str, text: &str) -> Origin {
+    let source = Source { path: PathBuf::from(whose), text: text.to_owned() };
+    Origin { source: Arc::new(source), line: 1, column: 1 }
+}

@@ -1,0 +1,219 @@
+//! Settings as a person meets them: what `ansible.cfg` and the environment change, what is said of a slip, what
+//! `windlass config` shows; and `docs/configuration.md`, which is made from the list (`UPDATE_DOCS=1` writes it).
+
+#![allow(clippy::unwrap_used)]
+
+use std::collections::HashSet;
+use std::fmt::Write;
+use std::path::Path;
+
+use assert_cmd::Command;
+use windlass::settings::{GROUPS, SETTINGS, Standing};
+
+/// A scratch directory with files in it.
+fn directory(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = directory.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    directory
+}
+
+/// Exit code, standard output and standard error, in a directory and with no settings but its own.
+fn windlass(directory: &Path, variables: &[(&str, &str)], arguments: &[&str]) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("ANSIBLE_")) {
+        command.env_remove(name);
+    }
+    command.env("NO_COLOR", "1").env("HOME", directory).envs(variables.iter().copied());
+    let output = command.current_dir(directory).args(arguments).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn config_shows_what_is_in_force_and_where_it_comes_from() {
+    let files = directory(&[("ansible.cfg", "[defaults]\nforks = 7\nroles_path = mine\npipelining = yes\n")]);
+    let variables = [("ANSIBLE_REMOTE_USER", "deploy"), ("ANSIBLE_BECOME_PASS", "topsecret")];
+    let arguments = ["config", "--only-changed", "-b", "-T", "3"];
+    let (code, stdout, stderr) = windlass(files.path(), &variables, &arguments);
+    let top = files.path().canonicalize().unwrap();
+    let lines: Vec<String> = stdout.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    let expected = [
+        format!("configuration file: {}/ansible.cfg", top.display()),
+        format!("defaults.roles_path = {}/mine (ansible.cfg:3)", top.display()),
+        "defaults.forks = 7 (ansible.cfg:2)".into(),
+        "defaults.remote_user = deploy (ANSIBLE_REMOTE_USER)".into(),
+        "defaults.timeout = 3 (command line)".into(),
+        "privilege_escalation.become = true (command line)".into(),
+        "sudo_become_plugin.password = (hidden) (ANSIBLE_BECOME_PASS)".into(),
+        "pipelining (ansible.cfg:4) is not needed: one session per host and user stays open for the whole run".into(),
+    ];
+    assert_eq!((code, stderr.as_str(), lines), (0, "", expected.to_vec()));
+}
+
+#[test]
+fn config_explains_one_setting_and_speaks_json() {
+    let files = directory(&[]);
+    let (_, stdout, _) = windlass(files.path(), &[], &["config", "ANSIBLE_FORKS"]);
+    let expected = "defaults.forks = 20  (default)\n    how many hosts are at work at once: a whole number of at least 1\n    \
+                    default: 20\n    environment: ANSIBLE_FORKS\n    option: --forks\n";
+    assert_eq!(stdout, expected);
+    let (_, stdout, _) = windlass(files.path(), &[("ANSIBLE_FORKS", "3")], &["config", "--output", "json", "forks"]);
+    let told: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    let forks = serde_json::json!({"value": 3, "from": "ANSIBLE_FORKS", "default": "20"});
+    assert_eq!(told, serde_json::json!({"file": null, "settings": {"defaults.forks": forks}}));
+    let (code, _, stderr) = windlass(files.path(), &[], &["config", "froks"]);
+    assert_eq!((code, stderr.trim()), (1, "error: there is no setting \"froks\", did you mean \"forks\"?"));
+}
+
+#[test]
+fn a_wrong_value_is_shown_with_its_line_and_stops_everything() {
+    let files = directory(&[("ansible.cfg", "[defaults]\nforks = abc\n"), ("p.yml", "- hosts: all\n")]);
+    let expected = "error: forks must be a whole number of at least 1, this is \"abc\"\n --> ansible.cfg:2:9\n  |\n\
+                    2 | forks = abc\n  |         ^\n";
+    for arguments in [["playbook", "p.yml"], ["inventory", "--list"], ["config", "--only-changed"]] {
+        assert_eq!(windlass(files.path(), &[], &arguments), (4, String::new(), expected.into()));
+    }
+}
+
+#[test]
+fn what_is_not_honoured_is_named_once_with_its_line() {
+    let playbook = "- hosts: all\n  gather_facts: false\n  tasks: [{ping: }]\n";
+    let settings = "[defaults]\ninventory = hosts\ntransport = local\nfilter_plugins = mine\nfroks = 2\n";
+    let files = directory(&[("ansible.cfg", settings), ("hosts", "a\nb\n"), ("p.yml", playbook)]);
+    let (code, stdout, stderr) = windlass(files.path(), &[], &["playbook", "p.yml"]);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stdout.contains("ok: [a]") && stdout.contains("ok: [b]"), "{stdout}");
+    for words in ["filter_plugins is not honoured", "ansible.cfg:4:1", "did you mean \"forks\"?", "ansible.cfg:5:1"] {
+        assert_eq!(stderr.matches(words).count(), 1, "{words} in\n{stderr}");
+    }
+}
+
+#[test]
+fn the_command_line_wins_over_the_environment_and_that_over_the_file() {
+    let playbook = "- hosts: all\n  gather_facts: false\n  tasks: [{debug: {msg: \"{{ ansible_forks }} forks\"}}]\n";
+    let files = directory(&[("ansible.cfg", "[defaults]\nforks = 3\n"), ("p.yml", playbook)]);
+    let told = |variables: &[(&str, &str)], more: &[&str]| {
+        let arguments = [&["playbook", "-i", "localhost,", "p.yml"], more].concat();
+        let (_, stdout, _) = windlass(files.path(), variables, &arguments);
+        let at = stdout.find(" forks").unwrap();
+        stdout[at - 1..at].to_owned()
+    };
+    assert_eq!(told(&[], &[]), "3");
+    assert_eq!(told(&[("ANSIBLE_FORKS", "4")], &[]), "4");
+    assert_eq!(told(&[("ANSIBLE_FORKS", "4")], &["-f", "5"]), "5");
+}
+
+#[test]
+fn duplicate_keys_are_a_warning_an_error_or_nothing() {
+    let playbook = "- hosts: all\n  gather_facts: false\n  vars: {a: 1, a: 2}\n  tasks: [{debug: }]\n";
+    let files = directory(&[("p.yml", playbook)]);
+    let run = |word| {
+        let variables = [("ANSIBLE_DUPLICATE_YAML_DICT_KEY", word)];
+        let (code, _, stderr) = windlass(files.path(), &variables, &["playbook", "-i", "localhost,", "p.yml"]);
+        (code, stderr.lines().next().unwrap_or_default().to_owned())
+    };
+    let words = "the key \"a\" is given twice, first in line 3; this one counts";
+    assert_eq!(run("warn"), (0, format!("warning: {words}")));
+    assert_eq!(run("error"), (4, format!("error: {words}")));
+    assert_eq!(run("ignore"), (0, String::new()));
+}
+
+#[test]
+fn a_task_that_does_not_say_ends_at_the_configured_time() {
+    let playbook = "- hosts: all\n  gather_facts: false\n  tasks:\n    - {pause: {seconds: 1}, timeout: 9}\n    \
+                    - pause: {seconds: 20}\n";
+    let files = directory(&[("ansible.cfg", "[defaults]\ntask_timeout = 1\n"), ("p.yml", playbook)]);
+    let (code, stdout, _) = windlass(files.path(), &[], &["playbook", "-i", "localhost,", "p.yml"]);
+    assert!(code == 2 && stdout.contains("did not end within 1 s") && stdout.contains("ok=1 "), "{stdout}");
+}
+
+#[test]
+fn passwords_come_from_files_that_settings_name() {
+    let files = directory(&[("ansible.cfg", "[defaults]\nvault_identity_list = dev@pass\n"), ("pass", "topsecret\n")]);
+    std::fs::write(files.path().join("plain"), "a: hidden\n").unwrap();
+    let run = |variables: &[(&str, &str)], arguments: &[&str]| windlass(files.path(), variables, arguments);
+    assert_eq!(run(&[("ANSIBLE_VAULT_ENCRYPT_IDENTITY", "dev")], &["vault", "encrypt", "plain"]).0, 0);
+    let text = std::fs::read_to_string(files.path().join("plain")).unwrap();
+    assert!(text.starts_with("$ANSIBLE_VAULT;1.2;AES256;dev\n"), "{text}");
+    assert_eq!(run(&[], &["vault", "view", "plain"]).1, "a: hidden\n");
+    let variables = [("ANSIBLE_CONFIG", "/dev/null"), ("ANSIBLE_VAULT_PASSWORD_FILE", "pass")];
+    assert_eq!(run(&variables, &["vault", "view", "plain"]).1, "a: hidden\n");
+}
+
+/// Every setting and variable that `ansible-config list` has (recorded in `config/`) stands in one of the lists.
+#[test]
+fn no_setting_of_ansible_is_forgotten() {
+    let ours = SETTINGS.iter().flat_map(|setting| {
+        let also = setting.also.iter().map(|(section, key)| format!("{section}.{key}"));
+        let env = setting.env.iter().map(ToString::to_string);
+        also.chain(env).chain([setting.name()])
+    });
+    let rows = GROUPS.iter().flat_map(|group| group.settings);
+    let others = rows.flat_map(|row| row.1.iter().chain([&row.0]).map(ToString::to_string));
+    let known: HashSet<String> = ours.chain(others).collect();
+    let here = |name: &str| {
+        let whole = name.split_once('.').map(|(section, _)| format!("{section}.*"));
+        let begins = |known: &String| known.strip_suffix('*').is_some_and(|begin| name.starts_with(begin));
+        known.contains(name) || whole.is_some_and(|whole| known.contains(&whole)) || known.iter().any(begins)
+    };
+    let no_settings = |name: &str| name.starts_with("ANSIBLE_WORKER_SHUTDOWN_");
+    let names = include_str!("config/ansible-core-2.19.txt").lines().filter(|name| !no_settings(name));
+    let forgotten: Vec<&str> = names.filter(|name| !here(name)).collect();
+    assert!(forgotten.is_empty(), "{forgotten:?}");
+}
+
+#[test]
+fn the_docs_are_the_list() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/configuration.md");
+    let written = std::fs::read_to_string(&path).unwrap();
+    let (head, _) = written.split_once("## What is honoured\n").expect("the page has that heading");
+    let right = format!("{head}{}", tables());
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, &right).unwrap();
+        return;
+    }
+    assert!(
+        written == right,
+        "docs/configuration.md is not what the list says: UPDATE_DOCS=1 cargo test --test config"
+    );
+}
+
+fn tables() -> String {
+    let mut out = "## What is honoured\n".to_owned();
+    let mut sections: Vec<&str> = SETTINGS.iter().map(|setting| setting.section).collect();
+    let mut seen = HashSet::new();
+    sections.retain(|section| seen.insert(*section));
+    let by_section = sections.iter().flat_map(|section| SETTINGS.iter().filter(move |one| one.section == *section));
+    let mut section = "";
+    for setting in by_section {
+        if setting.section != section {
+            section = setting.section;
+            let _ = writeln!(out, "\n| in `[{section}]` | environment | option | default | meaning |");
+            out.push_str("|---|---|---|---|---|\n");
+        }
+        let code = |words: Vec<String>| words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" ");
+        let option = if setting.option.is_empty() { vec![] } else { vec![format!("--{}", setting.option)] };
+        let default = if setting.default.is_empty() { vec![] } else { vec![setting.default.to_owned()] };
+        let env = setting.env.iter().map(ToString::to_string).collect();
+        let also = setting.also.iter().map(|(section, key)| format!("{section}.{key}")).collect::<Vec<_>>();
+        let also = if also.is_empty() { String::new() } else { format!(" Also {}.", code(also)) };
+        let (env, option, default) = (code(env), code(option), code(default));
+        let (key, meaning, kind) = (setting.key, setting.meaning, setting.kind.words());
+        let _ = writeln!(out, "| `{key}` | {env} | {option} | {default} | {meaning} ({kind}).{also} |");
+    }
+    for (standing, heading, words) in [
+        (Standing::NotNeeded, "What is not needed", "Taken, and without effect; nothing is lost."),
+        (Standing::NotHonoured, "What is not honoured", "A warning names each that is set to anything unusual."),
+    ] {
+        let _ = writeln!(out, "\n## {heading}\n\n{words}\n");
+        for group in GROUPS.iter().filter(|group| group.standing == standing) {
+            let names: Vec<String> = group.settings.iter().map(|row| format!("`{}`", row.0)).collect();
+            let _ = writeln!(out, "- {}: {}", group.why, names.join(", "));
+        }
+    }
+    out
+}
