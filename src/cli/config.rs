@@ -6,7 +6,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, ValueEnum};
 use serde_json::{Value as Json, json};
 
-use super::options::{ConnectionArgs, InventorySource, VaultPasswords};
+use super::options::{ConnectionArgs, InventorySource, RunArgs, VaultPasswords};
 use super::{ExitCode, Failure};
 use crate::report::plain;
 use crate::settings::{Kind, SETTINGS, SetBy, Setting, Settings};
@@ -22,6 +22,8 @@ pub struct ConfigArgs {
     output: Output,
     #[command(flatten)]
     source: InventorySource,
+    #[command(flatten)]
+    run: RunArgs,
     #[command(flatten)]
     vault: VaultPasswords,
     #[command(flatten)]

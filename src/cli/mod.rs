@@ -6,9 +6,11 @@ mod doc;
 mod exit;
 mod extra_vars;
 mod inventory;
+mod launch;
 mod options;
 mod playbook;
 mod reporting;
+mod run;
 mod vault;
 
 use std::ffi::OsString;
@@ -32,6 +34,8 @@ struct Cli {
 enum Command {
     /// Run playbooks on the hosts of an inventory
     Playbook(Box<playbook::PlaybookArgs>),
+    /// Run one module on the hosts of a pattern
+    Run(Box<run::AdHocArgs>),
     /// Show hosts, groups and their variables
     Inventory(inventory::InventoryArgs),
     /// Explain modules, keywords, filters, variables: what they do, what they take, an example
@@ -86,6 +90,7 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let result = match cli.command {
         Command::Playbook(args) => playbook::run(&args),
+        Command::Run(args) => run::run(&args),
         Command::Inventory(args) => inventory::run(&args),
         Command::Doc(args) => doc::run(&args),
         Command::Vault(args) => vault::run(&args),

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 
 use super::{Failure, ask, vault};
@@ -35,6 +36,26 @@ impl InventorySource {
         let there = |path: &String| !by_default || std::path::Path::new(path).exists();
         settings.list(&list::INVENTORY).into_iter().filter(there).collect()
     }
+}
+
+/// How a run goes about its work.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// Variables: KEY=VALUE, JSON or YAML text, or @FILE
+    #[arg(short = 'e', long = "extra-vars", value_name = "VARS")]
+    pub extra_vars: Vec<String>,
+    /// Change nothing; say what would be changed
+    #[arg(short = 'C', long)]
+    pub check: bool,
+    /// Show the changes of files
+    #[arg(short = 'D', long)]
+    pub diff: bool,
+    /// How many hosts are at work at once (20 unless configured)
+    #[arg(short = 'f', long, value_name = "FORKS", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    pub forks: Option<usize>,
+    /// Forget what the fact cache knows of the hosts
+    #[arg(long)]
+    pub flush_cache: bool,
 }
 
 /// Passwords of vaulted files and strings.

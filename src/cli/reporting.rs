@@ -55,8 +55,8 @@ fn form(text: &str) -> Result<Form, String> {
 
 impl Reporting {
     /// Opens the reports, and our own log. To be called within the runtime, before anything is told; `hidden` is what
-    /// none of them may show.
-    pub fn open(&self, hidden: &Hidden, settings: &Settings) -> Result<Reports, Failure> {
+    /// none of them may show, `usual` what goes to standard output when `--output` does not say.
+    pub fn open(&self, hidden: &Hidden, settings: &Settings, usual: Form) -> Result<Reports, Failure> {
         if self.outputs.contains(&Form::Human) && self.outputs.contains(&Form::Json(None)) {
             return Err(
                 anyhow::anyhow!("only one of human and json goes to standard output; json=FILE names a file").into()
@@ -70,6 +70,7 @@ impl Reporting {
             otlp::Settings::read(self.otlp.as_deref(), |name| std::env::var(name).ok()).map_err(anyhow::Error::msg)?;
         let settings = report::Settings {
             forms: self.outputs.clone(),
+            usual,
             verbosity,
             colour: self.colour(settings),
             profile: self.profile,

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Play;
+use super::arguments::COMMANDS;
 use super::load::{Load, Loaded, Loader};
+use crate::value::origin::Complaint;
 use crate::value::yaml::{self, Node, NodeKind};
 use crate::value::{Origin, Source, Vars};
 
@@ -38,6 +40,11 @@ impl Load<'_> {
             self.complain(complaint);
             return None;
         }
+        if asked.args.trim().is_empty() && COMMANDS.contains(&asked.module.rsplit('.').next().unwrap_or_default()) {
+            let complaint = Complaint::new(format!("{} needs a command", asked.module), Some(&module.origin));
+            self.complain(complaint.hint("give it with -a, or name another module with -m"));
+            return None;
+        }
         let args = self.keep(arguments(asked.args))?;
         let mut task = vec![(module.clone(), args)];
         for (name, number) in &asked.keywords {
@@ -58,7 +65,7 @@ impl Load<'_> {
 }
 
 /// A JSON object is one; all else is the short form.
-fn arguments(args: &str) -> Result<Node, crate::value::origin::Complaint> {
+fn arguments(args: &str) -> Result<Node, Complaint> {
     let origin = place("--args", args);
     if args.trim().is_empty() {
         return Ok(node(NodeKind::Null, &origin));

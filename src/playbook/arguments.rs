@@ -15,7 +15,7 @@ use crate::value::yaml::{Node, NodeKind};
 use crate::value::{Origin, Template, has_marks};
 
 /// Modules whose text is a command: only their known arguments are taken out of it.
-const COMMANDS: &[&str] = &["command", "shell", "raw", "script"];
+pub(super) const COMMANDS: &[&str] = &["command", "shell", "raw", "script"];
 
 type Arguments = IndexMap<Arc<str>, Written>;
 

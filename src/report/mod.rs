@@ -3,6 +3,7 @@
 //! [`open`] opens the reports that a run was asked for, [`Reports::tell`] brings them the run's events.
 //! To add a report: write `src/report/<name>.rs` with an implementation of [`Report`], and add its arm in [`open`].
 
+mod ad_hoc;
 pub mod complaint;
 mod diff;
 mod human;
@@ -23,6 +24,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
+pub use ad_hoc::Style as AdHocStyle;
 pub use json::plain;
 pub use telling::{Ending, Reports};
 
@@ -31,10 +33,13 @@ use crate::value::Hidden;
 use profile::Profile;
 
 /// The forms of `--output`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Form {
     /// Words on standard output.
+    #[default]
     Human,
+    /// Results of one task on standard output, without a play around them.
+    AdHoc(AdHocStyle),
     /// One event per line; without a file on standard output.
     Json(Option<PathBuf>),
     /// Test results for a build server, in a file.
@@ -54,8 +59,9 @@ pub enum Colour {
 /// What a run's reports are.
 #[derive(Debug, Default)]
 pub struct Settings {
-    /// No form that goes to standard output: [`Form::Human`] does.
     pub forms: Vec<Form>,
+    /// What goes to standard output if none of the forms does.
+    pub usual: Form,
     /// See `docs/watching.md`.
     pub verbosity: u8,
     pub colour: Colour,
@@ -94,11 +100,15 @@ pub fn open(settings: Settings) -> io::Result<Reports> {
     let mut reports = Reports::new(settings.hidden, settings.profile);
     let mut forms = settings.forms;
     if !forms.iter().any(|form| matches!(form, Form::Human | Form::Json(None))) {
-        forms.insert(0, Form::Human);
+        forms.insert(0, settings.usual);
     }
     for form in forms {
         match form {
             Form::Human => reports.add("standard output", human(settings.colour, settings.verbosity)),
+            Form::AdHoc(style) => {
+                let out = Box::new(io::stdout());
+                reports.add("standard output", ad_hoc::AdHoc::new(out, style, coloured(settings.colour)));
+            }
             Form::Json(None) => reports.add("standard output", json::Json::new(io::stdout())),
             Form::Json(Some(path)) => reports.add(&path.display().to_string(), json::Json::new(create(&path)?)),
             Form::Junit(path) => reports.add(&path.display().to_string(), junit::Junit::new(create(&path)?)),
@@ -120,19 +130,25 @@ fn create(path: &std::path::Path) -> io::Result<std::fs::File> {
     std::fs::File::create(path).map_err(named)
 }
 
-/// Words on standard output: with colours and a live view as far as it is a terminal that can.
-fn human(colour: Colour, verbosity: u8) -> human::Human {
-    let terminal = io::stdout().is_terminal();
-    let clever = terminal && std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb");
-    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let colour = match colour {
-        Colour::Auto => clever && !plain,
+/// Whether standard output is a terminal that can do more than show lines.
+fn clever() -> bool {
+    io::stdout().is_terminal() && std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb")
+}
+
+fn coloured(colour: Colour) -> bool {
+    match colour {
+        Colour::Auto => clever() && !std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
         Colour::Always => true,
         Colour::Never => false,
-    };
+    }
+}
+
+/// Words on standard output: with colours and a live view as far as it is a terminal that can.
+fn human(colour: Colour, verbosity: u8) -> human::Human {
+    let colour = coloured(colour);
     // Our own log goes to the same terminal and would tear the view.
-    let live = clever && verbosity < 3 && std::env::var_os("WINDLASS_LOG").is_none();
-    let width = if terminal { screen::size().1.clamp(40, 200) } else { 80 };
+    let live = clever() && verbosity < 3 && std::env::var_os("WINDLASS_LOG").is_none();
+    let width = if io::stdout().is_terminal() { screen::size().1.clamp(40, 200) } else { 80 };
     let style = human::Style { colour, width, verbosity, stamped: false };
     let out: Box<dyn Write + Send> = Box::new(io::stdout());
     match live {

@@ -1,0 +1,107 @@
+//! `windlass run`: one task on the hosts of a pattern, as `ansible` runs it. A play made in memory goes the way of all
+//! plays.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::launch::{self, Launch};
+use super::options::{ConnectionArgs, InventorySource, RunArgs, VaultPasswords};
+use super::reporting::Reporting;
+use super::{ExitCode, Failure};
+use crate::engine::Tags;
+use crate::playbook::ad_hoc::AdHoc;
+use crate::report::{AdHocStyle, Form};
+use crate::settings::list;
+
+#[derive(Debug, Args)]
+pub struct AdHocArgs {
+    /// Hosts and groups, such as web, 'all:!db' or '*.example.org'
+    #[arg(value_name = "PATTERN")]
+    pattern: String,
+    /// The module (command unless configured)
+    #[arg(short = 'm', long, value_name = "MODULE")]
+    module_name: Option<String>,
+    /// Its arguments: key=value, a text for modules that take one, or a JSON object
+    #[arg(short = 'a', long, value_name = "ARGS", allow_hyphen_values = true)]
+    args: Option<String>,
+    #[command(flatten)]
+    source: InventorySource,
+    #[command(flatten)]
+    run: RunArgs,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+    #[command(flatten)]
+    vault: VaultPasswords,
+    /// Let the task run for so many seconds, without a connection that waits for it
+    #[arg(short = 'B', long, value_name = "SECONDS")]
+    background: Option<u64>,
+    /// With -B: ask every so many seconds whether it has ended; 0: never (15 unless given)
+    #[arg(short = 'P', long, value_name = "SECONDS", requires = "background")]
+    poll: Option<u64>,
+    /// End the task as failed after so many seconds
+    #[arg(long, value_name = "SECONDS")]
+    task_timeout: Option<u64>,
+    /// Where group_vars/, roles/ and files are looked for; the working directory unless given
+    #[arg(long, value_name = "DIRECTORY")]
+    playbook_dir: Option<PathBuf>,
+    /// A line for each result
+    #[arg(short = 'o', long)]
+    one_line: bool,
+    /// Write each host's result into a file of this directory too
+    #[arg(short = 't', long, value_name = "DIRECTORY")]
+    tree: Option<PathBuf>,
+    /// List the hosts and end
+    #[arg(long)]
+    list_hosts: bool,
+    #[command(flatten)]
+    reporting: Reporting,
+}
+
+/// Loads, checks and runs the task.
+pub fn run(args: &AdHocArgs) -> Result<ExitCode, Failure> {
+    let settings = super::settings()?;
+    let launch = Launch::new(&settings, &args.source, &args.vault, &args.run)?;
+    if args.list_hosts {
+        return list_hosts(args, &launch);
+    }
+    let module = args.module_name.clone().or_else(|| settings.text(&list::MODULE_NAME));
+    let module = module.unwrap_or_else(|| "command".to_owned());
+    let given = args.args.clone().or_else(|| settings.text(&list::MODULE_ARGS)).unwrap_or_default();
+    let directory = args.playbook_dir.clone().or_else(|| settings.path(&list::PLAYBOOK_DIR));
+    let keywords = [
+        ("timeout", args.task_timeout),
+        ("async", args.background),
+        ("poll", args.background.map(|_| args.poll.unwrap_or(15))),
+    ];
+    let asked = AdHoc {
+        pattern: &args.pattern,
+        module: &module,
+        args: &given,
+        keywords: keywords.into_iter().filter_map(|(name, number)| Some((name, number?))).collect(),
+        directory: &directory.unwrap_or_else(|| PathBuf::from(".")),
+    };
+    let play = launch.loader.ad_hoc(&asked);
+    launch.warn();
+    let form = Form::AdHoc(AdHocStyle { one_line: args.one_line, tree: args.tree.clone() });
+    let playbooks = vec![vec![play?.into()]];
+    launch.check_hosts(&playbooks)?;
+    let mut job = launch.job(playbooks, Tags::default(), &args.run, &args.reporting, &settings)?;
+    launch::log_in(&mut job, &args.connection, &settings)?;
+    launch::go(&args.reporting, &settings, form, job)
+}
+
+/// `--list-hosts`
+#[allow(clippy::print_stdout)]
+fn list_hosts(args: &AdHocArgs, launch: &Launch) -> Result<ExitCode, Failure> {
+    launch.warn();
+    let (mut hosts, unmatched) = launch.inventory.select(&args.pattern)?;
+    super::warn_unmatched(&launch.inventory, &unmatched);
+    if let Some(limit) = &args.source.limit {
+        let (within, _) = launch.inventory.select_limit(limit)?;
+        hosts.retain(|host| within.contains(host));
+    }
+    println!("  hosts ({}):", hosts.len());
+    hosts.iter().for_each(|host| println!("    {host}"));
+    Ok(ExitCode::Ok)
+}

@@ -1,0 +1,141 @@
+//! The report of one task on many hosts: the words that `ansible` users know, one result after the other, no recap.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde_json::ser::{PrettyFormatter, Serializer};
+use serde_json::{Map, Value as Plain, json};
+
+use super::json::plain;
+use super::paint::{Colour, harmless};
+use super::{Report, diff};
+use crate::engine::{Event, Status, TaskResult};
+
+/// Modules whose result is the words of a program.
+const PROGRAMS: &[&str] = &["command", "shell", "raw", "script"];
+
+/// How results are told.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Style {
+    /// A line for each result.
+    pub one_line: bool,
+    /// A directory that gets a file for each host, with its result as JSON.
+    pub tree: Option<PathBuf>,
+}
+
+pub(super) struct AdHoc {
+    out: Box<dyn Write + Send>,
+    style: Style,
+    colour: bool,
+}
+
+impl AdHoc {
+    pub fn new(out: Box<dyn Write + Send>, style: Style, colour: bool) -> Self {
+        AdHoc { out, style, colour }
+    }
+
+    fn say(&mut self, colour: Colour, text: &str) -> io::Result<()> {
+        let text = harmless(text);
+        match self.colour {
+            true => writeln!(self.out, "{}", colour.paint(&text)),
+            false => writeln!(self.out, "{text}"),
+        }
+    }
+
+    fn result(&mut self, host: &str, action: &str, result: &TaskResult) -> io::Result<()> {
+        for (colour, line) in result.diff.iter().flat_map(diff::lines) {
+            self.say(colour, &line)?;
+        }
+        let object = told(action, result);
+        if let Some(directory) = &self.style.tree {
+            keep(directory, host, &object)?;
+        }
+        let (word, colour) = match result.status {
+            Status::Skipped => return self.say(Colour::Cyan, &format!("{host} | SKIPPED")),
+            Status::Unreachable => ("UNREACHABLE!", Colour::Red),
+            Status::Failed => ("FAILED!", Colour::Red),
+            _ if result.changed => ("CHANGED", Colour::Yellow),
+            _ => ("SUCCESS", Colour::Green),
+        };
+        let program = PROGRAMS.contains(&action) && result.values.contains_key("rc");
+        let text = match (program, self.style.one_line) {
+            (true, false) => format!("{host} | {} | {}", word.trim_end_matches('!'), words(&object)),
+            (true, true) => format!("{host} | {} | {}", word.trim_end_matches('!'), line(&object)),
+            (false, true) => format!("{host} | {word} => {object}"),
+            (false, false) => format!("{host} | {word} => {}", pretty(&object)),
+        };
+        self.say(colour, &text)?;
+        match &result.hint {
+            Some(hint) => self.say(Colour::Red, &format!("    hint: {}", hint.replace('\n', "\n    "))),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Report for AdHoc {
+    fn event(&mut self, _: SystemTime, event: &Event) -> io::Result<()> {
+        match event {
+            Event::Result { task, host, result, .. } => self.result(host, task.action, result),
+            Event::NoHosts { .. } => self.say(Colour::Purple, "warning: no hosts matched, nothing to do"),
+            Event::Warning(text) => self.say(Colour::Purple, &format!("warning: {text}")),
+            _ => Ok(()),
+        }
+    }
+
+    fn show(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// The result as an object, its keys in order.
+fn told(action: &str, result: &TaskResult) -> Plain {
+    let mut object: Map<String, Plain> =
+        result.values.iter().map(|(name, value)| (name.to_string(), plain(value))).collect();
+    if result.no_log {
+        object.insert("censored".into(), json!("hidden by no_log"));
+    }
+    if action != "debug" {
+        object.insert("changed".into(), json!(result.changed));
+    }
+    if let Some(message) = &result.message {
+        object.entry("msg").or_insert_with(|| json!(message));
+    }
+    if result.status == Status::Unreachable {
+        object.insert("unreachable".into(), json!(true));
+    }
+    object.sort_keys();
+    Plain::Object(object)
+}
+
+/// `rc=0 >>` and all that the program said.
+fn words(object: &Plain) -> String {
+    let text = |name: &str| object[name].as_str().unwrap_or_default();
+    let said: Vec<&str> = ["stdout", "stderr", "msg"].map(text).into_iter().filter(|text| !text.is_empty()).collect();
+    format!("rc={} >>\n{}", object["rc"], said.join("\n"))
+}
+
+/// The same on one line.
+fn line(object: &Plain) -> String {
+    let text = |name: &str| object[name].as_str().unwrap_or_default().replace('\n', "\\n").replace('\r', "\\r");
+    let stderr = Some(text("stderr")).filter(|text| !text.is_empty());
+    let stderr = stderr.map(|text| format!(" (stderr) {text}")).unwrap_or_default();
+    format!("rc={} | (stdout) {}{stderr}", object["rc"], text("stdout"))
+}
+
+/// JSON with four blanks for each step inwards, as `ansible` prints it.
+fn pretty(object: &Plain) -> String {
+    let mut out = Vec::new();
+    let mut serializer = Serializer::with_formatter(&mut out, PrettyFormatter::with_indent(b"    "));
+    match serde::Serialize::serialize(object, &mut serializer) {
+        Ok(()) => String::from_utf8_lossy(&out).into_owned(),
+        Err(_) => object.to_string(),
+    }
+}
+
+/// Writes the result of a host into the tree.
+fn keep(directory: &Path, host: &str, object: &Plain) -> io::Result<()> {
+    std::fs::create_dir_all(directory)?;
+    // A host may be named by a path.
+    std::fs::write(directory.join(host.replace('/', "_")), format!("{object}\n"))
+}

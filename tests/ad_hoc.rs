@@ -1,0 +1,113 @@
+//! `windlass run`: one task on many hosts, told as `ansible` tells it. Hosts are this machine, by the local connection.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+
+use assert_cmd::Command;
+
+/// Exit code, standard output and standard error of `windlass run -i a,b, -c local` with more arguments; the lines of
+/// hosts come as they end, so they are sorted by host.
+fn run(directory: &Path, arguments: &[&str]) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("ANSIBLE_")) {
+        command.env_remove(name);
+    }
+    command.env("NO_COLOR", "1").env("ANSIBLE_CONFIG", "/dev/null").current_dir(directory);
+    let output = command.args(["run", "-i", "a,b,", "-c", "local"]).args(arguments).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let mut results: Vec<String> = Vec::new();
+    for line in text(&output.stdout).lines() {
+        match results.last_mut().filter(|_| !line.starts_with("a | ") && !line.starts_with("b | ")) {
+            Some(last) => *last = format!("{last}\n{line}"),
+            None => results.push(line.to_owned()),
+        }
+    }
+    results.sort();
+    (output.status.code().unwrap(), results.join("\n"), text(&output.stderr))
+}
+
+fn here(arguments: &[&str]) -> (i32, String, String) {
+    run(tempfile::tempdir().unwrap().path(), arguments)
+}
+
+#[test]
+fn a_command_is_told_by_what_it_says() {
+    let (code, told, _) = here(&["all", "-a", "echo hi"]);
+    assert_eq!((code, told.as_str()), (0, "a | CHANGED | rc=0 >>\nhi\nb | CHANGED | rc=0 >>\nhi"));
+    let (code, told, _) = here(&["a", "-m", "shell", "-a", "echo out; echo err >&2; exit 3"]);
+    assert_eq!((code, told.as_str()), (2, "a | FAILED | rc=3 >>\nout\nerr\nnon-zero return code"));
+    let (_, told, _) = here(&["a", "-o", "-m", "shell", "-a", "echo one; echo two; echo err >&2"]);
+    assert_eq!(told, "a | CHANGED | rc=0 | (stdout) one\\ntwo (stderr) err");
+    let (code, told, _) = here(&["a", "-C", "-a", "echo hi"]);
+    assert_eq!((code, told.as_str()), (0, "a | SKIPPED"));
+}
+
+#[test]
+fn other_modules_are_told_as_json() {
+    let (code, told, _) = here(&["all", "-l", "a", "-m", "ping"]);
+    assert_eq!((code, told.as_str()), (0, "a | SUCCESS => {\n    \"changed\": false,\n    \"ping\": \"pong\"\n}"));
+    let (_, told, _) = here(&["a", "-o", "-m", "debug", "-a", "msg={{ inventory_hostname }}", "-e", "x=1"]);
+    assert_eq!(told, "a | SUCCESS => {\"msg\":\"a\"}");
+    let (code, told, _) = here(&["a", "-m", "assert", "-a", r#"{"that": ["x == '1'", "x == '2'"]}"#, "-e", "x=1"]);
+    assert!(code == 2 && told.starts_with("a | FAILED! => {\n    \"assertion\": \"x == '2'\","), "{told}");
+}
+
+#[test]
+fn changes_diffs_and_trees_are_there() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("file");
+    let args = format!("dest={} content=text", file.display());
+    let (_, told, _) = run(scratch.path(), &["a", "-m", "copy", "-a", &args, "-C", "-D"]);
+    assert!(told.contains("+text") && told.contains("a | CHANGED => {") && !file.exists(), "{told}");
+    let (_, told, _) = run(scratch.path(), &["a", "-m", "copy", "-a", &args, "-t", "tree"]);
+    assert!(told.contains("a | CHANGED => {") && file.exists(), "{told}");
+    let kept = std::fs::read_to_string(scratch.path().join("tree/a")).unwrap();
+    let kept: serde_json::Value = serde_json::from_str(&kept).unwrap();
+    assert_eq!((&kept["changed"], &kept["dest"]), (&true.into(), &file.display().to_string().into()));
+}
+
+#[test]
+fn json_events_are_those_of_a_playbook() {
+    let (code, told, _) = here(&["a", "-m", "ping", "--output", "json"]);
+    let events: Vec<serde_json::Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(code, 0);
+    assert_eq!((&events[0]["event"], &events[0]["play"]), (&"play_start".into(), &"Ansible Ad-Hoc".into()));
+    assert_eq!(events.last().unwrap()["event"], "recap");
+}
+
+#[test]
+fn a_mistake_is_shown_in_the_argument_with_a_caret() {
+    let (code, told, stderr) = here(&["all", "-m", "copy", "-a", "dest=/x contnet=y"]);
+    let expected = "error: copy has no argument \"contnet\"\n --> --args:1:9\n  |\n1 | dest=/x contnet=y\n  |         ^\n  \
+                    = hint: did you mean \"content\"?\n";
+    assert_eq!((code, told.as_str(), stderr.as_str()), (4, "", expected));
+    let (_, _, stderr) = here(&["all", "-m", "copy", "-a", r#"{"dest": "/x", "mode": "rwx"}"#]);
+    assert!(stderr.contains("--> --args:1:24") && stderr.contains("must be a file mode"), "{stderr}");
+    let (_, _, stderr) = here(&["all", "-m", "pnig"]);
+    assert!(stderr.contains("unknown module \"pnig\"") && stderr.contains("did you mean \"ping\"?"), "{stderr}");
+    let (code, _, stderr) = here(&["all"]);
+    assert!(code == 4 && stderr.contains("command needs a command") && stderr.contains("with -a"), "{stderr}");
+}
+
+#[test]
+fn no_host_is_a_warning_and_a_host_out_of_reach_is_exit_code_4() {
+    let (code, told, _) = here(&["nobody", "-m", "ping"]);
+    assert!(code == 0 && told.contains("no hosts matched, nothing to do"), "{told}");
+    let (code, told, _) = here(&["all", "--list-hosts", "-l", "b"]);
+    assert_eq!((code, told.as_str()), (0, "  hosts (1):\n    b"));
+    let away = ["a", "-m", "ping", "-e", "ansible_connection=ssh ansible_host=127.0.0.1 ansible_port=1"];
+    let (code, told, _) = here(&away);
+    assert!(code == 4 && told.starts_with("a | UNREACHABLE! => {\n    \"changed\": false,"), "{told}");
+}
+
+#[test]
+fn variables_beside_the_working_directory_and_settings_count() {
+    let scratch = tempfile::tempdir().unwrap();
+    std::fs::create_dir(scratch.path().join("group_vars")).unwrap();
+    std::fs::write(scratch.path().join("group_vars/all.yml"), "x: beside\n").unwrap();
+    let (_, told, _) = run(scratch.path(), &["a", "-o", "-m", "debug", "-a", "var=x"]);
+    assert_eq!(told, "a | SUCCESS => {\"x\":\"beside\"}");
+    let (code, told, _) = run(scratch.path(), &["a", "-m", "pause", "-a", "seconds=20", "--task-timeout", "1"]);
+    assert!(code == 2 && told.contains("did not end within 1 s"), "{told}");
+}
