@@ -30,6 +30,7 @@ mod file_write;
 mod find;
 mod get_url;
 mod getent;
+mod git;
 mod group;
 mod group_by;
 mod host_copy;
@@ -105,6 +106,7 @@ pub static MODULES: &[Entry] = &[
     entry::<find::Find>(),
     entry::<get_url::GetUrl>(),
     entry::<getent::Getent>(),
+    entry::<git::Git>(),
     entry::<group::Group>(),
     local::<group_by::GroupBy>(),
     entry::<hostname::Hostname>(),

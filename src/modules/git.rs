@@ -1,0 +1,344 @@
+//! `git`: a working tree or a bare repository of a host, at the version that is wanted, by the host's own git.
+
+mod look;
+mod steps;
+#[cfg(test)]
+mod tests;
+mod tool;
+
+use async_trait::async_trait;
+use serde::Deserialize;
+
+use self::look::{Local, Meaning};
+use self::tool::{Ssh, Tool};
+use super::{Controller, Diff, Error, Module, Outcome, Plan};
+use crate::remote::{Probe, Remote};
+use crate::value::Value;
+use crate::value::doc::{Argument, Doc, Kind, Return};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Git {
+    repo: String,
+    dest: Option<String>,
+    version: String,
+    remote: String,
+    refspec: Option<String>,
+    reference: Option<String>,
+    force: bool,
+    depth: Option<u64>,
+    clone: bool,
+    update: bool,
+    verify_commit: bool,
+    gpg_allowlist: Vec<String>,
+    accept_hostkey: bool,
+    accept_newhostkey: bool,
+    key_file: Option<String>,
+    ssh_opts: Option<String>,
+    executable: Option<String>,
+    bare: bool,
+    recursive: bool,
+    single_branch: bool,
+    track_submodules: bool,
+    umask: Option<String>,
+    archive: Option<String>,
+    archive_prefix: Option<String>,
+    separate_git_dir: Option<String>,
+}
+
+/// What is to be done.
+pub enum Deed {
+    /// `clone: false`: only what the repository has was asked.
+    Tell,
+    Clone(Meaning),
+    Update {
+        local: Local,
+        meaning: Meaning,
+    },
+    /// The archive alone, of what is there.
+    Archive,
+}
+
+pub struct Change {
+    tool: Tool,
+    repo: String,
+    dest: String,
+    deed: Deed,
+    /// Where the repository is moved from, out of the working tree.
+    relocate: Option<String>,
+    outcome: Outcome,
+}
+
+#[async_trait]
+impl Module for Git {
+    const DOC: Doc = Doc {
+        name: "git",
+        collection: "ansible.builtin",
+        summary: "Keeps a version of a git repository on a host",
+        arguments: &[
+            Argument::new("repo", Kind::Str, "The address of the repository, as the host sees it")
+                .required()
+                .alias(&["name"]),
+            Argument::new("dest", Kind::Path, "Where on the host; not needed with clone: false"),
+            Argument::new("version", Kind::Str, "A branch, a tag, a commit, or HEAD").default("HEAD"),
+            Argument::new("remote", Kind::Str, "What the repository is called in the clone").default("origin"),
+            Argument::new("refspec", Kind::Str, "What to fetch besides, for versions that no branch or tag has"),
+            Argument::new("reference", Kind::Str, "A repository on the host to take objects from"),
+            Argument::new("force", Kind::Bool, "Whether changes of tracked files are thrown away").default("false"),
+            Argument::new("depth", Kind::Int, "How many commits of history to fetch"),
+            Argument::new("clone", Kind::Bool, "Whether to clone if nothing is there").default("true"),
+            Argument::new("update", Kind::Bool, "Whether to fetch if something is there").default("true"),
+            Argument::new("verify_commit", Kind::Bool, "Whether the version must be signed").default("false"),
+            Argument::new(
+                "gpg_allowlist",
+                Kind::List(&Kind::Str),
+                "Fingerprints of keys, one of which must have signed",
+            )
+            .default("[]")
+            .alias(&["gpg_whitelist"]),
+            Argument::new("accept_hostkey", Kind::Bool, "Whether ssh takes any key of the server").default("false"),
+            Argument::new(
+                "accept_newhostkey",
+                Kind::Bool,
+                "Whether ssh takes the key of a server that it does not know",
+            )
+            .default("false"),
+            Argument::new("key_file", Kind::Path, "A private key on the host for ssh"),
+            Argument::new("ssh_opts", Kind::Str, "More options for ssh"),
+            Argument::new("executable", Kind::Path, "The git program"),
+            Argument::new("bare", Kind::Bool, "Whether there is no working tree").default("false"),
+            Argument::new("recursive", Kind::Bool, "Whether submodules are cloned, too").default("true"),
+            Argument::new("single_branch", Kind::Bool, "Whether only the version's branch is cloned").default("false"),
+            Argument::new("track_submodules", Kind::Bool, "Whether submodules follow their own branches")
+                .default("false"),
+            Argument::new("umask", Kind::Str, "The umask for all that is written, octal and quoted"),
+            Argument::new("archive", Kind::Path, "A file to make of the version: .zip, .tar.gz, .tar or .tgz"),
+            Argument::new("archive_prefix", Kind::Str, "What comes before each path in the archive"),
+            Argument::new("separate_git_dir", Kind::Path, "Where the repository is, apart from the working tree"),
+        ],
+        free_form: None,
+        example: r#"
+- name: The release that runs
+  git:
+    repo: https://git.example.org/tool.git
+    dest: /opt/tool
+    version: v1.4.2
+    depth: 1
+
+- name: The main branch, by a key of the host
+  git:
+    repo: git@git.example.org:ops/site.git
+    dest: /srv/site
+    version: main
+    key_file: /root/.ssh/deploy
+    accept_newhostkey: true
+    force: true
+"#,
+        returns: &[
+            Return::new("before", "The commit that was there, null if there was none"),
+            Return::new("after", "The commit that is there"),
+            Return::new("remote_url_changed", "Whether the clone had another address for the repository"),
+            Return::new("submodules_changed", "Whether submodules were brought up to date"),
+            Return::new("git_dir_before", "Where the repository was, if it was moved"),
+            Return::new("git_dir_now", "Where it is, if it was moved"),
+        ],
+    };
+    type Change = Change;
+
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+        self.check_arguments()?;
+        let tool = self.tool(probe).await?;
+        let expanded = probe.expand(&self.repo).await?;
+        let repo = if expanded.starts_with('/') { format!("file://{expanded}") } else { self.repo.clone() };
+        let dest = match &self.dest {
+            Some(dest) => probe.expand(dest).await?.trim_end_matches('/').to_owned(),
+            None => String::new(),
+        };
+        let git_dir = if dest.is_empty() { None } else { look::git_dir(probe, &dest, self.bare).await? };
+        let Some(git_dir) = git_dir else {
+            return self.plan_new(probe, here, Change::new(tool, repo, dest)).await;
+        };
+        let mut change = Change::new(tool, repo, dest);
+        if let Some(to) = self.separate_git_dir.as_ref().filter(|to| **to != git_dir) {
+            change.outcome = change.outcome.with("git_dir_before", git_dir.as_str()).with("git_dir_now", to.as_str());
+            change.relocate = Some(git_dir);
+        }
+        match self.update {
+            true => self.plan_update(probe, here, change).await,
+            false => self.plan_as_it_is(probe, change).await,
+        }
+    }
+
+    async fn apply(&self, change: Change, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        let Change { tool, repo, dest, deed, relocate, mut outcome } = change;
+        if let (Some(_), Some(to)) = (&relocate, &self.separate_git_dir) {
+            self.relocate(remote, &tool, &dest, to).await?;
+        }
+        let meaning = match deed {
+            Deed::Tell => return Ok(outcome),
+            Deed::Archive => {
+                self.make_archive(remote, &tool, &dest, &self.version).await?;
+                return Ok(outcome);
+            }
+            Deed::Clone(meaning) => {
+                self.make_clone(remote, &tool, &repo, &dest, &meaning).await?;
+                meaning
+            }
+            Deed::Update { local, meaning } => {
+                if local.modified {
+                    tool.run(remote, Some(&dest), &["reset", "--hard", "HEAD", "--"]).await?;
+                }
+                if local.url != repo {
+                    tool.run(remote, Some(&dest), &["remote", "set-url", "--", &self.remote, &repo]).await?;
+                }
+                self.fetch(remote, &tool, &dest, &meaning).await?;
+                meaning
+            }
+        };
+        self.check_signature(remote, &tool, &dest, &meaning).await?;
+        if !self.bare {
+            self.switch(remote, &tool, &dest, &meaning).await?;
+            if self.update_submodules(remote, &tool, &dest).await? {
+                outcome = outcome.with("submodules_changed", true);
+            }
+        }
+        self.make_archive(remote, &tool, &dest, &self.version).await?;
+        let after = tool.word(remote, &dest, &["rev-parse", "-q", "--verify", "HEAD"]).await?;
+        Ok(outcome.with("after", after.map_or(Value::from(()), Value::from)))
+    }
+}
+
+impl Change {
+    fn new(tool: Tool, repo: String, dest: String) -> Change {
+        let outcome = Outcome::default().with("before", ()).with("remote_url_changed", false);
+        Change { tool, repo, dest, deed: Deed::Tell, relocate: None, outcome }
+    }
+
+    fn with(mut self, deed: Deed, before: Option<&str>, after: &str) -> Change {
+        self.deed = deed;
+        self.outcome = self.outcome.with("before", before.map_or(Value::from(()), Value::from)).with("after", after);
+        self
+    }
+
+    fn plan(self, diff: Vec<Diff>) -> Plan<Change> {
+        Plan::Change { diff, outcome: self.outcome.clone(), change: self }
+    }
+}
+
+impl Git {
+    fn check_arguments(&self) -> Result<(), Error> {
+        let refuse = |words: &str| Err(Error::failed(format!("git: {words}")));
+        if self.dest.is_none() && self.clone {
+            return refuse("dest is required unless clone is false");
+        }
+        if self.separate_git_dir.is_some() && self.bare {
+            return refuse("separate_git_dir and bare cannot both be given");
+        }
+        if self.accept_hostkey && self.accept_newhostkey {
+            return refuse("accept_hostkey and accept_newhostkey cannot both be true");
+        }
+        if self.archive_prefix.is_some() && self.archive.is_none() {
+            return refuse("archive_prefix needs archive");
+        }
+        if self.umask.as_ref().is_some_and(|umask| u32::from_str_radix(umask, 8).is_err()) {
+            return refuse("umask must be an octal number in quotes");
+        }
+        // What begins with a dash would be an option of git.
+        for (name, value) in [("version", &self.version), ("remote", &self.remote)] {
+            if value.is_empty() || value.starts_with('-') || value.contains(char::is_whitespace) {
+                return refuse(&format!("{name} cannot be {value:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    async fn tool(&self, probe: &Probe) -> Result<Tool, Error> {
+        let program = match &self.executable {
+            Some(path) => Some(probe.expand(path).await?),
+            None => probe.which("git").await?,
+        };
+        let program = program.ok_or_else(|| Error::Failed {
+            message: "the host has no git".to_owned(),
+            hint: Some("install it with a task before: package: {name: git}".to_owned()),
+        })?;
+        let ssh = Ssh {
+            options: self.ssh_opts.as_deref(),
+            key_file: self.key_file.as_deref(),
+            accept_any: self.accept_hostkey,
+            accept_new: self.accept_newhostkey,
+        };
+        Ok(Tool::new(program, &ssh, self.umask.as_deref(), &self.repo))
+    }
+
+    /// Nothing is there.
+    async fn plan_new(&self, probe: &Probe, here: &Controller<'_>, change: Change) -> Result<Plan<Change>, Error> {
+        let meaning = self.meaning(probe, &change.tool, &change.repo, None).await?;
+        let after = meaning.commit().to_owned();
+        if !self.clone {
+            return Ok(change.with(Deed::Tell, None, &after).plan(Vec::new()));
+        }
+        if probe.list(&change.dest).await?.is_some_and(|names| !names.is_empty()) {
+            return Err(Error::failed(format!("cannot clone to {}: there is something else in it", change.dest)));
+        }
+        let diff = self.diff(here, &change.dest, None, &after);
+        Ok(change.with(Deed::Clone(meaning), None, &after).plan(diff))
+    }
+
+    /// A clone that is not to be updated.
+    async fn plan_as_it_is(&self, probe: &Probe, change: Change) -> Result<Plan<Change>, Error> {
+        let head = change.tool.read(probe, Some(&change.dest), &["rev-parse", "--verify", "HEAD"]).await?;
+        let archive = self.archive_differs(probe, &change.tool, &change.dest, &self.version).await?;
+        let relocates = change.relocate.is_some();
+        let deed = if archive { Deed::Archive } else { Deed::Tell };
+        let change = change.with(deed, Some(&head), &head);
+        Ok(if archive || relocates { change.plan(Vec::new()) } else { Plan::Unchanged(change.outcome) })
+    }
+
+    /// A clone that is to have what the repository has.
+    async fn plan_update(
+        &self,
+        probe: &Probe,
+        here: &Controller<'_>,
+        mut change: Change,
+    ) -> Result<Plan<Change>, Error> {
+        let local = self.local(probe, &change.tool, &change.dest).await?;
+        if local.modified && !self.force {
+            let message = format!("Local modifications exist in the destination: {} (force=no).", change.dest);
+            return Err(Error::Failed { message, hint: Some("force: true throws them away".to_owned()) });
+        }
+        let at = (change.dest.as_str(), local.branch.as_deref());
+        let meaning = self.meaning(probe, &change.tool, &change.repo, Some(at)).await?;
+        let url_changed = local.url != change.repo;
+        let is_there = local.head.as_deref() == Some(meaning.commit());
+        let on_branch = match &meaning {
+            Meaning::Branch { name, .. } => local.branch.as_ref() == Some(name),
+            _ => true,
+        };
+        let settled = is_there && (on_branch || self.bare) && !local.modified && !url_changed;
+        if settled {
+            self.check_signature(probe, &change.tool, &change.dest, &meaning).await?;
+        }
+        let done = settled
+            && change.relocate.is_none()
+            && !self.submodules_differ(probe, &change.tool, &change.dest).await?
+            && !self.archive_differs(probe, &change.tool, &change.dest, &self.version).await?;
+        change.outcome = change.outcome.with("remote_url_changed", url_changed);
+        let (before, after) = (local.head.clone(), meaning.commit().to_owned());
+        let diff = self.diff(here, &change.dest, before.as_deref(), &after);
+        let change = change.with(Deed::Update { local, meaning }, before.as_deref(), &after);
+        Ok(if done { Plan::Unchanged(change.outcome) } else { change.plan(diff) })
+    }
+
+    fn diff(&self, here: &Controller<'_>, dest: &str, before: Option<&str>, after: &str) -> Vec<Diff> {
+        if !here.diff || before == Some(after) {
+            return Vec::new();
+        }
+        let line = |commit: &str| format!("{commit}\n");
+        vec![Diff {
+            before_header: dest.to_owned(),
+            after_header: dest.to_owned(),
+            before: before.map(line).unwrap_or_default(),
+            after: line(after),
+        }]
+    }
+}

@@ -1,0 +1,155 @@
+//! The host's git: how it is called, what it is told of ssh, and what its failures say.
+
+use crate::modules::Error;
+use crate::modules::execution::quote;
+use crate::remote::{Command, Output, Probe, Remote};
+
+/// 1 umask or nothing, 2 options for ssh; then the command. The task's own `GIT_SSH_COMMAND` is kept.
+const SCRIPT: &str = r#"
+if [ "$1" ]; then umask "$1" || exit; fi
+GIT_SSH_COMMAND="${GIT_SSH:-${GIT_SSH_COMMAND:-ssh}} $2"
+unset GIT_SSH
+export GIT_SSH_COMMAND
+shift 2
+exec "$@"
+"#;
+
+/// What ssh is told.
+pub struct Ssh<'a> {
+    pub options: Option<&'a str>,
+    pub key_file: Option<&'a str>,
+    pub accept_any: bool,
+    pub accept_new: bool,
+}
+
+impl Ssh<'_> {
+    fn words(&self) -> String {
+        let mut words = vec![self.options.unwrap_or_default().to_owned()];
+        let told = |option: &str| words[0].contains(option);
+        let decided = told("StrictHostKeyChecking=no") || told("StrictHostKeyChecking=accept-new");
+        let mut more = Vec::new();
+        match (self.accept_any, self.accept_new) {
+            (true, _) if !decided => more.push("-o StrictHostKeyChecking=no".to_owned()),
+            (_, true) if !decided => more.push("-o StrictHostKeyChecking=accept-new".to_owned()),
+            _ => {}
+        }
+        if !told("BatchMode=yes") {
+            more.push("-o BatchMode=yes".to_owned());
+        }
+        if let Some(key) = self.key_file {
+            more.push(format!("-i {} -o IdentitiesOnly=yes", quote(key)));
+        }
+        words.extend(more);
+        words.join(" ").trim().to_owned()
+    }
+}
+
+/// The program and what it is always told.
+pub struct Tool {
+    program: String,
+    ssh: String,
+    umask: String,
+    /// A password in the repository's address, which nobody is shown.
+    secret: Option<String>,
+}
+
+impl Tool {
+    pub fn new(program: String, ssh: &Ssh<'_>, umask: Option<&str>, repo: &str) -> Tool {
+        let login = repo.split_once("://").and_then(|(_, rest)| rest.split('/').next()?.rsplit_once('@'));
+        let secret = login.and_then(|(login, _)| login.split_once(':')).map(|(_, password)| password.to_owned());
+        let secret = secret.filter(|secret| !secret.is_empty());
+        Tool { program, ssh: ssh.words(), umask: umask.unwrap_or_default().to_owned(), secret }
+    }
+
+    fn command(&self, directory: Option<&str>, arguments: &[&str]) -> Command {
+        let argv = ["sh", "-c", SCRIPT, "sh", &self.umask, &self.ssh, &self.program];
+        // Nobody answers a prompt; what git says is read here; to ask for the status must not write an index.
+        let environment =
+            [("LC_ALL", "C"), ("LANGUAGE", "C"), ("GIT_TERMINAL_PROMPT", "0"), ("GIT_OPTIONAL_LOCKS", "0")];
+        Command {
+            directory: directory.map(str::to_owned),
+            environment: environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+            ..Command::program(argv.into_iter().chain(arguments.iter().copied()))
+        }
+    }
+
+    /// Asks, whatever it answers.
+    pub async fn ask(&self, probe: &Probe, directory: Option<&str>, arguments: &[&str]) -> Result<Output, Error> {
+        Ok(probe.query(&self.command(directory, arguments)).await?)
+    }
+
+    /// Asks for something that must be there; without the line's end.
+    pub async fn read(&self, probe: &Probe, directory: Option<&str>, arguments: &[&str]) -> Result<String, Error> {
+        let output = self.ask(probe, directory, arguments).await?;
+        self.succeeded(&output, arguments)?;
+        Ok(String::from_utf8_lossy(&output.stdout).trim_end_matches('\n').to_owned())
+    }
+
+    /// Asks for one word that need not be there.
+    pub async fn word(&self, probe: &Probe, directory: &str, arguments: &[&str]) -> Result<Option<String>, Error> {
+        let output = self.ask(probe, Some(directory), arguments).await?;
+        let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        Ok((output.code == 0 && !text.is_empty()).then_some(text))
+    }
+
+    /// Does something.
+    pub async fn run(&self, remote: &Remote, directory: Option<&str>, arguments: &[&str]) -> Result<(), Error> {
+        let output = remote.run(&self.command(directory, arguments)).await?;
+        self.succeeded(&output, arguments)
+    }
+
+    fn succeeded(&self, output: &Output, arguments: &[&str]) -> Result<(), Error> {
+        if output.code == 0 {
+            return Ok(());
+        }
+        let words = String::from_utf8_lossy(&output.stderr);
+        let lines = words.lines().map(str::trim).filter(|line| !line.is_empty());
+        let lines: Vec<&str> = lines.filter(|line| !line.starts_with("Cloning into ")).collect();
+        let words = self.without_secret(&lines.join("; "));
+        let deed = arguments.first().copied().unwrap_or_default();
+        let message = format!("git {deed} failed with code {}: {words}", output.code);
+        let hint = if words.contains("Host key verification failed") {
+            Some("record the server's key with known_hosts, or set accept_newhostkey: true".to_owned())
+        } else if words.contains("dubious ownership") {
+            Some("run the task as the user who owns the repository: become_user".to_owned())
+        } else {
+            None
+        };
+        Err(Error::Failed { message, hint })
+    }
+
+    /// A text that is shown.
+    pub fn without_secret(&self, text: &str) -> String {
+        match &self.secret {
+            Some(secret) => text.replace(secret.as_str(), "********"),
+            None => text.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ssh_is_told_once_what_is_wanted() {
+        let ssh =
+            |options, accept_any, accept_new| Ssh { options, key_file: Some("/k y"), accept_any, accept_new }.words();
+        assert_eq!(ssh(None, false, false), "-o BatchMode=yes -i '/k y' -o IdentitiesOnly=yes");
+        let words = ssh(Some("-p 2222 -o BatchMode=yes"), false, true);
+        assert_eq!(
+            words,
+            "-p 2222 -o BatchMode=yes -o StrictHostKeyChecking=accept-new -i '/k y' -o IdentitiesOnly=yes"
+        );
+        assert_eq!(ssh(Some("-o StrictHostKeyChecking=no"), true, false).matches("Strict").count(), 1);
+    }
+
+    #[test]
+    fn a_password_of_the_address_is_not_shown() {
+        let ssh = Ssh { options: None, key_file: None, accept_any: false, accept_new: false };
+        let tool = Tool::new("git".into(), &ssh, None, "https://u:pa55@h/x");
+        let output = Output { code: 128, stdout: Vec::new(), stderr: b"fatal: no https://u:pa55@h/x".to_vec() };
+        let error = tool.succeeded(&output, &["clone"]).unwrap_err();
+        assert_eq!(error.to_string(), "git clone failed with code 128: fatal: no https://u:********@h/x");
+    }
+}
