@@ -10,7 +10,10 @@ use crate::remote::{Command, FileKind, Links, Probe, Stat};
 const FORMAT: &str = "%f %u %g %U %G %s %i %d %h %X %Y %Z %n//";
 
 /// What is below a directory, by path relative to it.
-pub struct Tree(HashMap<String, Stat>);
+pub struct Tree {
+    entries: HashMap<String, Stat>,
+    whole: bool,
+}
 
 impl Tree {
     /// Reads a directory, which must exist. `Links::Follow` sees what links lead to (those that lead nowhere stay
@@ -41,7 +44,7 @@ impl Tree {
             let command = Command { directory: Some(directory.to_owned()), ..Command::program(argv) };
             found.extend(records(&probe.query(&command).await?.stdout));
         }
-        Ok(Tree(found))
+        Ok(Tree { entries: found, whole: true })
     }
 
     async fn ask(
@@ -65,17 +68,22 @@ impl Tree {
             let reason = String::from_utf8_lossy(&output.stderr).trim().to_owned();
             return Err(Error::failed(format!("cannot list {directory}: {reason}")));
         }
-        Ok(Tree(records(&output.stdout)))
+        Ok(Tree { entries: records(&output.stdout), whole: output.code == 0 })
+    }
+
+    /// Whether all could be read.
+    pub fn is_whole(&self) -> bool {
+        self.whole
     }
 
     /// What is at a path relative to the directory.
     pub fn get(&self, path: &str) -> Option<&Stat> {
-        self.0.get(path)
+        self.entries.get(path)
     }
 
     /// All paths, sorted, so that a directory comes before what is in it.
     pub fn sorted(self) -> Vec<(String, Stat)> {
-        let mut entries: Vec<_> = self.0.into_iter().collect();
+        let mut entries: Vec<_> = self.entries.into_iter().collect();
         entries.sort_by(|(a, _), (b, _)| a.split('/').cmp(b.split('/')));
         entries
     }

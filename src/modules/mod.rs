@@ -56,6 +56,7 @@ mod setup;
 mod slurp;
 mod stat;
 mod stat_fields;
+mod synchronize;
 mod sysctl;
 mod systemd_service;
 mod tempfile;
@@ -128,6 +129,7 @@ pub static MODULES: &[Entry] = &[
     entry::<command::Shell>(),
     entry::<slurp::Slurp>(),
     entry::<stat::Stat>(),
+    entry::<synchronize::Synchronize>(),
     entry::<sysctl::Sysctl>(),
     entry_as::<systemd_service::SystemdService>(&systemd_service::SYSTEMD),
     entry::<systemd_service::SystemdService>(),

@@ -1,0 +1,200 @@
+//! From the host: many small files come in one archive, large ones by themselves. All is kept in one directory at the
+//! destination until it is whole, then renamed.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown, lchown, symlink};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use super::compare::{Action, Difference, Step};
+use super::tree::What;
+use crate::modules::{Error, host_path};
+use crate::remote::{Command, Remote};
+
+/// A file of more bytes comes by itself.
+const LARGE: u64 = 2 << 20;
+/// Content of one request, in bytes.
+const BATCH: u64 = 16 << 20;
+
+/// Files of the host on their way to a directory of the controller.
+pub struct Pull {
+    /// The directory of the host that the paths are below, or that of the one file.
+    pub from: String,
+    /// The name of the one file, if it is one.
+    pub single: Option<String>,
+    /// Whether what links lead to is taken.
+    pub follow: bool,
+    /// Exists.
+    pub root: PathBuf,
+    pub difference: Difference,
+}
+
+impl Pull {
+    pub async fn apply(self, remote: &Remote) -> Result<(), Error> {
+        for path in &self.difference.first_removed {
+            remove(&self.root.join(path))?;
+        }
+        let new = self.difference.steps.iter().filter(|step| step.action == Action::MakeDirectory);
+        for step in new.filter(|step| !step.path.is_empty()) {
+            let path = self.root.join(&step.path);
+            fs::DirBuilder::new().mode(0o700).create(&path).map_err(failed("make", &path))?;
+        }
+        let stage = tempfile::Builder::new().prefix(".windlass.").tempdir_in(&self.root);
+        let stage = stage.map_err(failed("write to", &self.root))?;
+        let files: Vec<&Step> = self.sent().filter(|step| step.what == What::File).collect();
+        let (small, large): (Vec<&Step>, Vec<&Step>) = files.into_iter().partition(|step| step.size <= LARGE);
+        let mut batch = Vec::new();
+        let mut bytes = 0;
+        for step in small {
+            batch.push(step);
+            bytes += step.size;
+            if bytes >= BATCH {
+                self.fetch(remote, stage.path(), &batch).await?;
+                (batch, bytes) = (Vec::new(), 0);
+            }
+        }
+        self.fetch(remote, stage.path(), &batch).await?;
+        for step in large {
+            let new = stage.path().join("large");
+            remote.download(&host_path::join(&self.from, self.source(step)), &new).await?;
+            self.place(&new, step)?;
+        }
+        for step in self.sent() {
+            if let What::Link(target) = &step.what {
+                let new = stage.path().join("link");
+                symlink(target, &new).map_err(failed("make", &new))?;
+                self.place(&new, step)?;
+            }
+        }
+        drop(stage);
+        self.finish()
+    }
+
+    fn sent(&self) -> impl Iterator<Item = &Step> {
+        self.difference.steps.iter().filter(|step| step.action == Action::Send)
+    }
+
+    /// The path of a step on the host.
+    fn source<'a>(&'a self, step: &'a Step) -> &'a str {
+        self.single.as_deref().unwrap_or(&step.path)
+    }
+
+    async fn fetch(&self, remote: &Remote, stage: &Path, batch: &[&Step]) -> Result<(), Error> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let list: String = batch.iter().map(|step| format!("./{}\0", self.source(step))).collect();
+        let follow = if self.follow { "-chf" } else { "-cf" };
+        let command = Command {
+            directory: Some(self.from.clone()),
+            stdin: Some(list.into_bytes()),
+            ..Command::program(["xargs", "-0", "tar", follow, "-", "--"])
+        };
+        let output = remote.query(&command).await?;
+        if output.code != 0 {
+            let words = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
+            return Err(Error::failed(format!("cannot read {} on the host: {words}", self.from)));
+        }
+        let mut came = unpack(&output.stdout, stage).map_err(failed("unpack into", stage))?;
+        for step in batch {
+            let source = self.source(step);
+            let new = came.remove(source).ok_or_else(|| {
+                let path = host_path::join(&self.from, source);
+                Error::failed(format!("{path} did not come from the host: it may have been removed meanwhile"))
+            })?;
+            self.place(&new, step)?;
+        }
+        Ok(())
+    }
+
+    /// Puts what came into its place, with its attributes.
+    fn place(&self, new: &Path, step: &Step) -> Result<(), Error> {
+        let path = self.root.join(&step.path);
+        set_attributes(new, step)?;
+        fs::rename(new, &path).map_err(failed("write", &path))
+    }
+
+    fn finish(&self) -> Result<(), Error> {
+        for path in &self.difference.last_removed {
+            remove(&self.root.join(path))?;
+        }
+        for step in self.difference.steps.iter().filter(|step| step.action != Action::Send).rev() {
+            set_attributes(&self.root.join(&step.path), step)?;
+        }
+        for (path, time) in &self.difference.touched {
+            set_time(&self.root.join(path), *time)?;
+        }
+        Ok(())
+    }
+}
+
+/// Unpacks archives, one after the other, into files with numbers for names; gives these by the path in the archive.
+/// Nothing that an archive says leads anywhere else.
+fn unpack(bytes: &[u8], stage: &Path) -> std::io::Result<HashMap<String, PathBuf>> {
+    let mut archive = tar::Archive::new(bytes);
+    archive.set_ignore_zeros(true);
+    let mut came: HashMap<String, PathBuf> = HashMap::new();
+    let name = |bytes: &[u8]| {
+        let path = String::from_utf8_lossy(bytes).into_owned();
+        path.strip_prefix("./").map_or(path.clone(), str::to_owned)
+    };
+    for (number, entry) in archive.entries()?.enumerate() {
+        let mut entry = entry?;
+        let path = name(&entry.path_bytes());
+        let new = stage.join(number.to_string());
+        let kind = entry.header().entry_type();
+        if kind.is_hard_link() {
+            // The second name of a file that is in the archive already.
+            let first = entry.link_name_bytes().map(|bytes| name(&bytes)).and_then(|first| came.get(&first).cloned());
+            let first = first.ok_or_else(|| std::io::Error::other(format!("{path} is a link to what did not come")))?;
+            fs::copy(first, &new)?;
+        } else if kind.is_file() {
+            let mut content = Vec::new();
+            entry.read_to_end(&mut content)?;
+            fs::write(&new, content)?;
+        } else {
+            continue;
+        }
+        came.insert(path, new);
+    }
+    Ok(came)
+}
+
+/// Owner before permissions: a change of it takes bits away.
+fn set_attributes(path: &Path, step: &Step) -> Result<(), Error> {
+    let is_link = matches!(step.what, What::Link(_));
+    if let Some((user, group)) = step.owner {
+        let done = if is_link { lchown(path, Some(user), Some(group)) } else { chown(path, Some(user), Some(group)) };
+        done.map_err(failed("set the owner of", path))?;
+    }
+    if is_link {
+        return Ok(());
+    }
+    fs::set_permissions(path, fs::Permissions::from_mode(step.mode)).map_err(failed("set the mode of", path))?;
+    match step.mtime {
+        Some(time) if step.what == What::File => set_time(path, time),
+        _ => Ok(()),
+    }
+}
+
+fn set_time(path: &Path, seconds: i64) -> Result<(), Error> {
+    let since = Duration::from_secs(seconds.unsigned_abs());
+    let time = if seconds < 0 { SystemTime::UNIX_EPOCH - since } else { SystemTime::UNIX_EPOCH + since };
+    let file = fs::File::open(path).map_err(failed("set the time of", path))?;
+    file.set_modified(time).map_err(failed("set the time of", path))
+}
+
+fn remove(path: &Path) -> Result<(), Error> {
+    let is_directory = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
+    let done = if is_directory { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    match done {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        done => done.map_err(failed("remove", path)),
+    }
+}
+
+fn failed(what: &str, path: &Path) -> impl Fn(std::io::Error) -> Error {
+    move |error| Error::failed(format!("cannot {what} {} on the controller: {error}", path.display()))
+}

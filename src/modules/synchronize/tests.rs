@@ -1,0 +1,215 @@
+//! Between two directories of this machine.
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+use crate::modules::testing::{Bench, value};
+
+/// A tree with odd names, links, empty directories and a script.
+fn fill(bench: &Bench, side: &str) {
+    let on = |name: &str, content: &str| match side {
+        "host" => bench.on_host(name, content),
+        _ => bench.on_controller(name, content),
+    };
+    on("src/a", "one");
+    on("src/sub/b c", "two");
+    on("src/sub/new\nline", "three");
+    on("src/-rf", "four");
+    on("src/it's", "five");
+    let script = on("src/run.sh", "#!/bin/sh\n");
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o750)).unwrap();
+    let top = script.parent().unwrap();
+    std::fs::create_dir(top.join("empty")).unwrap();
+    symlink("sub/b c", top.join("link")).unwrap();
+    symlink("/nowhere", top.join("broken")).unwrap();
+    std::fs::create_dir(top.join(format!("long-{}", "x".repeat(200)))).unwrap();
+    std::fs::write(top.join(format!("long-{0}/{0}", "x".repeat(200)).replace("/x", "/y")), "long").unwrap();
+}
+
+/// What is at a directory, with times: as `find` tells it. A directory's size is the file system's own matter.
+fn listing(top: &Path) -> String {
+    let find =
+        ["(", "-type", "d", "-printf", "%p %y %m %U:%G %Ts//", ")", "-o", "-printf", "%p %y %m %U:%G %Ts %l %s//"];
+    let output = std::process::Command::new("find").current_dir(top).arg(".").args(find).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    // A link's own time is not kept.
+    let mut lines: Vec<&str> = text.split("//").filter(|line| !line.contains(" l ")).collect();
+    assert!(lines.len() > 1, "nothing in {}", top.display());
+    lines.sort_unstable();
+    lines.join("\n")
+}
+
+#[tokio::test]
+async fn a_pushed_tree_is_the_same_and_the_second_run_changes_nothing() {
+    let bench = Bench::new().await;
+    fill(&bench, "here");
+    let task = "ansible.posix.synchronize: {src: HERE/src/, dest: HOST/dest}";
+    assert!(bench.check(task).await.unwrap().changed);
+    let done = bench.run_twice(task).await;
+    assert!(done.diff[0].after.contains("<f+++++++++ sub/b c\n"), "{}", done.diff[0].after);
+    assert_eq!(listing(&bench.here("src")), listing(&bench.host("dest")));
+    assert_eq!(bench.text("dest/sub/new\nline"), "three");
+    bench.close().await;
+}
+
+#[tokio::test]
+async fn a_pulled_tree_is_the_same_and_the_second_run_changes_nothing() {
+    let bench = Bench::new().await;
+    fill(&bench, "host");
+    std::fs::hard_link(bench.host("src/a"), bench.host("src/sub/hard")).unwrap();
+    let task = "synchronize: {mode: pull, src: HOST/src, dest: HERE/dest}";
+    assert!(bench.check(task).await.unwrap().changed);
+    let done = bench.run_twice(task).await;
+    assert!(value(&done.outcome, "stdout_lines").contains(">f+++++++++ run.sh"));
+    assert_eq!(listing(&bench.here("dest/src")), listing(&bench.host("src")));
+    bench.close().await;
+}
+
+#[tokio::test]
+async fn only_what_differs_is_sent_and_only_what_is_asked_removed() {
+    let bench = Bench::new().await;
+    fill(&bench, "here");
+    let task = |more: &str| format!("synchronize: {{src: HERE/src/, dest: HOST/dest{more}}}");
+    bench.run(&task("")).await.unwrap();
+    bench.on_controller("src/a", "changed");
+    bench.on_host("dest/mine/deep", "");
+    bench.on_host("dest/kept.log", "");
+    std::fs::remove_file(bench.host("dest/link")).unwrap();
+    std::fs::create_dir(bench.host("dest/link")).unwrap();
+    let done = bench.run_twice(&task("")).await;
+    let lines = value(&done.outcome, "stdout_lines");
+    assert!(lines.contains("<f.st...... a'") && lines.contains("cL+++++++++ link -> sub/b c"), "{lines}");
+    assert!(!lines.contains("run.sh") && bench.host("dest/mine/deep").exists());
+    let delete = task(", delete: true, rsync_opts: ['--exclude=*.log']");
+    assert!(bench.check(&delete).await.unwrap().changed);
+    let done = bench.run_twice(&delete).await;
+    assert!(value(&done.outcome, "stdout_lines").contains("*deleting   mine/"));
+    assert!(!bench.host("dest/mine").exists() && bench.host("dest/kept.log").exists());
+    bench.run_twice(&task(", delete: true")).await;
+    assert_eq!(listing(&bench.here("src")), listing(&bench.host("dest")));
+    bench.close().await;
+}
+
+#[tokio::test]
+async fn a_pull_removes_and_mends_too() {
+    let bench = Bench::new().await;
+    fill(&bench, "host");
+    let task = "synchronize: {mode: pull, src: HOST/src/, dest: HERE/dest, delete: true}";
+    bench.run(task).await.unwrap();
+    bench.on_host("src/a", "changed");
+    bench.on_controller("dest/mine/deep", "");
+    std::fs::remove_dir(bench.here("dest/empty")).unwrap();
+    std::fs::write(bench.here("dest/empty"), "in the way").unwrap();
+    std::fs::set_permissions(bench.here("dest/run.sh"), std::fs::Permissions::from_mode(0o644)).unwrap();
+    assert!(bench.check(task).await.unwrap().changed);
+    let lines = value(&bench.run_twice(task).await.outcome, "stdout_lines");
+    assert!(lines.contains(".f...p..... run.sh") && lines.contains("*deleting   mine/"), "{lines}");
+    assert_eq!(listing(&bench.here("dest")), listing(&bench.host("src")));
+    bench.close().await;
+}
+
+#[tokio::test]
+async fn contents_are_compared_where_times_cannot_tell() {
+    let bench = Bench::new().await;
+    bench.on_controller("src/a", "one");
+    let task = |more: &str| format!("synchronize: {{src: HERE/src/, dest: HOST/dest, {more}}}");
+    bench.run(&task("times: false")).await.unwrap();
+    assert!(!bench.run(&task("times: false")).await.unwrap().changed);
+    bench.run(&task("times: true")).await.unwrap();
+    // The same size and time, another content.
+    let time = std::fs::metadata(bench.host("dest/a")).unwrap().modified().unwrap();
+    bench.on_host("dest/a", "two");
+    std::fs::File::options().write(true).open(bench.host("dest/a")).unwrap().set_modified(time).unwrap();
+    assert!(!bench.run(&task("times: true")).await.unwrap().changed);
+    assert!(bench.run_twice(&task("checksum: true")).await.changed);
+    assert_eq!(bench.text("dest/a"), "one");
+    bench.close().await;
+}
+
+#[tokio::test]
+async fn files_and_directories_go_where_slashes_say() {
+    let bench = Bench::new().await;
+    bench.on_controller("src/a", "one");
+    std::fs::create_dir(bench.host("there")).unwrap();
+    for (src, dest, path) in [
+        ("src", "whole", "whole/src/a"),
+        ("src/", "contents", "contents/a"),
+        ("src/a", "there", "there/a"),
+        ("src/a", "renamed", "renamed"),
+        ("src/a", "new/", "new/a"),
+    ] {
+        bench.run_twice(&format!("synchronize: {{src: HERE/{src}, dest: HOST/{dest}}}")).await;
+        assert_eq!(bench.text(path), "one", "{src} {dest}");
+        let back = path.replace('/', "-");
+        bench.run_twice(&format!("synchronize: {{mode: pull, src: HOST/{path}, dest: HERE/back-{back}}}")).await;
+        assert_eq!(std::fs::read_to_string(bench.here(&format!("back-{back}"))).unwrap(), "one");
+    }
+    let done = bench.run("synchronize: {src: HERE/src, dest: HOST/flat, archive: false}").await.unwrap();
+    assert!(!done.changed && !bench.host("flat").exists());
+    bench.close().await;
+}
+
+#[tokio::test]
+async fn a_link_at_the_destination_is_never_written_through() {
+    let bench = Bench::new().await;
+    bench.on_controller("src/sub/a", "one");
+    bench.on_host("elsewhere/a", "old");
+    std::fs::create_dir(bench.host("dest")).unwrap();
+    symlink("../elsewhere", bench.host("dest/sub")).unwrap();
+    bench.run_twice("synchronize: {src: HERE/src/, dest: HOST/dest}").await;
+    assert_eq!((bench.text("elsewhere/a"), bench.text("dest/sub/a")), ("old".to_owned(), "one".to_owned()));
+    bench.close().await;
+}
+
+#[tokio::test]
+async fn large_files_and_what_links_lead_to_come_whole() {
+    let bench = Bench::new().await;
+    bench.on_controller("src/big", vec![b'x'; 5 << 20]);
+    symlink("big", bench.here("src/link")).unwrap();
+    bench.run_twice("synchronize: {src: HERE/src/, dest: HOST/dest, copy_links: true}").await;
+    assert!(!bench.host("dest/link").is_symlink() && bench.text("dest/link").len() == 5 << 20);
+    bench.run_twice("synchronize: {mode: pull, src: HOST/dest/, dest: HERE/back}").await;
+    assert_eq!(listing(&bench.here("back")), listing(&bench.host("dest")));
+    bench.close().await;
+}
+
+#[tokio::test]
+async fn thousands_of_files_go_in_a_few_requests() {
+    let bench = Bench::new().await;
+    for number in 0..5_000 {
+        let path = bench.here(&format!("src/{}/{number}", number % 20));
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, format!("{number}")).unwrap();
+    }
+    let clock = std::time::Instant::now();
+    bench.run("synchronize: {src: HERE/src/, dest: HOST/dest}").await.unwrap();
+    assert_eq!(listing(&bench.here("src")), listing(&bench.host("dest")));
+    // One request per file would take 5,000 times the milliseconds of an atomic write.
+    assert!(clock.elapsed().as_secs() < 30, "{:?}", clock.elapsed());
+    assert!(!bench.run("synchronize: {src: HERE/src/, dest: HOST/dest}").await.unwrap().changed);
+    bench.close().await;
+}
+
+#[tokio::test]
+async fn what_is_not_honoured_is_refused() {
+    let bench = Bench::new().await;
+    bench.on_controller("src/a", "one");
+    bench.on_controller("rules/.rsync-filter", "");
+    bench.on_host("file", "");
+    bench.on_host("full/a/b", "");
+    for (arguments, message) in [
+        ("src: HERE/src/, dest: HOST/d, rsync_opts: [--bwlimit=5]", "rsync_opts has \"--bwlimit\", which is not there"),
+        ("src: HERE/src/, dest: HOST/d, archive: false, delete: true", "delete needs recursive"),
+        ("src: HERE/src/, dest: HOST/no/such/d", "there is no directory HOST/no on the host"),
+        ("src: HERE/src/, dest: HOST/file", "HOST/file: it is not a directory"),
+        ("src: HERE/rules/, dest: HOST/d", "the rules in .rsync-filter are not understood"),
+        ("src: HERE/src/, dest: HOST/full", "a directory with something in it has this name"),
+        ("mode: pull, src: HOST/none, dest: HERE/d", "there is no HOST/none on the host"),
+    ] {
+        let said = bench.failure(&format!("synchronize: {{{arguments}}}")).await;
+        let message = message.replace("HOST", bench.host("").to_str().unwrap().trim_end_matches('/'));
+        assert!(said.contains(&message), "{said}");
+    }
+    assert!(!bench.host("d").exists());
+    bench.close().await;
+}

@@ -1,0 +1,283 @@
+//! What is on a side: a file, a link or a directory and all that is in it, by path below it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::path::Path;
+
+use super::filter::Filter;
+use crate::modules::host_tree;
+use crate::modules::{Error, host_path};
+use crate::remote::{Command, FileKind, Links, Probe, Stat};
+
+/// What is at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum What {
+    File,
+    Directory,
+    /// Where it leads.
+    Link(String),
+    /// A device, a socket or a pipe: only in the way.
+    Other,
+}
+
+/// A path's state, as far as it is kept the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    pub what: What,
+    /// The lower 12 bits.
+    pub mode: u32,
+    pub size: u64,
+    /// Whole seconds since 1970.
+    pub mtime: i64,
+    pub uid: u32,
+    pub gid: u32,
+    /// Names; empty if the number has none.
+    pub user: String,
+    pub group: String,
+}
+
+/// A side: the empty path is the top directory itself. A directory comes before what is in it.
+pub type Tree = BTreeMap<String, Item>;
+
+/// A side, and what a filter left out of it.
+#[derive(Debug, Default)]
+pub struct Listed {
+    pub tree: Tree,
+    /// Paths that must not be removed; what is in them neither.
+    pub excluded: Vec<String>,
+}
+
+/// Names of users and groups by number, and the other way round, as the files of the controller have them.
+pub struct Names {
+    users: HashMap<u32, String>,
+    groups: HashMap<u32, String>,
+}
+
+impl Names {
+    pub fn read() -> Names {
+        let by_number = |file: &str| {
+            let text = std::fs::read_to_string(file).unwrap_or_default();
+            let entry = |line: &str| {
+                let mut fields = line.split(':');
+                let name = fields.next()?.to_owned();
+                Some((fields.nth(1)?.parse().ok()?, name))
+            };
+            text.lines().filter_map(entry).collect()
+        };
+        Names { users: by_number("/etc/passwd"), groups: by_number("/etc/group") }
+    }
+
+    /// The number of a user's name, or of a group's.
+    pub fn number(&self, name: &str, is_group: bool) -> Option<u32> {
+        let names = if is_group { &self.groups } else { &self.users };
+        names.iter().find(|(_, known)| *known == name).map(|(number, _)| *number)
+    }
+
+    fn item(&self, what: What, meta: &std::fs::Metadata) -> Item {
+        let name = |names: &HashMap<u32, String>, number| names.get(&number).cloned().unwrap_or_default();
+        Item {
+            what,
+            mode: meta.permissions().mode() & 0o7777,
+            size: meta.len(),
+            mtime: meta.mtime(),
+            uid: meta.uid(),
+            gid: meta.gid(),
+            user: name(&self.users, meta.uid()),
+            group: name(&self.groups, meta.gid()),
+        }
+    }
+}
+
+/// How a side is read.
+pub struct Reading<'a> {
+    pub filter: &'a Filter,
+    /// What comes before each path when the filter looks at it: the name of a directory that is itself sent.
+    pub prefix: &'a str,
+    /// Whether what links lead to is seen instead of them.
+    pub follow: bool,
+}
+
+impl Reading<'_> {
+    fn excludes(&self, path: &str, what: &What) -> bool {
+        !path.is_empty() && self.filter.excludes(&host_path::join(self.prefix, path), *what == What::Directory)
+    }
+}
+
+/// Looks at one path of the controller. None: nothing is there.
+pub fn controller_item(path: &Path, names: &Names, follow: bool) -> Result<Option<Item>, Error> {
+    let complain = |error: &std::io::Error| Error::failed(format!("cannot read {} here: {error}", path.display()));
+    let meta = match if follow { std::fs::metadata(path) } else { std::fs::symlink_metadata(path) } {
+        Ok(meta) => meta,
+        // A link that leads nowhere is shown as a link.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => match std::fs::symlink_metadata(path) {
+            Ok(meta) => meta,
+            Err(_) => return Ok(None),
+        },
+        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => return Ok(None),
+        Err(error) => return Err(complain(&error)),
+    };
+    let kind = meta.file_type();
+    let what = if kind.is_symlink() {
+        let target = std::fs::read_link(path).map_err(|error| complain(&error))?;
+        What::Link(target.to_string_lossy().into_owned())
+    } else if kind.is_dir() {
+        What::Directory
+    } else if kind.is_fifo() || kind.is_socket() || kind.is_block_device() || kind.is_char_device() {
+        What::Other
+    } else {
+        What::File
+    };
+    Ok(Some(names.item(what, &meta)))
+}
+
+/// All of a directory of the controller.
+pub fn of_controller(top: &Path, names: &Names, reading: &Reading<'_>) -> Result<Listed, Error> {
+    let mut listed = Listed::default();
+    if let Some(item) = controller_item(top, names, true)? {
+        listed.tree.insert(String::new(), item);
+    }
+    let mut waiting = vec![String::new()];
+    while let Some(directory) = waiting.pop() {
+        let path = top.join(&directory);
+        let complain = |error| Error::failed(format!("cannot read {} here: {error}", path.display()));
+        for entry in std::fs::read_dir(&path).map_err(complain)? {
+            let entry = entry.map_err(complain)?;
+            let name = entry.file_name().into_string();
+            let name = name.map_err(|_| Error::failed(format!("{} is not UTF-8", entry.path().display())))?;
+            let relative = host_path::join(&directory, &name);
+            let Some(item) = controller_item(&entry.path(), names, reading.follow)? else { continue };
+            if reading.excludes(&relative, &item.what) {
+                listed.excluded.push(relative);
+                continue;
+            }
+            if item.what == What::Directory {
+                // Links that are followed may lead back to where they are.
+                if relative.split('/').count() > MOST_DEPTH {
+                    return Err(Error::failed(format!("{} is nested too deeply", entry.path().display())));
+                }
+                waiting.push(relative.clone());
+            }
+            listed.tree.insert(relative, item);
+        }
+    }
+    Ok(listed)
+}
+
+const MOST_DEPTH: usize = 256;
+
+/// Looks at one path of the host.
+pub async fn host_item(probe: &Probe, path: &str, follow: bool) -> Result<Option<Item>, Error> {
+    let links = if follow { Links::Follow } else { Links::Keep };
+    let stat = match probe.stat(path, links).await? {
+        None if follow => probe.stat(path, Links::Keep).await?,
+        stat => stat,
+    };
+    let Some(stat) = stat else { return Ok(None) };
+    let target = stat.link_target.clone();
+    Ok(Some(item(stat, target)))
+}
+
+/// All of a directory of the host. `whole`: what cannot be read is an error.
+pub async fn of_host(probe: &Probe, top: &str, reading: &Reading<'_>, whole: bool) -> Result<Listed, Error> {
+    let links = if reading.follow { Links::Follow } else { Links::Keep };
+    let found = host_tree::Tree::read(probe, top, links).await?;
+    if whole && !found.is_whole() {
+        return Err(Error::failed(format!("cannot read all of {top} on the host")));
+    }
+    let found = found.sorted();
+    let has_links = found.iter().any(|(_, stat)| stat.kind == FileKind::Link);
+    let mut targets = if has_links { link_targets(probe, top).await? } else { HashMap::new() };
+    let mut listed = Listed::default();
+    if let Some(item) = host_item(probe, top, true).await? {
+        listed.tree.insert(String::new(), item);
+    }
+    for (path, stat) in found {
+        check_name(&path, top)?;
+        let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
+        // What is in a directory that was left out is left out with it.
+        let lost = listed.tree.get(parent).is_none_or(|item| item.what != What::Directory);
+        if lost {
+            continue;
+        }
+        let target = targets.remove(&path);
+        let item = item(stat, target);
+        if reading.excludes(&path, &item.what) {
+            listed.excluded.push(path);
+            continue;
+        }
+        listed.tree.insert(path, item);
+    }
+    Ok(listed)
+}
+
+/// A host says what it likes; no path may lead out of the directory.
+fn check_name(path: &str, top: &str) -> Result<(), Error> {
+    if path.split('/').any(|part| matches!(part, "." | "..")) || path.starts_with('/') {
+        return Err(Error::failed(format!("the host has a path {path:?} in {top}, which leads out of it")));
+    }
+    if path.contains('\u{fffd}') {
+        return Err(Error::failed(format!("the name {path:?} in {top} is not UTF-8")));
+    }
+    Ok(())
+}
+
+fn item(stat: Stat, target: Option<String>) -> Item {
+    let what = match stat.kind {
+        FileKind::File => What::File,
+        FileKind::Directory => What::Directory,
+        FileKind::Link => What::Link(target.unwrap_or_default()),
+        _ => What::Other,
+    };
+    Item {
+        what,
+        mode: stat.mode,
+        size: stat.size,
+        mtime: stat.mtime as i64,
+        uid: stat.uid,
+        gid: stat.gid,
+        user: stat.user,
+        group: stat.group,
+    }
+}
+
+/// Where all links of a directory lead, with one request.
+async fn link_targets(probe: &Probe, top: &str) -> Result<HashMap<String, String>, Error> {
+    let each = r#"for l do printf '%s\0' "$l"; readlink -n -- "$l"; printf '\0'; done"#;
+    let argv = ["find", ".", "-type", "l", "-exec", "sh", "-c", each, "sh", "{}", "+"];
+    let command = Command { directory: Some(top.to_owned()), ..Command::program(argv) };
+    let output = probe.query(&command).await?.stdout;
+    let texts: Vec<String> =
+        output.split(|byte| *byte == 0).map(|text| String::from_utf8_lossy(text).into_owned()).collect();
+    let pairs = texts.chunks_exact(2);
+    Ok(pairs.map(|pair| (pair[0].strip_prefix("./").unwrap_or(&pair[0]).to_owned(), pair[1].clone())).collect())
+}
+
+/// SHA-1 of many files of the host, by path, with one request.
+pub async fn host_digests(probe: &Probe, top: &str, paths: &[String]) -> Result<HashMap<String, String>, Error> {
+    if paths.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let list: String = paths.iter().map(|path| format!("./{path}\0")).collect();
+    let command = Command {
+        directory: Some(top.to_owned()),
+        stdin: Some(list.into_bytes()),
+        ..Command::program(["xargs", "-0", "sha1sum", "--"])
+    };
+    let output = probe.query(&command).await?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let line = |line: &str| {
+        // A backslash before it: the name has odd characters, and is asked for by itself.
+        let (digest, path) = line.split_once("  ./")?;
+        (digest.len() == 40).then(|| (path.to_owned(), digest.to_owned()))
+    };
+    let mut digests: HashMap<String, String> = text.lines().filter_map(line).collect();
+    for path in paths {
+        let odd = path.contains(['\n', '\\']);
+        if odd || !digests.contains_key(path) {
+            digests.remove(path);
+            let digest = probe.digest(&host_path::join(top, path), crate::remote::Digest::Sha1).await?;
+            digests.extend(digest.map(|digest| (path.clone(), digest)));
+        }
+    }
+    Ok(digests)
+}
