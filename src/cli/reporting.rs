@@ -13,7 +13,6 @@ use crate::settings::{Settings, list};
 use crate::value::Hidden;
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Watching")]
 pub struct Reporting {
     /// How the run is told: human, json, json=FILE, junit=FILE; may be given several times
     #[arg(long = "output", value_name = "FORM", value_parser = form, value_delimiter = ',')]

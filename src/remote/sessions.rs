@@ -66,6 +66,8 @@ impl Sessions {
         }
         self.make_room();
         let session = Session::open(&self.connection, user, self.closing.subscribe()).await?;
+        let other = user.map(|user| user.user.as_str());
+        tracing::debug!(connection = self.connection.description(), r#become = other, "session opened");
         Ok(Lent { session: Some(session), user: user.cloned(), sessions: self.clone(), _permit: permit })
     }
 

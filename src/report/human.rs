@@ -184,7 +184,7 @@ impl Human {
 }
 
 /// A command as one would type it.
-fn command_line(value: &Value) -> String {
+pub(super) fn command_line(value: &Value) -> String {
     let words: Vec<String> = match value.kind() {
         minijinja::value::ValueKind::Seq => {
             value.try_iter().into_iter().flatten().map(|word| word.to_string()).collect()

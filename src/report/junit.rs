@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::Report;
+use super::human::command_line;
 use super::veil::HIDDEN;
 use crate::engine::{Event, Status, TaskResult, TaskStart};
 
@@ -152,8 +153,10 @@ impl Case {
         let mut lines = vec![message.to_string()];
         lines.extend(self.items.iter().cloned());
         for name in ["cmd", "rc", "stdout", "stderr"] {
-            if let Some(value) = self.result.values.get(name).filter(|value| !value.to_string().trim().is_empty()) {
-                lines.push(format!("{name}: {}", value.to_string().trim_end()));
+            let Some(value) = self.result.values.get(name) else { continue };
+            let words = if name == "cmd" { command_line(value) } else { value.to_string() };
+            if !words.trim().is_empty() {
+                lines.push(format!("{name}: {}", words.trim_end()));
             }
         }
         lines.extend(self.result.hint.iter().map(|hint| format!("hint: {hint}")));

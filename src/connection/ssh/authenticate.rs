@@ -85,6 +85,8 @@ impl Login<'_> {
         if let Attempt::In = self.outcome(result)? {
             return Ok(());
         }
+        let offered: Vec<&str> = self.offered.iter().map(<&str>::from).collect();
+        tracing::debug!(host = self.settings.label, user = self.settings.user, ?offered, "logging in");
         let next = |login: &Self| login.methods.iter().copied().find(|method| login.offered.contains(&kind(*method)));
         while let Some(method) = next(&self) {
             let attempt = match method {
@@ -92,6 +94,12 @@ impl Login<'_> {
                 Method::KeyboardInteractive => self.keyboard_interactive().await?,
                 Method::Password => self.password().await?,
             };
+            let words = match attempt {
+                Attempt::In => "logged in",
+                Attempt::Further => "taken, and more is asked for",
+                Attempt::No => "not taken",
+            };
+            tracing::debug!(host = self.settings.label, ?method, "{words}");
             match attempt {
                 // Anything sent after success is not answered.
                 Attempt::In => return Ok(()),
@@ -140,6 +148,7 @@ impl Login<'_> {
         }
         while let Some(candidate) = self.keys.as_mut().and_then(VecDeque::pop_front) {
             let description = candidate.description();
+            tracing::debug!(host = self.settings.label, key = description, "trying a key");
             let attempt = match candidate {
                 Candidate::Agent { key, certificate, .. } => self.agent_key(key, certificate).await,
                 Candidate::File { path, certificate } => self.key_file(path, certificate).await,

@@ -51,6 +51,7 @@ fn reach<'a>(target: &'a Target, settings: &'a Settings, jumps_left: usize) -> B
     Box::pin(async move {
         let mut with_keys = true;
         loop {
+            tracing::debug!(host = settings.label, address = settings.address, port = settings.port, "connecting");
             let (mut session, way, lost) = greet(target, settings, jumps_left).await?;
             let login = authenticate::authenticate(&mut session, settings, &lost, with_keys);
             let Ok(login) = timeout(LOGIN_GRACE, login).await else {
@@ -106,6 +107,7 @@ async fn stream(target: &Target, settings: &Settings, jumps_left: usize) -> Resu
             jump.jumps = before.to_vec();
             jump.proxy_command = None;
         }
+        tracing::debug!(host = settings.label, jump = jump.address, "through a jump host");
         let way = reach(target, &jump, jumps_left - 1).await?;
         let tunnel = way.tunnel(&settings.address, settings.port).await.map_err(|error| {
             Failure::Transient(cannot(settings, &format!("through jump host {}: {error}", nearest.host), None))
@@ -136,6 +138,7 @@ async fn dial(settings: &Settings) -> Result<TcpStream, Failure> {
             Ok(Ok(stream)) => {
                 // Otherwise small requests wait 40 ms for the acknowledgement of those before.
                 let _ = stream.set_nodelay(true);
+                tracing::debug!(host = settings.label, %address, "TCP connection");
                 return Ok(stream);
             }
             Ok(Err(error)) => error,

@@ -180,7 +180,13 @@ fn login(url: &Url) -> Option<(String, String)> {
 /// The authorities that are trusted, in PEM form.
 fn authorities(file: Option<&PathBuf>) -> Result<Vec<u8>, String> {
     match file {
-        Some(path) => std::fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display())),
+        Some(path) => {
+            let text = std::fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+            match String::from_utf8_lossy(&text).contains("-----BEGIN CERTIFICATE-----") {
+                true => Ok(text),
+                false => Err(format!("{} has no certificate in PEM form", path.display())),
+            }
+        }
         None => {
             let found = SYSTEM_ROOTS.iter().find_map(|path| std::fs::read(path).ok());
             found.ok_or_else(|| {

@@ -156,3 +156,45 @@ async fn a_collector_that_hangs_holds_nobody_up_for_longer_than_said() {
     assert!(warnings.len() == 1 && warnings[0].ends_with(": no answer within 300ms"), "{warnings:?}");
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
 }
+
+/// A collector behind TLS with a certificate of its own; its address and the certificate.
+async fn secure_collector() -> (String, String) {
+    use rustls::pki_types::PrivateKeyDer;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let own = rcgen::generate_simple_self_signed(vec!["localhost".to_string()]).unwrap();
+    let key = PrivateKeyDer::try_from(own.signing_key.serialize_der()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let config = config.with_no_client_auth().with_single_cert(vec![own.cert.der().clone()], key).unwrap();
+    let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("https://localhost:{}", listener.local_addr().unwrap().port());
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            // Who does not trust the certificate leaves here.
+            let Ok(mut stream) = acceptor.accept(stream).await else { continue };
+            let mut bytes = vec![0; 65536];
+            let count = stream.read(&mut bytes).await.unwrap();
+            assert!(bytes[..count].starts_with(b"POST /v1/traces "));
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").await.unwrap();
+            let _ = stream.shutdown().await;
+        }
+    });
+    (address, own.cert.pem())
+}
+
+#[tokio::test]
+async fn a_collector_behind_tls_is_trusted_by_the_named_authority_and_by_no_other() {
+    let (address, certificate) = secure_collector().await;
+    let (_, stranger) = secure_collector().await;
+    let directory = tempfile::tempdir().unwrap();
+    let warnings = async |text: &str| {
+        let path = directory.path().join("ca.pem");
+        std::fs::write(&path, text).unwrap();
+        let variables = [("OTEL_EXPORTER_OTLP_CERTIFICATE", path.to_str().unwrap())];
+        told(settings(&address, &variables), script::run()).await
+    };
+    assert_eq!(warnings(&certificate).await, Vec::<String>::new());
+    assert!(warnings(&stranger).await[0].contains("invalid peer certificate"));
+    assert!(warnings("nothing").await[0].ends_with("ca.pem has no certificate in PEM form"));
+}
