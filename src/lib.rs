@@ -19,5 +19,8 @@ pub mod modules;
 pub mod engine;
 // floor 5: events to words
 pub mod report;
+// floor 6: what can be said of playbooks without a run
+pub mod lint;
+pub mod schema;
 // floor 7: the command line
 pub mod cli;

@@ -1,16 +1,20 @@
 //! The command line: argv to a job, its end to an exit code. One file per sub-command.
 
 mod ask;
+mod completion;
 mod config;
 mod doc;
 mod exit;
 mod extra_vars;
 mod inventory;
 mod launch;
+mod lint;
+mod man;
 mod options;
 mod playbook;
 mod reporting;
 mod run;
+mod schema;
 mod vault;
 
 use std::ffi::OsString;
@@ -44,6 +48,14 @@ enum Command {
     Vault(vault::VaultArgs),
     /// Show the settings in force, and where each comes from
     Config(Box<config::ConfigArgs>),
+    /// Check playbooks and roles without any host, and give advice
+    Lint(lint::LintArgs),
+    /// Print a JSON Schema of playbooks, roles or inventories, for editors
+    Schema(schema::SchemaArgs),
+    /// Print the completion script of a shell
+    Completion(completion::CompletionArgs),
+    /// Print the manual page, or write one for each sub-command
+    Man(man::ManArgs),
 }
 
 /// Why a sub-command could not do its work.
@@ -94,6 +106,10 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Inventory(args) => inventory::run(&args),
         Command::Doc(args) => doc::run(&args),
         Command::Vault(args) => vault::run(&args),
+        Command::Lint(args) => lint::run(&args),
+        Command::Schema(args) => schema::run(&args),
+        Command::Completion(args) => completion::run(&args),
+        Command::Man(args) => man::run(&args),
         Command::Config(args) => config::run(&args, matches.subcommand_matches("config")),
     };
     result.unwrap_or_else(|failure| say(&failure))

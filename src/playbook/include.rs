@@ -97,7 +97,7 @@ pub static DOCS: [Doc; 4] = [
 ];
 
 /// The documentation of an include or import by that name, short or long.
-pub(super) fn doc(name: &str) -> Option<&'static Doc> {
+pub fn doc(name: &str) -> Option<&'static Doc> {
     let short = name.strip_prefix("ansible.builtin.").or_else(|| name.strip_prefix("ansible.legacy.")).unwrap_or(name);
     DOCS.iter().find(|doc| doc.name == short)
 }

@@ -15,7 +15,7 @@ use crate::value::doc::Doc;
 use crate::value::origin::Complaint;
 use crate::value::vault::Keyring;
 use crate::value::yaml::{self, Node};
-use crate::value::{Origin, Value, Vars};
+use crate::value::{Origin, Source, Value, Vars};
 
 /// What the loader must know of the floors above it.
 pub trait Known: Send + Sync {
@@ -110,6 +110,45 @@ impl Loader {
         load.finish((roles, steps))
     }
 
+    /// Checks a role by itself, as a play would use it that has no variables of its own.
+    pub fn role(&self, path: &Path) -> Loaded<()> {
+        let mut load = Load::new(self, Arc::new(Base { directory: around_role(path), vars: Arc::default() }));
+        load.role_alone(path);
+        load.finish(())
+    }
+
+    /// Checks a file of tasks or handlers that is included only while a play runs, as part of the role at `role`.
+    pub fn steps_file(&self, path: &Path, role: Option<&Path>, handlers: bool) -> Loaded<()> {
+        let directory = role.map_or_else(|| super::imports::parent(path), around_role);
+        let mut load = Load::new(self, Arc::new(Base { directory, vars: Arc::default() }));
+        // What is wrong with the role itself is told where the role is checked.
+        let role = role.and_then(|role| Load::new(self, load.base.clone()).role_alone(role));
+        let around = Around { keywords: Arc::default(), role, directory: super::imports::parent(path) };
+        if let Some(node) = load.file(path) {
+            if handlers {
+                load.handlers(&node, "a file of handlers", &around);
+            } else {
+                load.steps(&node, "a file of tasks", &around, Place::Task);
+            }
+        }
+        load.finish(())
+    }
+
+    /// Checks a file of variables.
+    pub fn variables_file(&self, path: &Path) -> Loaded<()> {
+        let mut load = Load::new(self, Arc::default());
+        if let Some(node) = load.file(path) {
+            load.file_vars(&node);
+        }
+        load.finish(())
+    }
+
+    /// Whether a file has been read by any load so far.
+    pub fn has_read(&self, path: &Path) -> bool {
+        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        files.keys().any(|read| super::imports::shown(read) == super::imports::shown(path))
+    }
+
     /// What was odd but not wrong in all that was loaded so far, each told once.
     pub fn take_warnings(&self) -> Vec<Complaint> {
         std::mem::take(&mut self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
@@ -123,6 +162,11 @@ pub struct From<'a> {
     pub vars: Option<&'a str>,
     pub defaults: Option<&'a str>,
     pub handlers: Option<&'a str>,
+}
+
+/// Where the playbooks would be that use a role: what holds its `roles/`.
+fn around_role(path: &Path) -> PathBuf {
+    super::imports::parent(&super::imports::parent(path))
 }
 
 /// The task that gathers facts before a play's first. It is tagged `always` unless the play has tags of its own.
@@ -230,6 +274,16 @@ impl<'l> Load<'l> {
         complaints.sort_by_key(place);
         complaints.dedup();
         complaints
+    }
+
+    /// Loads the role in a directory; None if that cannot be done.
+    fn role_alone(&mut self, path: &Path) -> Option<Arc<Role>> {
+        let source = Source { path: path.to_owned(), text: String::new() };
+        let origin = Origin { source: Arc::new(source), line: 1, column: 1 };
+        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let around = Around { keywords: Arc::default(), role: None, directory: self.base.directory.clone() };
+        self.use_role(Use::named(&absolute.display().to_string(), origin), &around);
+        self.all_roles.last().cloned()
     }
 
     pub(super) fn complain(&mut self, complaint: Complaint) {

@@ -1,0 +1,42 @@
+//! `windlass completion`: a shell's completion of this command line, the words of `windlass doc` among it.
+
+use std::io::Write;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, CommandFactory};
+use clap_complete::{Shell, generate};
+
+use super::doc::{self, Kind};
+use super::{Cli, ExitCode, Failure};
+
+#[derive(Debug, Args)]
+pub struct CompletionArgs {
+    /// The shell that is to complete
+    #[arg(value_enum, value_name = "SHELL")]
+    shell: Shell,
+}
+
+/// Prints the script that the shell reads.
+pub fn run(args: &CompletionArgs) -> Result<ExitCode, Failure> {
+    let mut script = Vec::new();
+    generate(args.shell, &mut command(), "windlass", &mut script);
+    match std::io::stdout().write_all(&script) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(anyhow::Error::new(error).into()),
+        _ => Ok(ExitCode::Ok),
+    }
+}
+
+/// The command line, with all words that `doc` knows and all modules that `run` does; the parser itself takes any, to
+/// say what was meant.
+fn command() -> clap::Command {
+    let names = |kind: Option<Kind>| {
+        let entries = doc::all().into_iter().filter(move |entry| kind.is_none_or(|kind| entry.kind() == kind));
+        let mut names: Vec<&str> = entries.map(|entry| entry.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        PossibleValuesParser::new(names)
+    };
+    Cli::command()
+        .mut_subcommand("doc", |doc| doc.mut_arg("words", |words| words.value_parser(names(None))))
+        .mut_subcommand("run", |run| run.mut_arg("module_name", |name| name.value_parser(names(Some(Kind::Module)))))
+}

@@ -1,0 +1,94 @@
+//! `windlass lint`: checks playbooks and roles without hosts and without an inventory, and gives advice.
+
+mod github;
+mod human;
+mod json;
+mod sarif;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+
+use super::options::VaultPasswords;
+use super::{ExitCode, Failure, vault};
+use crate::lint::{self, Finding, Level, Settings, rules::RULES};
+use crate::settings::list;
+
+#[derive(Debug, Args)]
+pub struct LintArgs {
+    /// Playbooks, roles, files of tasks or variables, or directories of them
+    #[arg(value_name = "PATH", required_unless_present = "list_rules")]
+    paths: Vec<PathBuf>,
+    /// List the rules and end
+    #[arg(long = "list-rules")]
+    list_rules: bool,
+    /// How it is told
+    #[arg(long, value_enum, value_name = "FORM", default_value = "human")]
+    output: Output,
+    /// The least that makes the exit code 2
+    #[arg(long = "fail-on", value_enum, value_name = "LEVEL", default_value = "advice")]
+    fail_on: FailOn,
+    /// Further directories of roles
+    #[arg(long = "roles-path", value_name = "DIRECTORY", value_delimiter = ':')]
+    roles_path: Vec<PathBuf>,
+    #[command(flatten)]
+    vault: VaultPasswords,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Output {
+    Human,
+    /// One list of objects
+    Json,
+    /// SARIF 2.1.0, for code scanning
+    Sarif,
+    /// Annotations of GitHub Actions
+    Github,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum FailOn {
+    Advice,
+    Error,
+}
+
+/// Lints and tells.
+#[allow(clippy::print_stdout)]
+pub fn run(args: &LintArgs) -> Result<ExitCode, Failure> {
+    if args.list_rules {
+        let width = RULES.iter().map(|rule| rule.id.len()).max().unwrap_or(0);
+        for rule in RULES {
+            println!("{:width$}  {:6}  {}", rule.id, rule.level.word(), rule.about);
+        }
+        return Ok(ExitCode::Ok);
+    }
+    let in_force = super::settings()?;
+    let keyring = Arc::new(vault::keyring(&args.vault, &in_force)?);
+    let roles_path = match args.roles_path.is_empty() {
+        true => in_force.list(&list::ROLES_PATH).into_iter().map(Into::into).collect(),
+        false => args.roles_path.clone(),
+    };
+    let settings = Settings { keyring, roles_path };
+    let findings = lint::lint(&args.paths, &settings).map_err(anyhow::Error::new)?;
+    match args.output {
+        Output::Human => print!("{}", human::text(&findings)),
+        Output::Json => println!("{:#}", json::list(&findings)),
+        Output::Sarif => println!("{:#}", sarif::log(&findings)),
+        Output::Github => print!("{}", github::annotations(&findings)),
+    }
+    let least = match args.fail_on {
+        FailOn::Advice => Level::Advice,
+        FailOn::Error => Level::Error,
+    };
+    let fails = findings.iter().any(|finding| finding.rule.level >= least);
+    Ok(if fails { ExitCode::Failed } else { ExitCode::Ok })
+}
+
+/// The message and the hint of a finding as one text.
+fn words(finding: &Finding) -> String {
+    match &finding.complaint.hint {
+        Some(hint) => format!("{}; {hint}", finding.complaint.message),
+        None => finding.complaint.message.clone(),
+    }
+}

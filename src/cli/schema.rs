@@ -1,0 +1,44 @@
+//! `windlass schema`: JSON Schema of what people write, for editors.
+
+use clap::{Args, ValueEnum};
+
+use super::{ExitCode, Failure};
+use crate::schema;
+
+#[derive(Debug, Args)]
+pub struct SchemaArgs {
+    /// What the schema describes
+    #[arg(value_enum, value_name = "KIND")]
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Kind {
+    /// Playbooks
+    Playbook,
+    /// Files of tasks or handlers
+    Tasks,
+    /// meta/argument_specs.yml of a role
+    ArgumentSpecs,
+    /// meta/main.yml of a role
+    Meta,
+    /// Inventories in YAML
+    Inventory,
+    /// Files of variables: group_vars, host_vars, defaults, vars
+    Vars,
+}
+
+/// Prints the schema.
+#[allow(clippy::print_stdout)]
+pub fn run(args: &SchemaArgs) -> Result<ExitCode, Failure> {
+    let schema = match args.kind {
+        Kind::Playbook => schema::playbook(),
+        Kind::Tasks => schema::tasks(),
+        Kind::ArgumentSpecs => schema::argument_specs(),
+        Kind::Meta => schema::meta(),
+        Kind::Inventory => schema::inventory(),
+        Kind::Vars => schema::vars(),
+    };
+    println!("{schema:#}");
+    Ok(ExitCode::Ok)
+}

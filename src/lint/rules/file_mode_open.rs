@@ -1,0 +1,57 @@
+//! Modes that let everyone write.
+
+use crate::lint::{Found, Level, Project, Rule};
+use crate::value::doc::Kind;
+use crate::value::origin::Complaint;
+use crate::value::yaml::{Node, NodeKind};
+
+pub const RULE: Rule = Rule {
+    id: "file-mode-open",
+    level: Level::Advice,
+    about: "A mode that lets every user of the host write lets every user replace what is there.",
+    check,
+};
+
+fn check(project: &Project, found: &mut Found) {
+    for task in project.tasks() {
+        let Some(doc) = task.doc else { continue };
+        for (key, value) in task.arguments() {
+            let is_mode =
+                key.as_str().and_then(|name| doc.argument(name)).is_some_and(|found| found.kind == Kind::Mode);
+            if is_mode && is_open(value) {
+                let complaint = Complaint::new("everyone may write there", Some(&value.origin));
+                found.add(complaint.hint("leave writing to the owner, or to a group"));
+            }
+        }
+    }
+}
+
+fn is_open(value: &Node) -> bool {
+    match &value.kind {
+        NodeKind::Int(number) => number & 0o1002 == 0o0002,
+        NodeKind::Str(text) => match u32::from_str_radix(text.trim(), 8) {
+            // With the sticky bit, as /tmp has it, nobody takes away another's.
+            Ok(mode) => mode & 0o1002 == 0o0002,
+            Err(_) => text.split(',').any(opens),
+        },
+        _ => false,
+    }
+}
+
+/// Whether a symbolic part (`o+w`, `a=rwx`) gives others the right to write.
+fn opens(part: &str) -> bool {
+    let Some((who, rights)) = part.trim().split_once(['+', '=']) else { return false };
+    let everyone = who.is_empty() || who.contains(['o', 'a']);
+    everyone && rights.contains('w') && who.chars().all(|c| "ugoa".contains(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::opens;
+
+    #[test]
+    fn only_parts_for_others_open_a_file() {
+        assert!(opens("o+w") && opens("a=rwX") && opens("ugo=rw"));
+        assert!(!opens("u=rw") && !opens("go-w") && !opens("o=r") && !opens("preserve"));
+    }
+}

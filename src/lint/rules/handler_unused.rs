@@ -1,0 +1,24 @@
+//! Handlers that nobody notifies.
+
+use super::notify_unknown::{Notifications, names};
+use crate::lint::{Found, Level, Project, Rule};
+use crate::value::origin::Complaint;
+
+pub const RULE: Rule = Rule {
+    id: "handler-unused",
+    level: Level::Advice,
+    about: "A handler that nothing notifies never runs: its name is misspelt somewhere, or nobody needs it.",
+    check,
+};
+
+fn check(project: &Project, found: &mut Found) {
+    let notifications = Notifications::of(project);
+    for handler in project.tasks().iter().filter(|task| task.is_handler && task.doc.is_some()) {
+        let names = names(handler);
+        let is_notified = names.iter().any(|name| notifications.may_reach(name));
+        if let (Some(first), false) = (names.first(), is_notified) {
+            let complaint = Complaint::new(format!("nothing notifies the handler {first:?}"), Some(handler.origin()));
+            found.add(complaint.hint("add \"notify\" to the tasks it is for, or remove it"));
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! What every load complains of: nothing would run.
+
+use crate::lint::{Found, Level, Project, Rule};
+
+pub const RULE: Rule = Rule {
+    id: "load",
+    level: Level::Error,
+    about: "What keeps playbooks and roles from being loaded: wrong YAML, keywords, modules, arguments, templates, missing \
+            files.",
+    check,
+};
+
+fn check(project: &Project, found: &mut Found) {
+    project.errors.iter().for_each(|complaint| found.add(complaint.clone()));
+}

@@ -1,0 +1,14 @@
+//! What a load finds odd.
+
+use crate::lint::{Found, Level, Project, Rule};
+
+pub const RULE: Rule = Rule {
+    id: "load-warning",
+    level: Level::Advice,
+    about: "What a load warns of: conditions with braces, keys given twice, handlers that nothing can notify.",
+    check,
+};
+
+fn check(project: &Project, found: &mut Found) {
+    project.warnings.iter().for_each(|complaint| found.add(complaint.clone()));
+}

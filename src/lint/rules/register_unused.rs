@@ -1,0 +1,35 @@
+//! Results and facts that nobody looks at.
+
+use crate::lint::project::says_yes;
+use crate::lint::{Found, Level, Project, Rule};
+use crate::value::origin::Complaint;
+
+pub const RULE: Rule = Rule {
+    id: "register-unused",
+    level: Level::Advice,
+    about: "A variable of register or set_fact that nothing mentions: it is misspelt somewhere, or nobody needs it.",
+    check,
+};
+
+fn check(project: &Project, found: &mut Found) {
+    for task in project.tasks() {
+        if let Some(register) = task.map.get("register")
+            && let Some(name) = register.as_str()
+            && project.mentions(name) == 0
+            && !says_yes(task.map.get("ignore_errors"))
+        {
+            let complaint = Complaint::new(format!("nothing looks at the registered {name:?}"), Some(&register.origin));
+            found.add(complaint.hint("remove it"));
+        }
+        if task.module() != "set_fact" {
+            continue;
+        }
+        for (key, _) in task.arguments() {
+            let name = key.as_str().unwrap_or_default();
+            if name != "cacheable" && !name.contains("{{") && project.mentions(name) == 0 {
+                let complaint = Complaint::new(format!("nothing uses the fact {name:?}"), Some(&key.origin));
+                found.add(complaint.hint("remove it"));
+            }
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Tasks and plays without a name.
+
+use crate::lint::project::pairs;
+use crate::lint::{Found, Level, Project, Rule};
+use crate::value::origin::Complaint;
+
+pub const RULE: Rule = Rule {
+    id: "task-unnamed",
+    level: Level::Advice,
+    about: "A task or play without a name is hard to find in the report of a run.",
+    check,
+};
+
+/// Whose own words say enough, and which show nothing of themselves.
+const NAMELESS: &[&str] = &["import_role", "import_tasks", "include_role", "include_tasks", "meta"];
+
+fn check(project: &Project, found: &mut Found) {
+    for (_, play) in project.plays() {
+        if play.get("name").is_none() {
+            let origin = pairs(play).first().map_or(&play.origin, |(key, _)| &key.origin);
+            found.add(Complaint::new("this play has no name", Some(origin)).hint("add \"name\": what it is for"));
+        }
+    }
+    for task in project.tasks() {
+        // A handler without a name is a warning of the load already, unless it listens to something.
+        let is_named = task.map.get("name").is_some() || task.is_handler;
+        if !is_named && task.doc.is_some() && !NAMELESS.contains(&task.module()) {
+            let complaint = Complaint::new("this task has no name", Some(task.origin()));
+            found.add(complaint.hint("add \"name\": what is so when it has run"));
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Variables of roles and plays that nobody uses.
+
+use crate::lint::project::{Sort, pairs};
+use crate::lint::{Found, Level, Project, Rule};
+use crate::value::origin::Complaint;
+use crate::value::yaml::Node;
+
+pub const RULE: Rule = Rule {
+    id: "variable-unused",
+    level: Level::Advice,
+    about: "A variable in a role's defaults or vars, or in a play's vars, that nothing mentions.",
+    check,
+};
+
+fn check(project: &Project, found: &mut Found) {
+    for file in project.files.iter().filter(|file| file.sort == Sort::Variables) {
+        // Those of the inventory may be for anyone.
+        if file.role.is_some() && matches!(file.folder.as_str(), "defaults" | "vars") {
+            file.node.iter().for_each(|node| unused(project, node, "the role's variable", found));
+        }
+    }
+    for (_, play) in project.plays() {
+        play.get("vars").into_iter().for_each(|vars| unused(project, vars, "the play's variable", found));
+    }
+}
+
+fn unused(project: &Project, vars: &Node, what: &str, found: &mut Found) {
+    for (key, _) in pairs(vars) {
+        let name = key.as_str().unwrap_or_default();
+        // Those that begin so are heeded by the engine itself.
+        if !name.is_empty() && !name.starts_with("ansible_") && project.mentions(name) == 0 {
+            let complaint = Complaint::new(format!("nothing uses {what} {name:?}"), Some(&key.origin));
+            found.add(complaint.hint("remove it, or look for the name that was meant"));
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! The shapes of values: each allows a template, and what the loader takes for one (`"yes"` for true, `"5"` for 5).
+
+use serde_json::{Map, Value, json};
+
+use super::reference;
+use crate::playbook::keywords::Shape;
+use crate::value::doc::Kind;
+
+/// What the name of a variable looks like.
+pub const NAME: &str = "^[A-Za-z_][A-Za-z0-9_]*$";
+
+/// Adds what the other schemas refer to.
+pub fn define(definitions: &mut Map<String, Value>) {
+    let template = || reference("template");
+    let words = ["yes", "no", "on", "off", "true", "false", "Yes", "No", "True", "False", "y", "n", "t", "f", "1", "0"];
+    let shapes = [
+        ("template", json!({"type": "string", "pattern": "\\{\\{|\\{%"})),
+        ("bool", json!({"anyOf": [{"type": ["boolean", "null"]}, {"enum": words}, {"enum": [0, 1]}, template()]})),
+        (
+            "int",
+            json!({"anyOf": [{"type": ["integer", "null"]}, {"type": "string", "pattern": "^\\s*-?[0-9]+\\s*$"}, template()]}),
+        ),
+        (
+            "number",
+            json!({"anyOf": [{"type": ["number", "null"]}, {"type": "string", "pattern": "^\\s*-?[0-9.]+%?\\s*$"}, template()]}),
+        ),
+        ("text", json!({"type": ["string", "number", "boolean", "null"]})),
+        ("texts", json!({"anyOf": [reference("text"), {"type": "array", "items": reference("text")}]})),
+        (
+            "conditions",
+            json!({"anyOf": [{"type": ["string", "boolean", "null"]}, {"type": "array", "items": {"type": ["string", "boolean"]}}]}),
+        ),
+        ("mapping", json!({"anyOf": [{"type": ["object", "null"]}, template()]})),
+        ("mappings", json!({"anyOf": [reference("mapping"), {"type": "array", "items": reference("mapping")}]})),
+        ("loop", json!({"anyOf": [{"type": "array"}, template()]})),
+        (
+            "mode",
+            json!({"anyOf": [
+                {"type": ["integer", "null"]},
+                {"type": "string", "pattern": "^(0?o?[0-7]{3,5}|preserve|[ugoa]*[-+=][rwxXstugo]*([-+=,][ugoarwxXst+=,-]*)?)$"},
+                template(),
+            ]}),
+        ),
+        ("vars", json!({"type": ["object", "null"], "propertyNames": {"pattern": NAME}})),
+    ];
+    definitions.extend(shapes.map(|(name, shape)| (name.to_owned(), shape)));
+}
+
+/// What may be written for a keyword of that shape.
+pub fn of_shape(shape: Shape) -> Value {
+    match shape {
+        Shape::Bool => reference("bool"),
+        Shape::Int => reference("int"),
+        Shape::Float => reference("number"),
+        Shape::Text => reference("text"),
+        Shape::Texts => reference("texts"),
+        Shape::Choice(words) => json!({"anyOf": [{"enum": words}, reference("template")]}),
+        Shape::Conditions => reference("conditions"),
+        Shape::Mapping => reference("mapping"),
+        Shape::Mappings => reference("mappings"),
+        Shape::Loop => reference("loop"),
+        Shape::Any => json!({}),
+    }
+}
+
+/// What may be written for an argument of that kind.
+pub fn of_kind(kind: Kind) -> Value {
+    match kind {
+        Kind::Str | Kind::Path => reference("text"),
+        Kind::Bool => reference("bool"),
+        Kind::Int => reference("int"),
+        Kind::Float => reference("number"),
+        Kind::Mode => reference("mode"),
+        // A lone value is a list of one, a string is split at commas.
+        Kind::List(of) => {
+            json!({"anyOf": [{"type": "array", "items": of_kind(*of)}, of_kind(*of), {"type": ["string", "null"]}]})
+        }
+        Kind::Dict => json!({"type": ["object", "string", "null"]}),
+        Kind::Any => json!({}),
+    }
+}
