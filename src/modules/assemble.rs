@@ -94,7 +94,8 @@ impl Module for Assemble {
             source: &self.src,
         };
         let found = file_write::compare(probe, here, &destination, wish).await?;
-        let outcome = self.outcome(&destination.path, &found.digests, None, None).await?;
+        let outcome = file_write::outcome(&destination.path, &found.digests, None, None).await?;
+        let outcome = self.told(outcome, &found.digests);
         let stat = destination.there.as_ref().map(|(stat, _)| stat);
         Ok(match (found.write, stat) {
             (Some(write), _) => {
@@ -106,22 +107,14 @@ impl Module for Assemble {
     }
 
     async fn apply(&self, change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
-        let path = change.write.path.clone();
-        let backup = change.write.apply(remote, here).await?;
-        self.outcome(&path, &change.digests, backup, Some(remote)).await
+        let outcome = change.write.apply_and_tell(remote, here, &change.digests).await?;
+        Ok(self.told(outcome, &change.digests))
     }
 }
 
 impl Assemble {
-    async fn outcome(
-        &self,
-        path: &str,
-        digests: &Digests,
-        backup: Option<String>,
-        probe: Option<&Probe>,
-    ) -> Result<Outcome, Error> {
-        let outcome = file_write::outcome(path, digests, backup, probe).await?;
-        Ok(outcome.with("src", self.src.as_str()).with("md5sum", digests.md5.as_str()).message("OK"))
+    fn told(&self, outcome: Outcome, digests: &Digests) -> Outcome {
+        outcome.with("src", self.src.as_str()).with("md5sum", digests.md5.as_str()).message("OK")
     }
 
     fn filter(&self) -> Result<Option<Regex>, Error> {

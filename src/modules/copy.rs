@@ -178,9 +178,7 @@ impl Module for Copy {
     async fn apply(&self, change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
         match change {
             Change::File { write, digests, src } => {
-                let path = write.path.clone();
-                let backup = write.apply(remote, here).await?;
-                let outcome = file_write::outcome(&path, &digests, backup, Some(remote)).await?;
+                let outcome = write.apply_and_tell(remote, here, &digests).await?;
                 let outcome = outcome.with("md5sum", digests.md5.as_str());
                 Ok(with_source(outcome, src.as_deref()))
             }

@@ -188,26 +188,48 @@ pub async fn compare(
 impl Write {
     /// Does it. Gives the path of the backup, if one was made.
     pub async fn apply(self, remote: &Remote, here: &Controller<'_>) -> Result<Option<String>, Error> {
+        Ok(self.put(remote, here).await?.0)
+    }
+
+    /// Does it, and tells what is there then.
+    pub async fn apply_and_tell(
+        self,
+        remote: &Remote,
+        here: &Controller<'_>,
+        digests: &Digests,
+    ) -> Result<Outcome, Error> {
+        let path = self.path.clone();
+        let (backup, stat) = self.put(remote, here).await?;
+        let outcome = outcome(&path, digests, backup, stat.is_none().then_some(&**remote)).await?;
+        Ok(match stat {
+            Some(stat) => file_attributes::describe(outcome, &stat),
+            None => outcome,
+        })
+    }
+
+    /// The path of the backup, and what is there now, where writing told.
+    async fn put(self, remote: &Remote, here: &Controller<'_>) -> Result<(Option<String>, Option<Stat>), Error> {
         for (path, attributes) in &self.directories {
             remote.make_directory(path, attributes).await?;
         }
         let Some(content) = self.content else {
             remote.set_attributes(&self.path, &self.attributes, Links::Follow).await?;
-            return Ok(None);
+            return Ok((None, None));
         };
         let backup = match self.back_up {
             true => Some(remote.back_up(&self.path).await?),
             false => None,
         };
-        match (content, self.validate) {
+        let stat = match (content, self.validate) {
             (content, Some(validate)) => {
                 let bytes = content.bytes().await?;
                 remote.write_validated(&self.path, &bytes, &self.attributes, &validate).await?;
+                None
             }
-            (Content::Bytes(bytes), None) => remote.write(&self.path, &bytes, &self.attributes).await?,
-            (Content::Local(file), None) => upload(remote, here, &file, &self.path, &self.attributes).await?,
-        }
-        Ok(backup)
+            (Content::Bytes(bytes), None) => Some(remote.write_and_stat(&self.path, &bytes, &self.attributes).await?),
+            (Content::Local(file), None) => Some(upload(remote, here, &file, &self.path, &self.attributes).await?),
+        };
+        Ok((backup, stat))
     }
 }
 
@@ -218,11 +240,12 @@ pub async fn upload(
     file: &Path,
     path: &str,
     attributes: &Attributes,
-) -> Result<(), Error> {
+) -> Result<Stat, Error> {
     let host = here.scope.get("inventory_hostname").map(ToString::to_string).unwrap_or_default();
     let what = format!("{} → {host}", file.file_name().unwrap_or_default().to_string_lossy());
     let tell = |done, total| (here.progress)(Progress { what: what.clone(), done, total });
-    Ok(remote.upload_with(file, path, attributes, &tell).await?)
+    let digests = file_digest::of_file(file).await?;
+    Ok(remote.upload(file, &digests.sha1, path, attributes, &tell).await?)
 }
 
 /// What Ansible returns of a file that was or would be written. `probe`: None if it is not written yet.
@@ -248,6 +271,10 @@ pub async fn outcome(
 
 /// A directory that does not exist and those above it that do not, outermost first.
 pub async fn missing_directories(probe: &Probe, path: &str) -> Result<Vec<String>, Error> {
+    // Most are there; to know that needs no program on the host.
+    if probe.is_directory(path).await? {
+        return Ok(Vec::new());
+    }
     let mut missing = Vec::new();
     let mut path = path;
     loop {

@@ -151,9 +151,7 @@ impl Module for Template {
     }
 
     async fn apply(&self, change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
-        let path = change.write.path.clone();
-        let backup = change.write.apply(remote, here).await?;
-        let outcome = file_write::outcome(&path, &change.digests, backup, Some(remote)).await?;
+        let outcome = change.write.apply_and_tell(remote, here, &change.digests).await?;
         Ok(outcome.with("src", change.src).with("md5sum", change.digests.md5))
     }
 }

@@ -138,7 +138,7 @@ impl Module for Unarchive {
                 let attributes = Attributes { mode: Some(0o600), ..Attributes::default() };
                 match self.decrypt && vault_file::is_vault(&path)? {
                     true => remote.write(&there, &vault_file::decrypt(here, &path).await?, &attributes).await?,
-                    false => file_write::upload(remote, here, &path, &there, &attributes).await?,
+                    false => drop(file_write::upload(remote, here, &path, &there, &attributes).await?),
                 }
                 let format = if self.decrypt { Format::of_host(remote, &there).await? } else { format };
                 let archive = self.archive(format, there, dest);

@@ -41,6 +41,8 @@ trap 'exit 129' 1
 trap 'exit 141' 13
 trap 'exit 143' 15
 wl_dir
+# The login's umask, to come back to.
+umask >"$wl_d/u" && read -r wl_w <"$wl_d/u"
 wl_s=$(command -v setsid) || wl_s=
 # wl_r CODE: the end of an answer, with what went to stderr.
 wl_r() {
@@ -102,10 +104,14 @@ fi ;;
 esac
 exec "$@"
 }
-# wl_new TEMPORARY PATH: makes the temporary file of a write, for this user alone. It is known in wl_t as long as it is
-# there, so that it goes with the session if need be.
+# wl_new TEMPORARY PATH UMASK: makes the temporary file of a write. What takes the place of something, or changes hands, is
+# for this user alone until then (umask 077). The file is known in wl_t as long as it is there, so that it goes with the
+# session if need be.
 wl_new() {
 wl_p=$2
+wl_c=$3
+if [ -e "$2" ] || [ -L "$2" ]; then
+wl_c=077
 if [ -d "$2" ] && ! [ -L "$2" ]; then
 echo ': Is a directory' >&2
 return 1
@@ -114,8 +120,15 @@ if [ -e "$2" ] && ! [ -f "$2" ] && ! [ -L "$2" ]; then
 echo ': it is a device, a socket or a pipe, which no file may replace' >&2
 return 1
 fi
-(umask 077 && set -C && : >"$1") || return 1
-wl_t=$1
+fi
+# Here and not in a shell of its own, which costs a process.
+umask "$wl_c"
+set -C
+true >"$1" && wl_t=$1
+wl_i=$?
+set +C
+umask "$wl_w"
+return $wl_i
 }
 # wl_drop: gives a write up. Fails, so that it can end a chain.
 wl_drop() {
@@ -123,28 +136,50 @@ wl_drop() {
 wl_t=
 return 1
 }
-# wl_own OWNER MODE: gives a temporary file the attributes of the file that it replaces, then those that are asked for.
+# wl_is: looks at the temporary file: what it is to wl_v, its mode to wl_i. Fails if it is not of the size wl_z.
+wl_is() {
+wl_v=$(stat -c '@FORMAT@' "$wl_t") || return 1
+set -- $wl_v
+wl_i=$1
+if [ "$4" != "$wl_z" ]; then
+echo ": it has ${4:-no} bytes after writing $wl_z" >&2
+return 1
+fi
+}
+# wl_sum WANTED FOUND...: compares a digest with what a tool printed.
+wl_sum() {
+[ "$1" = "${2#\\}" ] && return
+echo ": its sha1 is ${2:-unknown} after the upload and should be $1" >&2
+return 1
+}
+# wl_own OWNER MODE HEX: gives a temporary file the attributes of the file that it replaces, then those that are asked for
+# (HEX is the mode as `stat` prints it); flushes it; prints what it is.
 wl_own() {
 wl_o=$1
 wl_m=$2
-set -- $(stat -L -c '%s %u:%g %a' "$wl_t" "$wl_p" 2>/dev/null)
-if [ "$1" != "$wl_z" ]; then
-echo ": it has ${1:-no} bytes after writing $wl_z" >&2
-return 1
-fi
-if [ "$6" ]; then
-[ "$5" = "$2" ] || chown "$5" "$wl_t" 2>/dev/null || chgrp "${5#*:}" "$wl_t" 2>/dev/null
-wl_m=${wl_m:-$6}
+wl_h=$3
+if [ -e "$wl_p" ]; then
+set -- $(stat -L -c '%u:%g %a' "$wl_t" "$wl_p" 2>/dev/null)
+if [ "$4" ]; then
+[ "$3" = "$1" ] || chown "$3" "$wl_t" 2>/dev/null || chgrp "${3#*:}" "$wl_t" 2>/dev/null
+wl_m=${wl_m:-$4}
 [ ! -e /sys/fs/selinux/enforce ] || chcon --reference="$wl_p" "$wl_t" 2>/dev/null
 fi
+fi
 [ -z "$wl_o" ] || chown "$wl_o" "$wl_t" || return 1
-case $wl_m in
-600) ;;
+case $wl_c,$wl_m in
+077,600) ;;
 # The umask decides.
-'') chmod =rw "$wl_t" || return 1 ;;
-*) chmod "$wl_m" "$wl_t" || return 1 ;;
+077,) chmod =rw "$wl_t" || return 1 ;;
+077,*) chmod "$wl_m" "$wl_t" || return 1 ;;
 esac
+wl_is || return 1
+# A directory with an access control list of its own may have had its way.
+if [ "$wl_h" ] && [ "$wl_i" != "$wl_h" ]; then
+chmod "$wl_m" "$wl_t" && wl_is || return 1
+fi
 sync "$wl_t" 2>/dev/null || sync
+printf '%s\n' "$wl_v"
 }
 # wl_mv: puts the temporary file in its place, and never into a directory. Old busybox has no -T, and busybox follows a
 # link to a directory: then the link has to go first.

@@ -52,6 +52,12 @@ impl Probe {
         Ok(Some(stat))
     }
 
+    /// Whether there is a directory at the path, or a link to one. Starts no program on the host.
+    pub async fn is_directory(&self, path: &str) -> Result<bool, Error> {
+        let word = quote::path(path)?;
+        Ok(self.session().await?.ask(&format!("[ -d {word} ]")).await?.code == 0)
+    }
+
     /// Stat and digest in one request; the digest only of a regular file that can be read.
     pub async fn stat_and_digest(
         &self,

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use super::frames::Frames;
 use super::words::Words;
-use super::{Become, Error, Output, becoming, quote};
+use super::{Become, Error, Output, becoming, quote, stat};
 use crate::connection::{self, Connection, Exit, Process, Writer};
 
 const PRELUDE: &str = include_str!("prelude.sh");
@@ -213,7 +213,7 @@ impl Session {
             text.push_str(line);
             text.push('\n');
         }
-        let text = text.replace("@NONCE@", &self.nonce).replace("@NAME@", &random());
+        let text = text.replace("@NONCE@", &self.nonce).replace("@NAME@", &random()).replace("@FORMAT@", stat::FORMAT);
         self.write(&text).await?;
         // The first mark also ends whatever the login's start files print.
         self.begin(

@@ -5,6 +5,9 @@ use super::{FileKind, Stat};
 /// One field a line; a user's or group's name may hold spaces. busybox gives whole seconds for `%.9X`.
 pub(super) const FORMAT: &str = "%f\n%u\n%g\n%s\n%i\n%d\n%h\n%.9X\n%.9Y\n%.9Z\n%U\n%G\n";
 
+/// The bits of a regular file in what `%f` prints.
+pub(super) const REGULAR: u32 = 0o100_000;
+
 /// Reads the lines of [`FORMAT`]; what follows them is left over.
 pub(super) fn parse(text: &[u8]) -> Option<(Stat, &[u8])> {
     let mut rest = text;
@@ -45,7 +48,7 @@ fn seconds(text: &str) -> Option<f64> {
 
 fn kind(mode: u32) -> Option<FileKind> {
     Some(match mode & 0o170_000 {
-        0o100_000 => FileKind::File,
+        REGULAR => FileKind::File,
         0o040_000 => FileKind::Directory,
         0o120_000 => FileKind::Link,
         0o010_000 => FileKind::Fifo,

@@ -3,7 +3,7 @@
 
 use super::execute::Group;
 use super::session::{Content, Session, random};
-use super::{Attributes, Command, Error, Output, Remote, quote, refused};
+use super::{Attributes, Command, Error, Output, Remote, Stat, quote, refused, stat};
 
 /// Up to here content travels inside the request, as arguments of the shell's own `printf`; above, raw.
 pub(super) const INLINE: usize = 16 * 1024;
@@ -12,16 +12,22 @@ impl Remote {
     /// Writes a file whole or not at all: temporary file beside it, attributes set, flushed, renamed over.
     /// A file that was there keeps its owner and mode where `attributes` say nothing.
     pub async fn write(&self, path: &str, content: &[u8], attributes: &Attributes) -> Result<(), Error> {
+        self.write_and_stat(path, content, attributes).await.map(drop)
+    }
+
+    /// As [`Remote::write`]; gives what is there now, for no further request.
+    pub async fn write_and_stat(&self, path: &str, content: &[u8], attributes: &Attributes) -> Result<Stat, Error> {
         let target = Target::of(path)?;
         let mut session = self.session().await?;
+        let begin = target.begin(attributes);
         let end = format!("{} && wl_mv || wl_drop", target.own(content.len() as u64, attributes)?);
         let answer = if content.len() <= INLINE {
             let text = quote::print(content);
-            session.ask(&format!("{} && {{ {text}; }} >\"$wl_t\" && {end}", target.begin())).await?
+            session.ask(&format!("{begin} && {{ {text}; }} >\"$wl_t\" && {end}")).await?
         } else {
-            session.pass(&target.begin(), "\"$wl_t\"", bytes(&mut &*content, &mut |_| ()), &end).await?
+            session.pass(&begin, "\"$wl_t\"", bytes(&mut &*content, &mut |_| ()), &end).await?
         };
-        done(path, &answer)
+        written(path, &answer)
     }
 
     /// As [`Remote::write`], but runs `validate` (`%s` is the new file's path) before the rename; its failure leaves
@@ -42,7 +48,8 @@ impl Remote {
         }
         let mut session = self.session().await?;
         let own = format!("{} || wl_drop", target.own(content.len() as u64, attributes)?);
-        let answer = session.pass(&target.begin(), "\"$wl_t\"", bytes(&mut &*content, &mut |_| ()), &own).await?;
+        let begin = target.begin(attributes);
+        let answer = session.pass(&begin, "\"$wl_t\"", bytes(&mut &*content, &mut |_| ()), &own).await?;
         done(path, &answer)?;
         let command = Command::program(words.iter().map(|word| word.replace("%s", &target.temporary)));
         let verdict = session.execute(&command, &self.environment, None, Group::Own).await?;
@@ -63,11 +70,18 @@ fn bytes<'a>(content: &'a mut &[u8], each: &'a mut (dyn FnMut(&[u8]) + Send)) ->
     Content { size: content.len() as u64, reader: content, each }
 }
 
-pub(super) fn done(path: &str, answer: &Output) -> Result<(), Error> {
+fn done(path: &str, answer: &Output) -> Result<(), Error> {
     match answer.code {
         0 => Ok(()),
         _ => Err(refused(format!("write {path}"), &answer.stderr)),
     }
+}
+
+/// What a written file is, as the answer tells.
+pub(super) fn written(path: &str, answer: &Output) -> Result<Stat, Error> {
+    done(path, answer)?;
+    let unknown = || Error::Refused { what: format!("look at {path}"), reason: "stat prints something else".into() };
+    stat::parse(&answer.stdout).map(|(stat, _)| stat).ok_or_else(unknown)
 }
 
 /// A file to be written, and the name that its content has until then.
@@ -85,13 +99,22 @@ impl Target {
         Ok(Target { path: quote::path(path)?, temporary: format!("{directory}.windlass.{}", &random()[..16]) })
     }
 
-    pub(super) fn begin(&self) -> String {
-        format!("wl_new {} {}", quote::word(&self.temporary), self.path)
+    /// Makes the temporary file. It has its mode from the beginning where nobody could read it then who may not later.
+    pub(super) fn begin(&self, attributes: &Attributes) -> String {
+        let umask = match attributes {
+            Attributes { owner: None, group: None, mode: None } => "\"$wl_w\"".to_owned(),
+            Attributes { owner: None, group: None, mode: Some(mode) } if mode & !0o666 == 0 => {
+                format!("{:03o}", 0o666 & !mode)
+            }
+            _ => "077".to_owned(),
+        };
+        format!("wl_new {} {} {umask}", quote::word(&self.temporary), self.path)
     }
 
     pub(super) fn own(&self, size: u64, attributes: &Attributes) -> Result<String, Error> {
         let owner = quote::word(&owner(attributes)?);
-        let mode = attributes.mode.map_or_else(|| "''".to_owned(), |mode| format!("{mode:o}"));
+        let mode =
+            attributes.mode.map_or_else(|| "'' ''".to_owned(), |mode| format!("{mode:o} {:x}", stat::REGULAR | mode));
         Ok(format!("wl_z={size} && wl_own {owner} {mode}"))
     }
 }

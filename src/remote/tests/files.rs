@@ -178,7 +178,8 @@ async fn a_full_disk_leaves_the_old_file() {
                 remote.write(&path, &vec![b'\n'; size], &Attributes::default()).await.map_err(|it| it.to_string()),
             );
         }
-        errors.push(remote.upload(from.path(), &path, &Attributes::default()).await.map_err(|it| it.to_string()));
+        let uploaded = upload(&remote, from.path(), &path, &Attributes::default()).await;
+        errors.push(uploaded.map(drop).map_err(|it| it.to_string()));
         assert_eq!(errors[1..], vec![Err(full.clone()); 3], "{kind}");
         assert!(errors[0].is_err(), "{kind}: {errors:?}");
         assert_eq!(std::fs::read(&path).unwrap(), b"old", "{kind}");
@@ -206,12 +207,66 @@ async fn an_upload_arrives_whole_and_tells_how_far_it_is() {
         let told = std::sync::Mutex::new(Vec::new());
         let attributes = Attributes { mode: Some(0o755), ..Attributes::default() };
         let progress = |done, total| told.lock().unwrap().push((done, total));
-        remote.upload_with(from.path(), &place.at("f"), &attributes, &progress).await.unwrap();
+        remote.upload(from.path(), &sha1(&content), &place.at("f"), &attributes, &progress).await.unwrap();
         assert!(std::fs::read(place.at("f")).unwrap() == content, "{kind}");
         assert_eq!(told.lock().unwrap().last(), Some(&(30_000_000, 30_000_000)), "{kind}");
         remote.download(&place.at("f"), &place.path().join("back")).await.unwrap();
         assert!(std::fs::read(place.at("back")).unwrap() == content, "{kind}");
         assert_eq!(place.names(), ["back", "f"], "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn an_upload_that_arrives_damaged_leaves_the_old_file() {
+    for kind in SHELLS {
+        let remote = remote(kind).await;
+        let place = Place::new();
+        std::fs::write(place.at("f"), "old").unwrap();
+        let from = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(from.path(), vec![b'x'; 100_000]).unwrap();
+        let (wrong, attributes) = (sha1(b"something else"), Attributes::default());
+        let error = remote.upload(from.path(), &wrong, &place.at("f"), &attributes, &|_, _| ()).await.unwrap_err();
+        let right = sha1(&[b'x'; 100_000]);
+        let words = format!("its sha1 is {right} after the upload and should be {wrong}");
+        assert_eq!(error.to_string(), format!("cannot write {}: {words}", place.at("f")), "{kind}");
+        assert_eq!(std::fs::read(place.at("f")).unwrap(), b"old", "{kind}");
+        assert_eq!(place.names(), ["f"], "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_write_tells_is_what_a_look_sees() {
+    for kind in SHELLS {
+        let remote = remote(kind).await;
+        let place = Place::new();
+        // Without a mode the umask decides; then modes that a new file has at once, and that are set afterwards.
+        for (mode, expected) in [(None, 0o644), (Some(0o666), 0o666), (Some(0o640), 0o640), (Some(0o4750), 0o4750)] {
+            let (path, attributes) = (place.at("f"), Attributes { mode, ..Attributes::default() });
+            let _ = std::fs::remove_file(&path);
+            for content in [b"x".repeat(5), b"y".repeat(100_000)] {
+                let told = remote.write_and_stat(&path, &content, &attributes).await.unwrap();
+                let seen = remote.stat(&path, Links::Keep).await.unwrap().unwrap();
+                assert_eq!((told.mode, told.size), (expected, content.len() as u64), "{kind}");
+                assert_eq!(Stat { ctime: seen.ctime, ..told }, seen, "{kind}");
+            }
+        }
+        // The programs that tasks run have the login's umask all the same.
+        let umask = sh(&remote, "umask").await.stdout;
+        assert_eq!(text(&umask).trim_start_matches('0'), "22\n", "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn a_directory_is_told_from_what_is_none() {
+    for kind in SHELLS {
+        let remote = remote(kind).await;
+        let place = Place::new();
+        std::fs::create_dir(place.at("d")).unwrap();
+        std::fs::write(place.at("f"), "").unwrap();
+        std::os::unix::fs::symlink("d", place.at("l")).unwrap();
+        for (name, expected) in [("d", true), ("l", true), ("f", false), ("none", false)] {
+            assert_eq!(remote.is_directory(&place.at(name)).await.unwrap(), expected, "{kind} {name}");
+        }
     }
 }
 
@@ -252,7 +307,7 @@ async fn a_cancelled_upload_leaves_nothing() {
         tokio::select! {
             biased;
             () = half.notified() => {}
-            _ = remote.upload_with(from.path(), &path, &attributes, &progress) => panic!("it ended"),
+            _ = remote.upload(from.path(), "never compared", &path, &attributes, &progress) => panic!("it ended"),
         }
         for _ in 0..100 {
             if place.names().is_empty() {
@@ -309,9 +364,9 @@ async fn a_small_upload_and_an_empty_one_arrive() {
     let place = Place::new();
     for content in [&b"small"[..], b""] {
         std::fs::write(place.at("from"), content).unwrap();
-        remote.upload(&place.path().join("from"), &place.at("to"), &Attributes::default()).await.unwrap();
+        upload(&remote, &place.path().join("from"), &place.at("to"), &Attributes::default()).await.unwrap();
         assert_eq!(std::fs::read(place.at("to")).unwrap(), content);
     }
-    let missing = remote.upload(&place.path().join("none"), &place.at("to"), &Attributes::default()).await;
+    let missing = upload(&remote, &place.path().join("none"), &place.at("to"), &Attributes::default()).await;
     assert!(missing.unwrap_err().to_string().contains("none on the controller: No such file"));
 }

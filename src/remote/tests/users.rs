@@ -180,7 +180,7 @@ async fn files_are_written_as_the_user_that_one_became() {
     let path = format!("/home/{}/file", users.other());
     let large = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(large.path(), vec![0; 3_000_000]).unwrap();
-    remote.upload(large.path(), &path, &Attributes::default()).await.unwrap();
+    upload(&remote, large.path(), &path, &Attributes::default()).await.unwrap();
     remote.write(&path, b"x", &Attributes::default()).await.unwrap();
     let stat = remote.stat(&path, Links::Keep).await.unwrap().unwrap();
     assert_eq!((stat.user.as_str(), stat.size), (users.other(), 1));
