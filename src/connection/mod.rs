@@ -114,6 +114,22 @@ pub trait Connection: Send + Sync + fmt::Debug {
     async fn close(&self);
 }
 
+/// Opens connections for a run. [`Ways`] is what runs use; hosts that exist in memory only are for benchmarks.
+#[async_trait]
+pub trait Open: Send + Sync {
+    async fn open(&self, target: &Target) -> Result<Arc<dyn Connection>, Error>;
+}
+
+/// The ways of this folder.
+pub struct Ways;
+
+#[async_trait]
+impl Open for Ways {
+    async fn open(&self, target: &Target) -> Result<Arc<dyn Connection>, Error> {
+        open(target).await
+    }
+}
+
 /// Opens a connection.
 ///
 /// For SSH, what the target says counts before the options in `arguments`, these before `~/.ssh/config` and

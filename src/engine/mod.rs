@@ -41,6 +41,7 @@ pub use tags::Tags;
 pub use target::Defaults;
 pub use variables::VARIABLES;
 
+use crate::connection::{Open, Ways};
 use crate::inventory::Inventory;
 use crate::playbook::Play;
 use crate::playbook::load::Loader;
@@ -136,6 +137,16 @@ impl Run {
 
 /// Runs all plays. `stopping`: once true, no further task is begun. The recap is also the last event.
 pub async fn run(job: Job, events: UnboundedSender<Told>, stopping: Arc<AtomicBool>) -> Result<Recap, Error> {
+    run_over(job, Arc::new(Ways), events, stopping).await
+}
+
+/// As [`run`], with connections opened by `ways`.
+pub async fn run_over(
+    job: Job,
+    ways: Arc<dyn Open>,
+    events: UnboundedSender<Told>,
+    stopping: Arc<AtomicBool>,
+) -> Result<Recap, Error> {
     let begun = Instant::now();
     let groups = RwLock::new(scope::groups_layer(&job.inventory));
     let inventory = RwLock::new(job.inventory.clone());
@@ -149,7 +160,7 @@ pub async fn run(job: Job, events: UnboundedSender<Told>, stopping: Arc<AtomicBo
     let run = Arc::new(Run {
         inventory,
         groups,
-        pool: pool::Pool::default(),
+        pool: pool::Pool::new(ways),
         board,
         counts: Mutex::default(),
         stats: Mutex::default(),

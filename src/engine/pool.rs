@@ -5,31 +5,37 @@ use std::sync::Arc;
 
 use tokio::sync::{Mutex, OnceCell};
 
-use crate::connection::{self, Target};
+use crate::connection::{self, Open, Target};
 use crate::remote::Sessions;
 
 type Cell = Arc<OnceCell<Arc<Sessions>>>;
 
-#[derive(Default)]
-pub(crate) struct Pool(Mutex<HashMap<Target, Cell>>);
+pub(crate) struct Pool {
+    cells: Mutex<HashMap<Target, Cell>>,
+    ways: Arc<dyn Open>,
+}
 
 impl Pool {
+    pub fn new(ways: Arc<dyn Open>) -> Self {
+        Pool { cells: Mutex::default(), ways }
+    }
+
     /// The sessions of a target; whoever comes first opens the connection, the others wait for it.
     pub async fn sessions(&self, target: &Target) -> Result<Arc<Sessions>, connection::Error> {
         let cell = {
-            let mut open = self.0.lock().await;
+            let mut open = self.cells.lock().await;
             let lost = |cell: &Cell| cell.get().is_some_and(|sessions| sessions.connection().is_closed());
             if open.get(target).is_some_and(lost) {
                 open.remove(target);
             }
             open.entry(target.clone()).or_default().clone()
         };
-        cell.get_or_try_init(|| async { Ok(Sessions::new(connection::open(target).await?)) }).await.cloned()
+        cell.get_or_try_init(|| async { Ok(Sessions::new(self.ways.open(target).await?)) }).await.cloned()
     }
 
     /// Forgets a target; the next task opens it anew (`meta: reset_connection`, a reboot).
     pub async fn reset(&self, target: &Target) {
-        let cell = self.0.lock().await.remove(target);
+        let cell = self.cells.lock().await.remove(target);
         if let Some(sessions) = cell.as_ref().and_then(|cell| cell.get()) {
             sessions.close().await;
         }
@@ -37,7 +43,7 @@ impl Pool {
 
     /// Ends all sessions, side by side.
     pub async fn close(&self) {
-        let cells: Vec<Cell> = self.0.lock().await.drain().map(|(_, cell)| cell).collect();
+        let cells: Vec<Cell> = self.cells.lock().await.drain().map(|(_, cell)| cell).collect();
         let open = cells.iter().filter_map(|cell| cell.get());
         futures::future::join_all(open.map(|sessions| sessions.close())).await;
     }

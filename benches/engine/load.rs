@@ -1,0 +1,15 @@
+//! Loading and checking a large project, by the program itself: from its start to its end.
+
+use std::path::Path;
+
+use crate::measure::{median, seconds_of_program};
+use crate::project::{ALL_FILES, ALL_TASKS, write};
+
+const RUNS: usize = 15;
+
+pub fn run(scratch: &Path) {
+    let (playbook, inventory) = write(scratch).expect("the scratch directory takes a project");
+    let arguments = ["playbook".into(), "--syntax-check".into(), "-i".into(), inventory.into(), playbook.into()];
+    let seconds = median((0..RUNS).map(|_| seconds_of_program(&arguments)).collect());
+    println!("load: {ALL_FILES} files, {ALL_TASKS} tasks: {:.0} ms (aim: 150)", seconds * 1e3);
+}

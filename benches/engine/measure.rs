@@ -1,0 +1,28 @@
+//! Seconds and memory, of this process and of the program.
+
+use std::ffi::OsString;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+/// The middle one.
+pub fn median(mut seconds: Vec<f64>) -> f64 {
+    seconds.sort_by(f64::total_cmp);
+    seconds[seconds.len() / 2]
+}
+
+/// The most memory that this process has held so far, MiB.
+pub fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("there is /proc");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the kernel tells the peak");
+    line.trim().trim_end_matches(" kB").parse::<u64>().expect("it is a number of KiB") / 1024
+}
+
+/// The seconds from the program's start to its end; what it says goes nowhere. It must succeed.
+pub fn seconds_of_program(arguments: &[OsString]) -> f64 {
+    let begun = Instant::now();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
+    let status = command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).status();
+    let seconds = begun.elapsed().as_secs_f64();
+    assert!(status.as_ref().is_ok_and(|status| status.success()), "windlass {arguments:?}: {status:?}");
+    seconds
+}
