@@ -6,6 +6,7 @@ mod config;
 mod doc;
 mod exit;
 mod extra_vars;
+mod installed;
 mod inventory;
 mod launch;
 mod lint;

@@ -8,7 +8,7 @@ use clap::Args;
 use super::launch::{self, Launch};
 use super::options::{ConnectionArgs, InventorySource, RunArgs, VaultPasswords};
 use super::reporting::Reporting;
-use super::{ExitCode, Failure, ask};
+use super::{ExitCode, Failure, ask, installed};
 use crate::engine::{self, Job, Tags};
 use crate::playbook::{Play, Prompt};
 use crate::report::Form;
@@ -51,7 +51,7 @@ pub struct PlaybookArgs {
     roles_path: Vec<PathBuf>,
     #[command(flatten)]
     reporting: Reporting,
-    /// Playbooks
+    /// Playbooks; a bare name that is not here is looked for among the installed ones
     #[arg(required = true, value_name = "PLAYBOOK")]
     playbooks: Vec<PathBuf>,
 }
@@ -64,10 +64,11 @@ pub fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
     if !args.roles_path.is_empty() {
         launch.loader.roles_path = args.roles_path.clone();
     }
+    launch.loader.roles_path.extend(installed::roles());
     let mut playbooks: Vec<Vec<Arc<Play>>> = Vec::new();
     let mut complaints = Vec::new();
     for path in &args.playbooks {
-        match launch.loader.playbook(path) {
+        match launch.loader.playbook(&installed::playbook(path)) {
             Ok(plays) => playbooks.push(plays.into_iter().map(Arc::new).collect()),
             Err(more) => complaints.extend(more),
         }

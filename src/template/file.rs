@@ -12,35 +12,60 @@ use crate::value::origin::{Origin, Source};
 /// Renders the text of a template file. Places in errors are of the file.
 pub fn render(text: &str, path: &Path, options: &Options, scope: &Arc<Scope>) -> Result<String, Error> {
     let _session = render::Session::enter();
-    let source = Arc::new(Source { path: path.into(), text: text.to_owned() });
-    let origin = Origin { source, line: 1, column: 1 };
-    let at = |message: String| Error::other(message, Some(&origin));
+    let origin =
+        |line| Origin { source: Arc::new(Source { path: path.into(), text: text.to_owned() }), line, column: 1 };
+    let at = |message: String| Error::other(message, Some(&origin(1)));
     let mut options = options.clone();
     let (body, headers) = header(text, &mut options).map_err(at)?;
-    let syntax = syntax(&options).map_err(|error| at(words(&error)))?;
-    let explain = |error: &minijinja::Error| {
-        let line = error.line().map_or(1, |line| line + headers);
-        let origin = Origin { line, ..origin.clone() };
-        match error.name() {
-            Some(name) if name != path.to_string_lossy() && Error::inside(error).is_none() => {
-                Error::other(format!("in {name}, line {}: {}", error.line().unwrap_or(1), words(error)), Some(&origin))
-            }
-            _ => naming::explain_file(error, body, &syntax, &origin, scope),
-        }
+    let rendered = match stands_alone(body) && has_usual_syntax(&options) {
+        true => render::file(body).and_then(|template| template.render(render::root(scope))),
+        false => in_a_copy(body, path, &options, scope),
     };
-    let name = path.to_string_lossy();
-    let mut engine = render::engine();
-    engine.set_syntax(syntax.clone());
-    engine.set_path_join_callback(|name, _| name.into());
-    let (search, included) = (search(path, &options, scope), syntax.clone());
-    engine.set_loader(move |name| read(name, &search, &included));
-    let body_text = rewrite(body, Reading::Template, &syntax, false).map_err(|error| explain(&error))?;
-    let template = engine.template_from_named_str(&name, &body_text).map_err(|error| explain(&error))?;
-    let rendered = template.render(render::root(scope)).map_err(|error| explain(&error))?;
+    let rendered = rendered.map_err(|error| {
+        let origin = origin(error.line().map_or(1, |line| line + headers));
+        match error.name().filter(|name| !render::is_file(name) && *name != path.to_string_lossy()) {
+            Some(name) if Error::inside(&error).is_none() => {
+                let message = format!("in {name}, line {}: {}", error.line().unwrap_or(1), words(&error));
+                Error::other(message, Some(&origin))
+            }
+            _ => match syntax(&options) {
+                Ok(syntax) => naming::explain_file(&error, body, &syntax, &origin, scope),
+                Err(error) => Error::other(words(&error), Some(&origin)),
+            },
+        }
+    })?;
     Ok(match &options.newline {
         Some(newline) if newline != "\n" => rendered.replace('\n', newline),
         _ => rendered,
     })
+}
+
+/// Whether a text certainly names no other file, which may have changed when it is rendered again.
+fn stands_alone(body: &str) -> bool {
+    !["include", "import", "extends"].iter().any(|word| body.contains(word))
+}
+
+/// Whether [`render::syntax`] is the syntax.
+fn has_usual_syntax(options: &Options) -> bool {
+    let Options { trim_blocks, lstrip_blocks, keep_trailing_newline, variable, block, comment, .. } = options;
+    *trim_blocks
+        && !lstrip_blocks
+        && *keep_trailing_newline
+        && variable.is_none()
+        && block.is_none()
+        && comment.is_none()
+}
+
+/// Renders in an engine of its own, which finds the files that the text names.
+fn in_a_copy(body: &str, path: &Path, options: &Options, scope: &Arc<Scope>) -> Result<String, minijinja::Error> {
+    let syntax = syntax(options)?;
+    let mut engine = render::engine();
+    engine.set_syntax(syntax.clone());
+    engine.set_path_join_callback(|name, _| name.into());
+    let (search, included) = (search(path, options, scope), syntax.clone());
+    engine.set_loader(move |name| read(name, &search, &included));
+    let text = rewrite(body, Reading::Template, &syntax, false)?;
+    engine.template_from_named_str(&path.to_string_lossy(), &text)?.render(render::root(scope))
 }
 
 fn search(path: &Path, options: &Options, scope: &Scope) -> Vec<PathBuf> {

@@ -17,18 +17,26 @@ use crate::value::{Origin, Template, Value};
 const DEPTH: usize = 40;
 
 /// The engine with all filters, tests and functions; texts of playbooks are compiled in it and kept, for they come
-/// from files and are few. Template files are compiled in copies of it, which go.
+/// from files and are few, as are template files that stand alone. Those that name others, or have a syntax of their own,
+/// are compiled in copies of it, which go.
 static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut engine = environment::new();
     engine.set_loader(|name| {
-        let Some(text) = name.strip_prefix(TEXT) else { return Ok(None) };
-        rewrite(text, Reading::Template, &syntax(), true).map(Some)
+        let (text, backslashes) = match (name.strip_prefix(TEXT), name.strip_prefix(FILE)) {
+            (Some(text), _) => (text, true),
+            (None, Some(text)) => (text, false),
+            (None, None) => return Ok(None),
+        };
+        rewrite(text, Reading::Template, &syntax(), backslashes).map(Some)
     });
     engine
 });
 
 /// Marks names of "template files" that are texts of playbooks.
 const TEXT: &str = "text:";
+
+/// Marks names that are the texts of template files.
+const FILE: &str = "file:";
 
 static EXPRESSIONS: LazyLock<RwLock<HashMap<Box<str>, Arc<Compiled>>>> = LazyLock::new(RwLock::default);
 
@@ -209,6 +217,16 @@ fn place(error: Error, at: Option<&Origin>) -> Error {
         Error::Other { message, origin: None } => Error::other(message, at),
         error => error,
     }
+}
+
+/// The compiled text of a template file that names no other and has the usual syntax, from the cache or new.
+pub fn file(text: &str) -> Result<minijinja::Template<'static, 'static>, minijinja::Error> {
+    ENGINE.get_template(&format!("{FILE}{text}"))
+}
+
+/// Whether the engine's name of a template is that of one from [`file`].
+pub fn is_file(name: &str) -> bool {
+    name.starts_with(FILE)
 }
 
 /// The engine, to be copied for a template file.
