@@ -1,0 +1,14 @@
+# shellcheck shell=bash
+# The package with the binary under test in it: how it is compiled (packaging/build) takes too long here.
+hosts reset h1
+package=$("$ROOT/packaging/build" --binary "$WINDLASS" "$(dpkg --print-architecture)" | tail -1)
+cp "$package" "$state/h1/root/root/windlass.deb"
+on h1 "dpkg -i /root/windlass.deb && windlass --version" | tee "$output"
+says '^windlass [0-9]'
+on h1 "mkdir /root/w && cd /root/w && printf '[etcd]\nlocalhost ansible_connection=local\n' >hosts.ini &&
+  windlass playbook -i hosts.ini --list-tasks etcd.yml && windlass playbook -i hosts.ini none.yml" >"$output" 2>&1 && broken "none.yml was found"
+says 'playbook: etcd.yml'
+says 'none.yml'
+# Roles of the package serve anybody's playbook.
+on h1 "cd /root/w && printf -- '- hosts: etcd\n  roles: [etcd]\n' >own.yml && windlass playbook -i hosts.ini --syntax-check own.yml"
+on h1 "dpkg -r windlass && [ ! -e /usr/share/windlass ] && [ ! -e /usr/bin/windlass ]"
