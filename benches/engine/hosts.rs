@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use windlass::engine::{self, Defaults, Event, Job, Known, Tags};
+use windlass::engine::{self, Defaults, Event, Job, Known, Options, Tags};
 use windlass::inventory::Inventory;
 use windlass::playbook::load::Loader;
 use windlass::template::Templar;
@@ -83,6 +83,7 @@ impl Run {
             verbosity: 0,
             extra_vars,
             defaults: Defaults::default(),
+            options: Options::default(),
             keyring,
             templar,
             loader,
