@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use indexmap::IndexMap;
+use sha1::Digest;
 use windlass::remote::{Attributes, Command, Remote, Sessions};
 
 use crate::server::{Server, open};
@@ -48,7 +49,8 @@ async fn files_travel_in_both_directions() {
     let content: Vec<u8> = (0..20_000_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     let (here, there, back) = (server.path("here"), server.path("there"), server.path("back"));
     std::fs::write(&here, &content).unwrap();
-    remote.upload(&here, there.to_str().unwrap(), &Attributes::default()).await.unwrap();
+    let sha1: String = sha1::Sha1::digest(&content).iter().map(|byte| format!("{byte:02x}")).collect();
+    remote.upload(&here, &sha1, there.to_str().unwrap(), &Attributes::default(), &|_, _| ()).await.unwrap();
     remote.download(there.to_str().unwrap(), &back).await.unwrap();
     assert!(std::fs::read(&back).unwrap() == content);
     let input = Command { stdin: Some(content.clone()), ..Command::program(["cat"]) };
