@@ -41,8 +41,9 @@ trap 'exit 129' 1
 trap 'exit 141' 13
 trap 'exit 143' 15
 wl_dir
-# The login's umask, to come back to.
-umask >"$wl_d/u" && read -r wl_w <"$wl_d/u"
+# The login's umask, to come back to. The file is emptied: what is in it is taken for words of a request.
+umask >"$wl_d/e" && read -r wl_w <"$wl_d/e"
+true >"$wl_d/e"
 wl_s=$(command -v setsid) || wl_s=
 # wl_r CODE: the end of an answer, with what went to stderr.
 wl_r() {
