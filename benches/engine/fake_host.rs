@@ -108,17 +108,24 @@ impl Shell {
         }
         if let Some(path) = after(body, "wl_new ").and_then(|words| words.split(' ').nth(1)) {
             self.there.insert(path.to_owned(), "81a4");
-        } else if let Some(path) = after(body, "mkdir ").and_then(|words| words.split(' ').next()) {
+            return (stat("81a4"), String::new(), 0);
+        }
+        if let Some(path) = after(body, "mkdir ").and_then(|words| words.split(' ').next()) {
             self.there.insert(path.to_owned(), "41ed");
         } else if let Some(path) = after(body, "%G\n' ").and_then(|words| words.split(' ').next()) {
             let path = path.trim_end();
             return match self.there.get(path) {
-                Some(mode) => (format!("{mode}\n0\n0\n64\n1\n1\n1\n1\n1\n1\nroot\nroot\n\n"), String::new(), 0),
+                Some(mode) => (stat(mode), String::new(), 0),
                 None => (String::new(), format!("stat: cannot statx {path}: No such file or directory\n"), 1),
             };
         }
         (String::new(), String::new(), 0)
     }
+}
+
+/// As `stat` prints it for a session.
+fn stat(mode: &str) -> String {
+    format!("{mode}\n0\n0\n64\n1\n1\n1\n1\n1\n1\nroot\nroot\n\n")
 }
 
 /// What stands behind a mark in a text.

@@ -3,15 +3,17 @@
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use windlass::template::{Options, Scope, Templar};
 use windlass::value::{Value, Vars};
 
-const TEXTS: [&str; 3] = ["config", "proxy", "table"];
-const LONG: Duration = Duration::from_secs(1);
+use crate::measure::cpu;
 
-/// What Python said of a text: what it rendered, and renderings a second.
+const TEXTS: [&str; 3] = ["config", "proxy", "table"];
+/// Seconds of CPU that each text is rendered for.
+const LONG: f64 = 1.0;
+
+/// What Python said of a text: what it rendered, and renderings a second of CPU.
 #[derive(serde::Deserialize)]
 struct Said {
     text: String,
@@ -46,7 +48,7 @@ pub fn run(_: &Path) {
     }
 }
 
-/// What we render, and renderings a second.
+/// What we render, and renderings a second of CPU.
 fn ours(path: &Path) -> (String, f64) {
     let text = std::fs::read_to_string(path.with_extension("j2")).expect("the text is there");
     let json = std::fs::read(path.with_extension("json")).expect("its variables are there");
@@ -60,12 +62,12 @@ fn ours(path: &Path) -> (String, f64) {
     let (templar, path, options) = (Templar::new(), path.with_extension("j2"), Options::default());
     let render = || templar.render_file(&text, &path, &options, &scope).expect("the text renders");
     let rendered = render();
-    let (mut done, begun) = (0u32, Instant::now());
-    while begun.elapsed() < LONG {
-        (0..10).for_each(|_| drop(std::hint::black_box(render())));
-        done += 10;
+    let (mut done, before) = (0u32, cpu(false));
+    while cpu(false) - before < LONG {
+        (0..20).for_each(|_| drop(std::hint::black_box(render())));
+        done += 20;
     }
-    (rendered, f64::from(done) / begun.elapsed().as_secs_f64())
+    (rendered, f64::from(done) / (cpu(false) - before))
 }
 
 /// `PYTHON` names an interpreter that has jinja2.
