@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::compare::{Action, Difference, Step};
 use super::tree::What;
 use crate::modules::execution::quote;
-use crate::modules::{Controller, Error, Progress};
+use crate::modules::{Controller, Error, Progress, file_digest};
 use crate::remote::{Attributes, Command, Remote};
 
 /// A file of more bytes is sent by itself.
@@ -74,7 +74,9 @@ impl Push {
             };
             let path = crate::modules::host_path::join(&self.root, &step.path);
             let progress = |sent, _| tell(done + sent);
-            remote.upload_with(&self.local(&step.path), &path, &attributes, &progress).await?;
+            let local = self.local(&step.path);
+            let digests = file_digest::of_file(&local).await?;
+            remote.upload(&local, &digests.sha1, &path, &attributes, &progress).await?;
             done += step.size;
         }
         request.finish(&self.difference, &large);
