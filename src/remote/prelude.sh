@@ -21,8 +21,9 @@ wl_d=
 wl_dir() {
 for wl_i in /dev/shm "${XDG_RUNTIME_DIR:-/nowhere}" "${TMPDIR:-/tmp}" /tmp /var/tmp "$HOME"; do
 wl_d=$wl_i/.windlass.@NAME@
-(umask 077 && mkdir "$wl_d") 2>/dev/null || continue
-{ echo >"$wl_d/e" && [ -s "$wl_d/e" ]; } 2>/dev/null && return
+mkdir -m 700 "$wl_d" 2>/dev/null || continue
+# Nothing can be written where there is no room. The login's umask, to come back to.
+{ umask >"$wl_d/e" && read -r wl_w <"$wl_d/e"; } 2>/dev/null && return
 rm -rf "$wl_d"
 done
 wl_d=
@@ -32,8 +33,8 @@ wl_k=
 wl_bye() {
 trap - 0
 [ -z "$wl_t" ] || rm -f "$wl_t"
-[ -z "$wl_d" ] || rm -rf "$wl_d"
 [ -z "$wl_k" ] || eval "rm -rf $wl_k"
+[ -z "$wl_d" ] || exec rm -rf "$wl_d"
 exit 0
 }
 trap wl_bye 0
@@ -41,10 +42,10 @@ trap 'exit 129' 1
 trap 'exit 141' 13
 trap 'exit 143' 15
 wl_dir
-# The login's umask, to come back to. The file is emptied: what is in it is taken for words of a request.
-umask >"$wl_d/e" && read -r wl_w <"$wl_d/e"
-true >"$wl_d/e"
-wl_s=$(command -v setsid) || wl_s=
+wl_s=
+if [ "$wl_d" ]; then
+command -v setsid >"$wl_d/e" && read -r wl_s <"$wl_d/e"
+fi
 # wl_r CODE: the end of an answer, with what went to stderr.
 wl_r() {
 if [ -s "$wl_d/e" ]; then

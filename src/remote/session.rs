@@ -219,7 +219,8 @@ impl Session {
         self.begin(
             "printf '\\n%s\\n' \"$wl_n\"\n\
              [ \"$wl_d\" ] || { wl_d=/dev/null; wl_r 1; exit; }\n\
-             printf '%s\\000' \"$(id -un 2>/dev/null || id -u)\" \"${HOME-}\" \"$wl_d\"; wl_r 0\n",
+             { id -un || id -u; } >\"$wl_d/e\" 2>/dev/null; read -r wl_i <\"$wl_d/e\"; true >\"$wl_d/e\"\n\
+             printf '%s\\000' \"$wl_i\" \"${HOME-}\" \"$wl_d\"; wl_r 0\n",
         )
         .await?;
         let first = format!("\n{}\n", self.nonce);
