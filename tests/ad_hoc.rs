@@ -48,7 +48,7 @@ fn other_modules_are_told_as_json() {
     let (code, told, _) = here(&["all", "-l", "a", "-m", "ping"]);
     assert_eq!((code, told.as_str()), (0, "a | SUCCESS => {\n    \"changed\": false,\n    \"ping\": \"pong\"\n}"));
     let (_, told, _) = here(&["a", "-o", "-m", "debug", "-a", "msg={{ inventory_hostname }}", "-e", "x=1"]);
-    assert_eq!(told, "a | SUCCESS => {\"msg\":\"a\"}");
+    assert_eq!(told, "a | SUCCESS => {\"changed\":false,\"msg\":\"a\"}");
     let (code, told, _) = here(&["a", "-m", "assert", "-a", r#"{"that": ["x == '1'", "x == '2'"]}"#, "-e", "x=1"]);
     assert!(code == 2 && told.starts_with("a | FAILED! => {\n    \"assertion\": \"x == '2'\","), "{told}");
 }
@@ -107,7 +107,7 @@ fn variables_beside_the_working_directory_and_settings_count() {
     std::fs::create_dir(scratch.path().join("group_vars")).unwrap();
     std::fs::write(scratch.path().join("group_vars/all.yml"), "x: beside\n").unwrap();
     let (_, told, _) = run(scratch.path(), &["a", "-o", "-m", "debug", "-a", "var=x"]);
-    assert_eq!(told, "a | SUCCESS => {\"x\":\"beside\"}");
+    assert_eq!(told, "a | SUCCESS => {\"changed\":false,\"x\":\"beside\"}");
     let (code, told, _) = run(scratch.path(), &["a", "-m", "pause", "-a", "seconds=20", "--task-timeout", "1"]);
     assert!(code == 2 && told.contains("did not end within 1 s"), "{told}");
 }

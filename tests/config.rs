@@ -123,6 +123,39 @@ fn duplicate_keys_are_a_warning_an_error_or_nothing() {
 }
 
 #[test]
+fn results_that_nobody_wants_to_see_are_left_out_with_their_banners() {
+    let playbook = "- hosts: all\n  gather_facts: false\n  tasks:\n    - {name: Well, set_fact: {x: 1}}\n    \
+                    - {name: Not done, debug: , when: false}\n    \
+                    - {name: Done, debug: {msg: \"{{ x }}\"}, changed_when: true}\n    - set_stats: {data: {told: 1}}\n";
+    let files = directory(&[("p.yml", playbook)]);
+    let told = |settings: &[(&str, &str)]| {
+        let (_, stdout, _) = windlass(files.path(), settings, &["playbook", "-i", "localhost,", "p.yml"]);
+        ["TASK [Well]", "ok: [", "TASK [Not done]", "skipping: [", "TASK [Done]", "changed: [", "stats:"]
+            .map(|words| stdout.contains(words))
+    };
+    assert_eq!(told(&[]), [true; 7]);
+    let not_ok = told(&[("ANSIBLE_DISPLAY_OK_HOSTS", "no")]);
+    assert_eq!(not_ok, [false, false, true, true, true, true, true]);
+    let not_skipped = told(&[("ANSIBLE_DISPLAY_SKIPPED_HOSTS", "no"), ("ANSIBLE_SHOW_CUSTOM_STATS", "no")]);
+    assert_eq!(not_skipped, [true, true, false, false, true, true, false]);
+}
+
+#[test]
+fn a_diff_has_as_many_lines_around_a_change_as_configured() {
+    let playbook = "- hosts: all\n  gather_facts: false\n  tasks: [{lineinfile: {path: \"{{ playbook_dir }}/text\", \
+                    line: NEW, regexp: '^5$'}}]\n";
+    let text: String = (1..10).map(|number| format!("{number}\n")).collect();
+    let files = directory(&[("p.yml", playbook), ("text", &text)]);
+    let lines = |context| {
+        let settings = [("ANSIBLE_DIFF_CONTEXT", context), ("ANSIBLE_DIFF_ALWAYS", "true")];
+        let arguments = ["playbook", "-i", "localhost,", "-c", "local", "-C", "p.yml"];
+        let (_, stdout, _) = windlass(files.path(), &settings, &arguments);
+        stdout.lines().filter(|line| line.starts_with([' ', '+', '-'])).filter(|line| line.len() < 5).count()
+    };
+    assert_eq!((lines("0"), lines("1"), lines("3")), (2, 4, 8));
+}
+
+#[test]
 fn a_task_that_does_not_say_ends_at_the_configured_time() {
     let playbook = "- hosts: all\n  gather_facts: false\n  tasks:\n    - {pause: {seconds: 1}, timeout: 9}\n    \
                     - pause: {seconds: 20}\n";

@@ -65,14 +65,22 @@ impl Reporting {
         let log = log.as_deref().map(LogFile::open).transpose().map_err(anyhow::Error::new)?;
         let verbosity = self.verbosity(settings);
         trace(verbosity, hidden.clone(), log.clone());
-        let otlp =
-            otlp::Settings::read(self.otlp.as_deref(), |name| std::env::var(name).ok()).map_err(anyhow::Error::msg)?;
+        let otlp = otlp::Settings::read(self.otlp.clone().or_else(|| settings.text(&list::OTLP)).as_deref(), |name| {
+            std::env::var(name).ok()
+        })
+        .map_err(anyhow::Error::msg)?;
         let settings = report::Settings {
             forms: self.outputs.clone(),
             usual,
             verbosity,
             colour: self.colour(settings),
-            profile: self.profile,
+            shows: report::Shows {
+                ok: settings.bool(&list::DISPLAY_OK_HOSTS),
+                skipped: settings.bool(&list::DISPLAY_SKIPPED_HOSTS),
+                stats: settings.bool(&list::SHOW_CUSTOM_STATS),
+                context: settings.number(&list::DIFF_CONTEXT) as usize,
+            },
+            profile: self.profile || settings.bool(&list::PROFILE),
             log,
             otlp,
             hidden: hidden.clone(),

@@ -36,7 +36,7 @@ pub struct AdHocArgs {
     /// Let the task run for so many seconds, without a connection that waits for it
     #[arg(short = 'B', long, value_name = "SECONDS")]
     background: Option<u64>,
-    /// With -B: ask every so many seconds whether it has ended; 0: never (15 unless given)
+    /// With -B: ask every so many seconds whether it has ended; 0: never (15 unless configured)
     #[arg(short = 'P', long, value_name = "SECONDS", requires = "background")]
     poll: Option<u64>,
     /// End the task as failed after so many seconds
@@ -69,11 +69,7 @@ pub fn run(args: &AdHocArgs) -> Result<ExitCode, Failure> {
     let module = module.unwrap_or_else(|| "command".to_owned());
     let given = args.args.clone().or_else(|| settings.text(&list::MODULE_ARGS)).unwrap_or_default();
     let directory = args.playbook_dir.clone().or_else(|| settings.path(&list::PLAYBOOK_DIR));
-    let keywords = [
-        ("timeout", args.task_timeout),
-        ("async", args.background),
-        ("poll", args.background.map(|_| args.poll.unwrap_or(15))),
-    ];
+    let keywords = [("timeout", args.task_timeout), ("async", args.background), ("poll", args.poll)];
     let asked = AdHoc {
         pattern: &args.pattern,
         module: &module,

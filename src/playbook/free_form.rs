@@ -30,7 +30,7 @@ pub(super) fn parse(text: &str, is_key: impl Fn(&str) -> bool) -> Result<FreeFor
     let mut rest: Vec<Range<usize>> = Vec::new();
     for word in words(text)? {
         match pair(&text[word.clone()]).filter(|(key, _)| is_key(key)) {
-            Some((key, value)) => found.pairs.push((key.to_owned(), unquote(value), word.start)),
+            Some((key, value)) => found.pairs.push((key.to_owned(), unquote(&decoded(value)), word.start)),
             // Words that follow each other keep what stands between them: newlines count for `shell`.
             None => match rest.last_mut().filter(|last| found.pairs.last().is_none_or(|pair| pair.2 < last.start)) {
                 Some(last) => last.end = word.end,
@@ -50,13 +50,53 @@ fn pair(word: &str) -> Option<(&str, &str)> {
     named.then_some((key, value))
 }
 
+/// With the escapes that Python knows in place of what they stand for (`\n`, `\x41`, `\u00e9`); other backslashes stay.
+fn decoded(value: &str) -> String {
+    let mut out = String::with_capacity(value.len());
+    let mut rest = value;
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at]);
+        let escape = &rest[at + 1..];
+        let (c, length) = escaped(escape).unwrap_or(('\\', 0));
+        out.push(c);
+        rest = &escape[length..];
+    }
+    out + rest
+}
+
+/// What the text after a backslash stands for, and how much of it that is.
+fn escaped(text: &str) -> Option<(char, usize)> {
+    let first = text.chars().next()?;
+    let number = |digits: usize| {
+        let digits = text.get(1..=digits)?;
+        let hex = digits.chars().all(|c| c.is_ascii_hexdigit());
+        let code = u32::from_str_radix(digits, 16).ok().filter(|_| hex)?;
+        Some((char::from_u32(code)?, 1 + digits.len()))
+    };
+    let c = match first {
+        'x' => return number(2),
+        'u' => return number(4),
+        'U' => return number(8),
+        '\\' | '\'' | '"' => first,
+        'a' => '\x07',
+        'b' => '\x08',
+        'f' => '\x0c',
+        'n' => '\n',
+        'r' => '\r',
+        't' => '\t',
+        'v' => '\x0b',
+        _ => return None,
+    };
+    Some((c, 1))
+}
+
 /// Removes the quotes around a value.
 fn unquote(value: &str) -> String {
     let value = value.trim();
     for quote in ['"', '\''] {
         let inner = value.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
         if let Some(inner) = inner.filter(|inner| !inner.ends_with('\\')) {
-            return inner.replace(&format!("\\{quote}"), &quote.to_string());
+            return inner.to_owned();
         }
     }
     value.to_owned()
@@ -154,6 +194,14 @@ mod tests {
     fn what_is_never_closed_is_told_with_its_place() {
         assert_eq!(parse("echo don't", |_| false), Err(Unbalanced { at: 8, mark: "'" }));
         assert_eq!(parse("echo {{ x", |_| false), Err(Unbalanced { at: 5, mark: "{{" }));
+    }
+
+    #[test]
+    fn escapes_in_values_are_what_they_stand_for_and_texts_stay_as_they_are() {
+        let form = all(r#"a="x\ny\tz \x41 \u00e9 \\ back \q \." b='1\n2' c=3\n4"#);
+        assert_eq!(pairs(&form), [("a", "x\ny\tz A \u{e9} \\ back \\q \\."), ("b", "1\n2"), ("c", "3\n4")]);
+        let form = parse(r"printf a\nb chdir=/x", |key| key == "chdir").unwrap();
+        assert_eq!(form.text, r"printf a\nb");
     }
 
     #[test]

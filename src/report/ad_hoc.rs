@@ -28,11 +28,13 @@ pub(super) struct AdHoc {
     out: Box<dyn Write + Send>,
     style: Style,
     colour: bool,
+    /// Lines around a change in a diff.
+    context: usize,
 }
 
 impl AdHoc {
-    pub fn new(out: Box<dyn Write + Send>, style: Style, colour: bool) -> Self {
-        AdHoc { out, style, colour }
+    pub fn new(out: Box<dyn Write + Send>, style: Style, colour: bool, context: usize) -> Self {
+        AdHoc { out, style, colour, context }
     }
 
     fn say(&mut self, colour: Colour, text: &str) -> io::Result<()> {
@@ -44,10 +46,10 @@ impl AdHoc {
     }
 
     fn result(&mut self, host: &str, action: &str, result: &TaskResult) -> io::Result<()> {
-        for (colour, line) in result.diff.iter().flat_map(diff::lines) {
+        for (colour, line) in result.diff.iter().flat_map(|diff| diff::lines(diff, self.context)).collect::<Vec<_>>() {
             self.say(colour, &line)?;
         }
-        let object = told(action, result);
+        let object = told(result, action != "debug" || self.style.one_line);
         if let Some(directory) = &self.style.tree {
             keep(directory, host, &object)?;
         }
@@ -58,7 +60,9 @@ impl AdHoc {
             _ if result.changed => ("CHANGED", Colour::Yellow),
             _ => ("SUCCESS", Colour::Green),
         };
-        let program = PROGRAMS.contains(&action) && result.values.contains_key("rc");
+        // A job that runs on, or that was waited for, is told with its name.
+        let there = |name| result.values.contains_key(name);
+        let program = PROGRAMS.contains(&action) && there("rc") && !there("ansible_job_id");
         let text = match (program, self.style.one_line) {
             (true, false) => format!("{host} | {} | {}", word.trim_end_matches('!'), words(&object)),
             (true, true) => format!("{host} | {} | {}", word.trim_end_matches('!'), line(&object)),
@@ -88,14 +92,14 @@ impl Report for AdHoc {
     }
 }
 
-/// The result as an object, its keys in order.
-fn told(action: &str, result: &TaskResult) -> Plain {
+/// The result as an object, its keys in order; of `debug` nobody wants to know whether it changed something.
+fn told(result: &TaskResult, changed: bool) -> Plain {
     let mut object: Map<String, Plain> =
         result.values.iter().map(|(name, value)| (name.to_string(), plain(value))).collect();
     if result.no_log {
         object.insert("censored".into(), json!("hidden by no_log"));
     }
-    if action != "debug" {
+    if changed {
         object.insert("changed".into(), json!(result.changed));
     }
     if let Some(message) = &result.message {

@@ -3,14 +3,14 @@
 use super::paint::Colour;
 use crate::modules::Diff;
 
-/// A unified diff of three lines of context.
-pub(super) fn lines(diff: &Diff) -> Vec<(Colour, String)> {
+/// A unified diff with so many lines around each change.
+pub(super) fn lines(diff: &Diff, context: usize) -> Vec<(Colour, String)> {
     let text = similar::TextDiff::from_lines(diff.before.as_str(), diff.after.as_str());
     let mut unified = text.unified_diff();
     let name = |header: &str, other: &str| if header.is_empty() { other.to_string() } else { header.to_string() };
     let before = format!("before: {}", name(&diff.before_header, "(nothing)"));
     let after = format!("after: {}", name(&diff.after_header, &diff.before_header));
-    unified.context_radius(3).header(&before, &after);
+    unified.context_radius(context).header(&before, &after);
     let coloured = |line: &str| {
         let colour = match line.as_bytes().first() {
             Some(b'+') => Colour::Green,

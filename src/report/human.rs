@@ -4,13 +4,13 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use super::Report;
 use super::live::Live;
 use super::log::stamped;
 use super::paint::{Colour, harmless};
 use super::profile::Profile;
 use super::screen::Screen;
 use super::veil::HIDDEN;
+use super::{Report, Shows};
 use crate::engine::{Counts, Event, Recap, Status, TaskResult};
 use crate::value::{Value, Vars};
 
@@ -34,6 +34,9 @@ pub struct Human {
     at: SystemTime,
     /// Warnings are said once.
     warned: Vec<String>,
+    shows: Shows,
+    /// The banner of a task that has not told anything yet, while not all results are shown.
+    held: Option<String>,
 }
 
 enum Out {
@@ -56,7 +59,28 @@ impl Human {
     }
 
     fn on(out: Out, style: Style) -> Self {
-        Human { out, style, pending: String::new(), at: SystemTime::UNIX_EPOCH, warned: Vec::new() }
+        Human {
+            out,
+            style,
+            pending: String::new(),
+            at: SystemTime::UNIX_EPOCH,
+            warned: Vec::new(),
+            shows: Shows::default(),
+            held: None,
+        }
+    }
+
+    pub fn showing(self, shows: Shows) -> Self {
+        Human { shows, ..self }
+    }
+
+    /// Whether a result is to be told.
+    fn shown(&self, result: &TaskResult) -> bool {
+        match result.status {
+            Status::Ok => self.shows.ok || result.changed,
+            Status::Skipped => self.shows.skipped,
+            _ => true,
+        }
     }
 
     fn paint(&self, colour: Colour, text: &str) -> String {
@@ -69,6 +93,9 @@ impl Human {
     }
 
     fn write(&mut self, text: &str) {
+        if let Some(held) = self.held.take() {
+            self.write(&held);
+        }
         if self.style.stamped {
             self.pending.push_str(&stamped(self.at, text));
         } else {
@@ -77,9 +104,14 @@ impl Human {
         }
     }
 
-    fn banner(&mut self, text: &str) {
+    fn starred(&self, text: &str) -> String {
         let stars = self.style.width.saturating_sub(text.chars().count() + 2).max(3);
-        self.say(Colour::Plain, &format!("\n{text} {}", "*".repeat(stars)))
+        format!("\n{text} {}", "*".repeat(stars))
+    }
+
+    fn banner(&mut self, text: &str) {
+        self.held = None;
+        self.say(Colour::Plain, &self.starred(text));
     }
 
     fn result(&mut self, host: &str, result: &TaskResult, item: Option<&str>, kind: Kind<'_>) {
@@ -92,7 +124,7 @@ impl Human {
             None => format!("[{host}]"),
         };
         for diff in &result.diff {
-            super::diff::lines(diff).into_iter().for_each(|(colour, line)| self.say(colour, &line));
+            super::diff::lines(diff, self.shows.context).into_iter().for_each(|(colour, line)| self.say(colour, &line));
         }
         let (word, colour) = match result.status {
             Status::Ok | Status::Ignored if !result.changed => ("ok", Colour::Green),
@@ -172,7 +204,7 @@ impl Human {
             let name = self.paint(colour, &harmless(&format!("{host:<longest$}")));
             self.write(&format!("{name} : {}", counted(counts)));
         }
-        if !recap.stats.is_empty() {
+        if self.shows.stats && !recap.stats.is_empty() {
             self.say(Colour::Plain, &format!("\nstats: {}", pretty(&recap.stats)));
         }
         if recap.interrupted {
@@ -229,11 +261,15 @@ impl Human {
             Event::NoHosts { pattern } => self.say(Colour::Cyan, &format!("skipping: no hosts matched {pattern:?}")),
             Event::TaskStart(task) => {
                 let word = if task.handler { "RUNNING HANDLER" } else { "TASK" };
-                self.banner(&format!("{word} [{}]", task.name));
+                match self.shows.ok && self.shows.skipped {
+                    true => self.banner(&format!("{word} [{}]", task.name)),
+                    false => self.held = Some(harmless(&self.starred(&format!("{word} [{}]", task.name))).into_owned()),
+                }
                 if self.style.verbosity >= 2 {
                     self.say(Colour::Plain, &format!("task path: {}", task.origin));
                 }
             }
+            Event::Item { result, .. } | Event::Result { result, .. } if !self.shown(result) => {}
             // A live view shows these.
             Event::TaskEnd(_) | Event::HostStart { .. } | Event::Progress { .. } => {}
             Event::Item { task, host, delegated, label, result } => {

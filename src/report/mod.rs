@@ -56,6 +56,24 @@ pub enum Colour {
     Never,
 }
 
+/// What words tell of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shows {
+    /// Results that are well and changed nothing.
+    pub ok: bool,
+    pub skipped: bool,
+    /// What `set_stats` has set, at the end.
+    pub stats: bool,
+    /// Lines around a change in a diff.
+    pub context: usize,
+}
+
+impl Default for Shows {
+    fn default() -> Self {
+        Shows { ok: true, skipped: true, stats: true, context: 3 }
+    }
+}
+
 /// What a run's reports are.
 #[derive(Debug, Default)]
 pub struct Settings {
@@ -65,6 +83,7 @@ pub struct Settings {
     /// See `docs/watching.md`.
     pub verbosity: u8,
     pub colour: Colour,
+    pub shows: Shows,
     /// Timings at the end.
     pub profile: bool,
     pub log: Option<log::LogFile>,
@@ -104,10 +123,15 @@ pub fn open(settings: Settings) -> io::Result<Reports> {
     }
     for form in forms {
         match form {
-            Form::Human => reports.add("standard output", human(settings.colour, settings.verbosity)),
+            Form::Human => {
+                reports.add("standard output", human(settings.colour, settings.verbosity).showing(settings.shows))
+            }
             Form::AdHoc(style) => {
                 let out = Box::new(io::stdout());
-                reports.add("standard output", ad_hoc::AdHoc::new(out, style, coloured(settings.colour)));
+                reports.add(
+                    "standard output",
+                    ad_hoc::AdHoc::new(out, style, coloured(settings.colour), settings.shows.context),
+                );
             }
             Form::Json(None) => reports.add("standard output", json::Json::new(io::stdout())),
             Form::Json(Some(path)) => reports.add(&path.display().to_string(), json::Json::new(create(&path)?)),
@@ -117,7 +141,7 @@ pub fn open(settings: Settings) -> io::Result<Reports> {
     if let Some(log) = settings.log {
         let style = human::Style { colour: false, width: 0, verbosity: settings.verbosity, stamped: true };
         let name = log.path().display().to_string();
-        reports.add(&name, human::Human::new(Box::new(log), style));
+        reports.add(&name, human::Human::new(Box::new(log), style).showing(settings.shows));
     }
     if let Some(otlp) = settings.otlp {
         reports.trace(otlp);

@@ -280,6 +280,25 @@ pub const INVENTORY_EXPORT: Setting =
         .env(&["ANSIBLE_INVENTORY_EXPORT"])
         .option("export");
 
+pub const DIFF_CONTEXT: Setting = set("diff", "context", Kind::Int(0), "3", "how many lines are shown around a change")
+    .env(&["ANSIBLE_DIFF_CONTEXT"]);
+pub const DISPLAY_OK_HOSTS: Setting =
+    set("defaults", "display_ok_hosts", Kind::Bool, "true", "results that are well and changed nothing are shown")
+        .env(&["ANSIBLE_DISPLAY_OK_HOSTS"]);
+pub const DISPLAY_SKIPPED_HOSTS: Setting =
+    set("defaults", "display_skipped_hosts", Kind::Bool, "true", "results of tasks that were skipped are shown")
+        .env(&["ANSIBLE_DISPLAY_SKIPPED_HOSTS"]);
+pub const SHOW_CUSTOM_STATS: Setting =
+    set("defaults", "show_custom_stats", Kind::Bool, "true", "what set_stats has set is shown at the end")
+        .env(&["ANSIBLE_SHOW_CUSTOM_STATS"]);
+pub const PROFILE: Setting = set("windlass", "profile", Kind::Bool, "false", "tell at the end what took how long")
+    .env(&["WINDLASS_PROFILE"])
+    .option("profile");
+pub const OTLP: Setting =
+    set("windlass", "otlp", Kind::Text, "", "the OpenTelemetry collector that traces are sent to")
+        .env(&["WINDLASS_OTLP"])
+        .option("otlp");
+
 /// All of them, in the order in which they are shown.
 pub static SETTINGS: &[&Setting] = &[
     &INVENTORY,
@@ -336,6 +355,12 @@ pub static SETTINGS: &[&Setting] = &[
     &FORCE_COLOR,
     &NOCOLOR,
     &DIFF_ALWAYS,
+    &DIFF_CONTEXT,
+    &DISPLAY_OK_HOSTS,
+    &DISPLAY_SKIPPED_HOSTS,
+    &SHOW_CUSTOM_STATS,
+    &PROFILE,
+    &OTLP,
     &LOCALHOST_WARNING,
     &INVENTORY_EXPORT,
 ];

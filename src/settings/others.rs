@@ -227,13 +227,8 @@ pub static GROUPS: &[Group] = &[
         standing: Standing::NotHonoured,
         why: "not there yet",
         settings: &[
-            ("defaults.display_skipped_hosts", &["ANSIBLE_DISPLAY_SKIPPED_HOSTS"], "true"),
-            ("defaults.display_ok_hosts", &["ANSIBLE_DISPLAY_OK_HOSTS"], "true"),
-            ("defaults.show_custom_stats", &["ANSIBLE_SHOW_CUSTOM_STATS"], "false"),
-            ("diff.context", &["ANSIBLE_DIFF_CONTEXT"], "3"),
             ("defaults.retry_files_enabled", &["ANSIBLE_RETRY_FILES_ENABLED"], "false"),
             ("defaults.retry_files_save_path", &["ANSIBLE_RETRY_FILES_SAVE_PATH"], ""),
-            ("defaults.async_dir", &["ANSIBLE_ASYNC_DIR"], "~/.ansible_async"),
             ("defaults.poll_interval", &["ANSIBLE_POLL_INTERVAL"], "15"),
         ],
     },
@@ -284,6 +279,11 @@ pub static GROUPS: &[Group] = &[
         standing: Standing::NotHonoured,
         why: "ansible-core knows it no more; write ansible_managed as a variable",
         settings: &[("defaults.ansible_managed", &[], "Ansible managed")],
+    },
+    Group {
+        standing: Standing::NotHonoured,
+        why: "the directory of jobs is the variable ansible_async_dir",
+        settings: &[("defaults.async_dir", &["ANSIBLE_ASYNC_DIR"], "~/.ansible_async")],
     },
     Group {
         standing: Standing::NotHonoured,

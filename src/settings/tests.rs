@@ -1,3 +1,5 @@
+//! Settings read from files, the environment and both; what is said of slips.
+
 use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

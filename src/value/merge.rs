@@ -57,7 +57,7 @@ mod tests {
         let inner = |name: &str| mapping([(name, Value::from(1)), ("both", Value::from(name))]);
         let old = mapping([("map", inner("a")), ("list", Value::from(vec![1]))]);
         let new = mapping([("map", inner("b")), ("list", Value::from(vec![2]))]);
-        let expected = r#"{"map": {"a": 1, "both": "b", "b": 1}, "list": [2]}"#;
+        let expected = "{'map': {'a': 1, 'both': 'b', 'b': 1}, 'list': [2]}";
         let mut vars = Vars::from([("x".into(), old)]);
         HashBehaviour::Merge.combine(&mut vars, [("x".into(), new.clone())]);
         assert_eq!(vars["x"].to_string(), expected);
