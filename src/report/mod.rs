@@ -161,7 +161,7 @@ fn clever() -> bool {
 
 fn coloured(colour: Colour) -> bool {
     match colour {
-        Colour::Auto => clever() && !std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
+        Colour::Auto => clever() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
         Colour::Always => true,
         Colour::Never => false,
     }
