@@ -43,14 +43,14 @@ pub static VARIABLES: &[Word] = &[
         .example("\"{{ ansible_inventory_sources | first }}\""),
     Word::new("ansible_limit", "The pattern of --limit; undefined without one.")
         .example("when: ansible_limit is defined"),
+    Word::new("ansible_local", "The host's own facts, of /etc/ansible/facts.d.")
+        .example("\"{{ ansible_local.site.region }}\""),
     Word::new(
         "ansible_loop",
         "In a loop with extended: index, index0, revindex, revindex0, first, last, \
          length, previtem, nextitem, allitems.",
     )
     .example("when: not ansible_loop.last"),
-    Word::new("ansible_local", "The host's own facts, of /etc/ansible/facts.d.")
-        .example("\"{{ ansible_local.site.region }}\""),
     Word::new("ansible_loop_var", "In a loop: the name of the variable that holds the item.")
         .example("\"{{ lookup('vars', ansible_loop_var) }}\""),
     Word::new("ansible_parent_role_names", "The roles that use the present role, the nearest first.")
