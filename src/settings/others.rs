@@ -22,9 +22,14 @@ pub struct Group {
     pub settings: &'static [Row],
 }
 
-/// Variables of ours, and of Ansible's own tests and workers, that are no settings.
-pub const NO_SETTINGS: &[&str] =
-    &["ANSIBLE_CONFIG", "WINDLASS_LOG", "ANSIBLE_WORKER_SHUTDOWN_POLL_COUNT", "ANSIBLE_WORKER_SHUTDOWN_POLL_DELAY"];
+/// Variables of ours, of our tests and of Ansible's own workers that are no settings.
+pub const NO_SETTINGS: &[&str] = &[
+    "ANSIBLE_CONFIG",
+    "WINDLASS_LOG",
+    "WINDLASS_HOSTS_STATE",
+    "ANSIBLE_WORKER_SHUTDOWN_POLL_COUNT",
+    "ANSIBLE_WORKER_SHUTDOWN_POLL_DELAY",
+];
 
 /// All of them.
 pub static GROUPS: &[Group] = &[
