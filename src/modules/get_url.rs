@@ -163,7 +163,8 @@ impl Module for GetUrl {
             // What is there is wrong, however new.
             force = true;
         }
-        let since = there.filter(|_| !is_directory && !force).map(|stat| stat.mtime);
+        let unchanged = there.filter(|_| !is_directory && !force);
+        let since = unchanged.as_ref().map(|stat| stat.mtime);
         let clock = Instant::now();
         let answer = self.fetch(probe, url.clone(), since, force).await;
         let outcome = Outcome::default().with("url", url.to_string()).with("dest", dest.as_str());
@@ -171,7 +172,9 @@ impl Module for GetUrl {
         let fetched = match answer? {
             Answer::File(fetched) => fetched,
             Answer::Unchanged(words) => {
-                return Ok(Plan::Unchanged(outcome.message(words).with("status_code", 304)));
+                let outcome = outcome.message(words).with("status_code", 304);
+                let described = unchanged.map(|stat| file_attributes::describe(outcome.clone(), &stat));
+                return Ok(Plan::Unchanged(described.unwrap_or(outcome)));
             }
             Answer::Refused { status, words } => {
                 let mut outcome = outcome.with("status_code", status).with("response", words.as_str());

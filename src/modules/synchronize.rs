@@ -87,6 +87,8 @@ struct Way {
     single: Option<String>,
     /// For the filter.
     prefix: String,
+    /// What must exist of the destination.
+    above: String,
 }
 
 #[async_trait]
@@ -227,7 +229,7 @@ impl Synchronize {
             Some(name) => single(name, top),
             None => tree::of_controller(&src, names, &reading)?,
         };
-        let root = host_root(probe, here, &way.root).await?;
+        let root = host_root(probe, here, &way).await?;
         let receiver = match (&way.single, root) {
             (_, Root::Missing) => Listed::default(),
             (Some(name), Root::There) => {
@@ -279,7 +281,7 @@ impl Synchronize {
             None => tree::of_host(probe, &way.from, &reading, true).await?,
         };
         let root_path = PathBuf::from(&way.root);
-        let root = local_root(here, &root_path)?;
+        let root = local_root(here, &way)?;
         let receiver = match (&way.single, root) {
             (_, Root::Missing) => Listed::default(),
             (Some(name), Root::There) => match tree::controller_item(&root_path.join(name), names, false)? {
@@ -320,11 +322,14 @@ impl Synchronize {
         match top.what {
             What::Directory if !self.is_on(self.recursive) => Ok(None),
             What::Directory if contents => {
-                Ok(Some(Way { from: src.to_owned(), root: trimmed.to_owned(), single: None, prefix: String::new() }))
+                let above = host_path::parent(trimmed).to_owned();
+                let root = trimmed.to_owned();
+                Ok(Some(Way { from: src.to_owned(), root, single: None, prefix: String::new(), above }))
             }
             What::Directory => {
                 let root = host_path::join(trimmed, &base);
-                Ok(Some(Way { from: src.to_owned(), root, single: None, prefix: base }))
+                let above = host_path::parent(trimmed).to_owned();
+                Ok(Some(Way { from: src.to_owned(), root, single: None, prefix: base, above }))
             }
             What::Link(_) if !self.is_on(self.links) => Ok(None),
             What::File | What::Link(_) => {
@@ -332,8 +337,9 @@ impl Synchronize {
                     true => (trimmed.to_owned(), base),
                     false => (host_path::parent(trimmed).to_owned(), host_path::base_name(trimmed).to_owned()),
                 };
+                let above = if into { host_path::parent(trimmed).to_owned() } else { root.clone() };
                 let from = host_path::parent(src).to_owned();
-                Ok(Some(Way { from, root, single: Some(name), prefix: String::new() }))
+                Ok(Some(Way { from, root, single: Some(name), prefix: String::new(), above }))
             }
             What::Other => {
                 Err(Error::failed(format!("cannot synchronize {src}: it is neither a file nor a directory")))
@@ -405,32 +411,30 @@ enum Root {
 
 const NO_PARENT: &str = "make it with a task before: only the last part of dest is made";
 
-/// One directory may be missing, and its parent when the source's own name goes into it.
-async fn host_root(probe: &Probe, here: &Controller<'_>, root: &str) -> Result<Root, Error> {
+async fn host_root(probe: &Probe, here: &Controller<'_>, way: &Way) -> Result<Root, Error> {
+    let Way { root, above, .. } = way;
     match probe.stat(root, Links::Follow).await? {
         Some(stat) if stat.kind == FileKind::Directory => return Ok(Root::There),
         Some(_) => return Err(Error::failed(format!("cannot synchronize to {root}: it is not a directory"))),
         None => {}
     }
-    let above = host_path::parent(host_path::parent(root));
+    // In check mode an earlier task would have made it.
     if !here.check && probe.stat(above, Links::Follow).await?.is_none() {
-        return Err(Error::Failed {
-            message: format!("there is no directory {above} on the host"),
-            hint: Some(NO_PARENT.into()),
-        });
+        let message = format!("there is no directory {above} on the host");
+        return Err(Error::Failed { message, hint: Some(NO_PARENT.into()) });
     }
     Ok(Root::Missing)
 }
 
-fn local_root(here: &Controller<'_>, root: &Path) -> Result<Root, Error> {
+fn local_root(here: &Controller<'_>, way: &Way) -> Result<Root, Error> {
+    let Way { root, above, .. } = way;
     match std::fs::metadata(root) {
         Ok(meta) if meta.is_dir() => return Ok(Root::There),
-        Ok(_) => return Err(Error::failed(format!("cannot synchronize to {}: it is not a directory", root.display()))),
+        Ok(_) => return Err(Error::failed(format!("cannot synchronize to {root}: it is not a directory"))),
         Err(_) => {}
     }
-    let above = root.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
-    if !here.check && !above.is_dir() {
-        let message = format!("there is no directory {} on the controller", above.display());
+    if !here.check && !Path::new(above).is_dir() {
+        let message = format!("there is no directory {above} on the controller");
         return Err(Error::Failed { message, hint: Some(NO_PARENT.into()) });
     }
     Ok(Root::Missing)

@@ -94,6 +94,8 @@ async fn second_run_changes_nothing_and_downloads_nothing_that_did_not_change() 
     }
     assert_eq!(done.outcome.message.as_deref(), Some("OK (3 bytes)"));
     assert!(server.last().contains("if-modified-since: "), "{}", server.last());
+    let again = bench.run(&task).await.unwrap().outcome;
+    assert_eq!((value(&again, "status_code"), value(&again, "mode")), ("304".to_owned(), "0640".to_owned()));
     let task = format!("get_url: {{url: 'http://{}/abc', dest: HOST/a, force: true}}", server.address);
     assert!(!bench.run(&task).await.unwrap().changed);
     assert!(server.last().contains("cache-control: no-cache"), "{}", server.last());

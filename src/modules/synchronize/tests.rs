@@ -200,7 +200,7 @@ async fn what_is_not_honoured_is_refused() {
     for (arguments, message) in [
         ("src: HERE/src/, dest: HOST/d, rsync_opts: [--bwlimit=5]", "rsync_opts has \"--bwlimit\", which is not there"),
         ("src: HERE/src/, dest: HOST/d, archive: false, delete: true", "delete needs recursive"),
-        ("src: HERE/src/, dest: HOST/no/such/d", "there is no directory HOST/no on the host"),
+        ("src: HERE/src/, dest: HOST/no/such/d", "there is no directory HOST/no/such on the host"),
         ("src: HERE/src/, dest: HOST/file", "HOST/file: it is not a directory"),
         ("src: HERE/rules/, dest: HOST/d", "the rules in .rsync-filter are not understood"),
         ("src: HERE/src/, dest: HOST/full", "a directory with something in it has this name"),
