@@ -44,13 +44,15 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     chdir: /usr/src/etcd
 ",
         ),
-    keyword("async", Shape::Int, TASK).about("How many seconds the task may take at most; see poll.").example(
-        "
+    keyword("async", Shape::Int, TASK)
+        .about("How many seconds the task may take at most, apart from the connection; see poll.")
+        .example(
+            "
 - command: /usr/local/bin/backup
   async: 600
   poll: 10
 ",
-    ),
+        ),
     inherited("become", Shape::Bool, BASE, |k| &mut k.r#become)
         .about("Whether the task runs as another user, root unless become_user says otherwise.")
         .example(
@@ -293,7 +295,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 ",
         ),
     keyword("poll", Shape::Int, TASK)
-        .about("How many seconds to wait between two looks at a task with async.")
+        .about("How many seconds to wait between two looks at a task with async, 15 unless given; 0 leaves it alone.")
         .example(
             "
 - command: /usr/local/bin/backup
