@@ -219,7 +219,7 @@ impl Task<'_> {
     /// The arguments written as mappings: those of the module and those of `args`.
     pub fn arguments(&self) -> impl Iterator<Item = &(Node, Node)> {
         let own = self.action.map(|(_, value)| value);
-        own.into_iter().chain(self.map.get("args")).flat_map(|node| pairs(node))
+        own.into_iter().chain(self.map.get("args")).flat_map(pairs)
     }
 
     /// An argument by any of its names, if the arguments are a mapping.

@@ -15,7 +15,8 @@ from jsonschema import Draft7Validator
 NOT_OF_FORM = (
     "argument_expression", "argument_misspelt_in_short_form", "argument_quote", "argument_text_without_key",
     "handler_block", "import_", "include_apply", "include_tasks_become", "play_hosts_empty", "play_vars_file",
-    "role_cycle", "role_missing", "role_mistake", "role_of", "role_tasks_from", "task_args_wrong", "task_template", "task_two", "task_until", "task_when_syntax",
+    "role_cycle", "role_missing", "role_mistake", "role_of", "role_tasks_from", "task_args_wrong",
+    "task_async_refused", "task_template", "task_two", "task_until", "task_when_syntax",
     "task_when_unknown",
 )
 
