@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use indexmap::IndexMap;
 
+use crate::modules::question::Question;
 use crate::modules::{Diff, Progress};
 use crate::value::{Origin, Vars};
 
@@ -78,6 +79,8 @@ pub enum Event {
         host: Arc<str>,
         progress: Progress,
     },
+    /// A task asks the person something; see [`Question`].
+    Question(Question),
     /// A file or role was included for some hosts.
     Included {
         what: String,

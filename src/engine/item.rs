@@ -10,7 +10,7 @@ use super::event::{Event, Status, TaskResult, TaskStart};
 use super::host::HostRun;
 use super::play::truthy;
 use super::target;
-use crate::connection::Target;
+use crate::connection::{Method, Target};
 use crate::modules::{self, Async, Controller, Done, Effect, Entry, Place};
 use crate::playbook::{Task, Written};
 use crate::remote::Remote;
@@ -225,6 +225,7 @@ impl Item<'_> {
         let run = &self.batch.run;
         let host = &self.host.name;
         let progress = |progress| run.tell(Event::Progress { host: host.clone(), progress });
+        let ask = |question| run.tell(Event::Question(question));
         let door = Door { item: self, delegate };
         let here = Controller {
             templar: &job.templar,
@@ -236,6 +237,7 @@ impl Item<'_> {
             verbosity: job.verbosity,
             apart,
             progress: &progress,
+            ask: &ask,
             host: &door,
         };
         match entry.place {
@@ -377,6 +379,10 @@ impl modules::Open for Door<'_> {
             self.item.batch.run.pool.reset(&self.item.target(self.delegate)?).await;
         }
         self.item.remote(self.delegate).await
+    }
+
+    fn is_this_machine(&self) -> bool {
+        self.item.target(self.delegate).is_ok_and(|target| target.method == Method::Local)
     }
 }
 

@@ -85,7 +85,9 @@ fn start_of(batch: &Batch, task: &Task, going: &[HostRun], handler: bool) -> Tas
 }
 
 fn once(batch: &Batch, task: &Task, host: &HostRun) -> bool {
-    let Some(written) = &task.keywords.run_once else { return task.action.doc.name == "add_host" };
+    let Some(written) = &task.keywords.run_once else {
+        return matches!(task.action.doc.name, "add_host" | "pause");
+    };
     let scope = batch.task_scope(host, task);
     batch.run.job.templar.render(&written.value, &scope).is_ok_and(|value| truthy(&value))
 }

@@ -48,6 +48,11 @@ pub fn coerce(doc: &Doc, args: &Vars) -> Result<Value, Error> {
     Ok(Value::from_pairs(coerced))
 }
 
+/// A value as a kind, or what it should have been.
+pub fn fit(kind: Kind, value: &Value) -> Result<Value, &'static str> {
+    coercion::coerce(kind, value).map_err(|problem| problem.wanted)
+}
+
 /// Coerced arguments to the module's own type.
 pub fn parse<T: DeserializeOwned>(args: Value) -> Result<T, Error> {
     // The values were checked by `coerce`; what is left is a module whose type and DOC disagree. Serde's own words
@@ -64,8 +69,22 @@ fn one(doc: &Doc, argument: &Argument, value: &Value) -> Result<Value, Error> {
         let got = shown(argument, value);
         Error::failed(format!("{}: argument {:?} must be {}, not {got}", doc.name, argument.name, problem.wanted))
     })?;
+    let coerced = boolean_word(argument, value).map_or(coerced, Value::from);
     check_choices(doc, argument, &coerced)?;
     Ok(coerced)
+}
+
+/// YAML makes `yes` a boolean. Where one choice can be meant by it, that is what was written.
+fn boolean_word(argument: &Argument, value: &Value) -> Option<&'static str> {
+    if argument.kind != Kind::Str || value.kind() != minijinja::value::ValueKind::Bool {
+        return None;
+    }
+    let words: &[&str] = match value.is_true() {
+        true => &["y", "yes", "on", "1", "true", "t"],
+        false => &["n", "no", "off", "0", "false", "f"],
+    };
+    let mut meant = argument.choices.iter().copied().filter(|choice| words.contains(choice));
+    meant.next().filter(|_| meant.next().is_none())
 }
 
 fn check_choices(doc: &Doc, argument: &Argument, value: &Value) -> Result<(), Error> {
@@ -245,6 +264,15 @@ mod tests {
     fn an_alias_beside_the_name_is_refused() {
         let (message, _) = complaint(serde_json::json!({"path": "/x", "dest": "/y"}));
         assert_eq!(message, "sample: \"path\" is written twice (one is an alias)");
+    }
+
+    #[test]
+    fn a_boolean_is_the_one_choice_that_yaml_took_for_it() {
+        const UPGRADE: Argument = Argument::new("upgrade", Kind::Str, "x").choices(&["no", "yes", "dist"]);
+        const UNCLEAR: Argument = Argument::new("unclear", Kind::Str, "x").choices(&["yes", "on"]);
+        assert_eq!(one(&DOC, &UPGRADE, &Value::from(true)).unwrap().as_str(), Some("yes"));
+        assert_eq!(one(&DOC, &UPGRADE, &Value::from(false)).unwrap().as_str(), Some("no"));
+        assert!(one(&DOC, &UNCLEAR, &Value::from(true)).is_err());
     }
 
     #[test]

@@ -35,13 +35,42 @@ impl Local for GroupBy {
         ],
     };
 
-    async fn run(&self, _: &Controller<'_>) -> Result<Done, Error> {
+    async fn run(&self, here: &Controller<'_>) -> Result<Done, Error> {
         let group = self.key.replace(' ', "-");
         let parents: Vec<String> = self.parents.iter().map(|name| name.replace(' ', "-")).collect();
-        let outcome = Outcome { changed: true, ..Outcome::default() }
+        let groups = [&group].into_iter().chain(&parents);
+        let changed = !groups.into_iter().all(|group| is_in(here, group));
+        let outcome = Outcome { changed, ..Outcome::default() }
             .with("add_group", group.as_str())
             .with("parent_groups", parents.clone())
             .effect(Effect::GroupBy { group, parents });
-        Ok(Done { changed: true, diff: Vec::new(), outcome })
+        Ok(Done { changed, diff: Vec::new(), outcome })
+    }
+}
+
+/// Whether the host is in the group already.
+fn is_in(here: &Controller<'_>, group: &str) -> bool {
+    let (groups, host) = (here.scope.get("groups"), here.scope.get("inventory_hostname"));
+    let hosts = groups.and_then(|groups| groups.get_attr(group).ok()).and_then(|hosts| hosts.try_iter().ok());
+    hosts.into_iter().flatten().any(|it| Some(&it) == host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Bench;
+
+    #[tokio::test]
+    async fn a_host_that_is_in_the_group_stays_there_without_a_change() {
+        let mut bench = Bench::new().await;
+        bench.vars("{inventory_hostname: h1, groups: {all: [h1, h2], arch-x: [h1], other: [h2]}}");
+        for (task, changed) in [
+            ("group_by: {key: arch x}", false),
+            ("group_by: {key: other}", true),
+            ("group_by: {key: arch-x, parents: [other]}", true),
+            ("group_by: {key: new}", true),
+        ] {
+            assert_eq!(bench.run(task).await.unwrap().changed, changed, "{task}");
+        }
+        bench.close().await;
     }
 }

@@ -13,7 +13,17 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 pub struct Hostname {
     name: String,
     #[serde(rename = "use")]
-    _tool: Option<String>,
+    way: Option<Way>,
+}
+
+/// How a name is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Way {
+    Alpine,
+    Debian,
+    Sles,
+    Systemd,
 }
 
 /// What is to be set.
@@ -31,7 +41,12 @@ impl Module for Hostname {
         summary: "Sets the host's own name, now and after a reboot",
         arguments: &[
             Argument::new("name", Kind::Str, "The name").required(),
-            Argument::new("use", Kind::Str, "Accepted for compatibility; hostnamectl is used where systemd runs"),
+            Argument::new(
+                "use",
+                Kind::Str,
+                "How it is kept; if not given, hostnamectl where systemd runs, else /etc/hostname",
+            )
+            .choices(&["alpine", "debian", "sles", "systemd"]),
         ],
         free_form: None,
         example: "\
@@ -48,8 +63,11 @@ impl Module for Hostname {
         if self.name.is_empty() || self.name.len() > 64 || !self.name.chars().all(good) || self.name.starts_with('-') {
             return Err(Error::failed(format!("{:?} cannot be the name of a host", self.name)));
         }
-        let line = "cat /proc/sys/kernel/hostname; head -n 1 /etc/hostname 2>/dev/null || echo; \
-            [ -d /run/systemd/system ] && command -v hostnamectl; exit 0";
+        let line = format!(
+            "cat /proc/sys/kernel/hostname; head -n 1 {} 2>/dev/null || echo; \
+            [ -d /run/systemd/system ] && command -v hostnamectl; exit 0",
+            self.file()
+        );
         let output = probe.query(&Command::shell(line)).await?;
         let text = String::from_utf8_lossy(&output.stdout);
         let mut lines = text.lines().map(str::trim);
@@ -57,7 +75,10 @@ impl Module for Hostname {
         let change = Change {
             running: running != self.name,
             permanent: permanent != self.name,
-            systemd: lines.next().is_some_and(|path| !path.is_empty()),
+            systemd: match self.way {
+                None => lines.next().is_some_and(|path| !path.is_empty()),
+                Some(way) => way == Way::Systemd,
+            },
         };
         if !change.running && !change.permanent {
             return Ok(Plan::Unchanged(self.outcome()));
@@ -78,7 +99,7 @@ impl Module for Hostname {
             return Ok(self.outcome());
         }
         if change.permanent {
-            remote.write("/etc/hostname", format!("{}\n", self.name).as_bytes(), &Attributes::default()).await?;
+            remote.write(self.file(), format!("{}\n", self.name).as_bytes(), &Attributes::default()).await?;
         }
         if change.running {
             self.run(remote, &["hostname", &self.name]).await?;
@@ -88,6 +109,10 @@ impl Module for Hostname {
 }
 
 impl Hostname {
+    fn file(&self) -> &'static str {
+        if self.way == Some(Way::Sles) { "/etc/HOSTNAME" } else { "/etc/hostname" }
+    }
+
     async fn run(&self, remote: &Remote, argv: &[&str]) -> Result<(), Error> {
         let output = remote.run(&Command::program(argv.iter().copied())).await?;
         let words = String::from_utf8_lossy(&output.stderr);

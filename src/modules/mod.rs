@@ -5,6 +5,7 @@
 
 mod accounts;
 mod add_host;
+mod apt_sources;
 pub mod arguments;
 mod assemble;
 mod assert;
@@ -14,6 +15,7 @@ mod authorized_key;
 mod blockinfile;
 mod command;
 mod copy;
+mod cron;
 mod debug;
 mod etcd;
 mod execution;
@@ -39,17 +41,22 @@ mod host_tree;
 mod hostname;
 pub(crate) mod http;
 mod include_vars;
+mod iptables;
 mod known_hosts;
 mod lineinfile;
 mod meta;
+mod mount_facts;
+mod name_pattern;
 mod package;
 mod pause;
 mod ping;
 mod python_regex;
+pub mod question;
 mod raw;
 mod reboot;
 mod replace;
 mod script;
+mod service_facts;
 mod set_fact;
 mod set_stats;
 mod setup;
@@ -66,6 +73,7 @@ mod testing;
 mod unarchive;
 mod uri;
 mod user;
+mod validate_argument_spec;
 mod vault_file;
 mod wait_for;
 mod wait_for_connection;
@@ -91,6 +99,7 @@ use crate::value::{Value, Vars};
 pub static MODULES: &[Entry] = &[
     local::<add_host::AddHost>(),
     entry::<package::apt::Apt>(),
+    entry::<apt_sources::repository::AptRepository>(),
     entry::<assemble::Assemble>(),
     local::<assert::Assert>(),
     entry::<async_status::AsyncStatus>(),
@@ -98,6 +107,8 @@ pub static MODULES: &[Entry] = &[
     entry::<blockinfile::Blockinfile>(),
     entry::<command::Command>(),
     entry::<copy::Copy>(),
+    entry::<cron::Cron>(),
+    entry::<apt_sources::deb822::Deb822Repository>(),
     local::<debug::Debug>(),
     entry::<package::dnf::Dnf>(),
     entry::<etcd::EtcdClusterInfo>(),
@@ -112,10 +123,13 @@ pub static MODULES: &[Entry] = &[
     local::<group_by::GroupBy>(),
     entry::<hostname::Hostname>(),
     local::<include_vars::IncludeVars>(),
+    entry::<iptables::Iptables>(),
     entry::<known_hosts::KnownHosts>(),
     entry::<lineinfile::Lineinfile>(),
     local::<meta::Meta>(),
+    entry::<mount_facts::MountFacts>(),
     entry::<package::Package>(),
+    entry::<package::facts::PackageFacts>(),
     local::<pause::Pause>(),
     entry::<ping::Ping>(),
     entry::<raw::Raw>(),
@@ -123,6 +137,7 @@ pub static MODULES: &[Entry] = &[
     entry::<replace::Replace>(),
     entry::<script::Script>(),
     entry::<systemd_service::Service>(),
+    entry::<service_facts::ServiceFacts>(),
     local::<set_fact::SetFact>(),
     local::<set_stats::SetStats>(),
     entry::<setup::Setup>(),
@@ -138,6 +153,7 @@ pub static MODULES: &[Entry] = &[
     entry::<unarchive::Unarchive>(),
     entry::<uri::Uri>(),
     entry::<user::User>(),
+    local::<validate_argument_spec::ValidateArgumentSpec>(),
     entry::<wait_for::WaitFor>(),
     local::<wait_for_connection::WaitForConnection>(),
     entry::<x509_ca::X509Ca>(),
@@ -198,6 +214,8 @@ pub struct Controller<'a> {
     pub apart: Option<Duration>,
     /// Told of long transfers.
     pub progress: &'a (dyn Fn(Progress) + Send + Sync),
+    /// Takes a question to the person; drops it if nobody can be asked.
+    pub ask: &'a (dyn Fn(question::Question) + Send + Sync),
     /// The task's host, for modules that outlive a connection to it (`reboot`, `wait_for_connection`).
     pub host: &'a dyn Open,
 }
@@ -207,6 +225,9 @@ pub struct Controller<'a> {
 pub trait Open: Send + Sync {
     /// With `anew` a connection that is there is given up first.
     async fn open(&self, anew: bool) -> Result<Remote, Error>;
+
+    /// Whether it is the machine that windlass runs on, by its connection.
+    fn is_this_machine(&self) -> bool;
 }
 
 impl Controller<'_> {

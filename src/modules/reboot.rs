@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::execution::quote;
-use super::wait_for_connection::{Patience, boot_id, reach};
+use super::wait_for_connection::{BOOT_ID, Patience, boot_id, reach};
 use super::{Controller, Done, Error, Local, Outcome};
 use crate::remote::Command;
 use crate::value::doc::{Argument, Doc, Kind, Return};
@@ -21,6 +21,8 @@ pub struct Reboot {
     test_command: Option<String>,
     msg: String,
     reboot_command: Option<String>,
+    boot_time_command: String,
+    search_paths: Vec<String>,
 }
 
 #[async_trait]
@@ -38,6 +40,14 @@ impl Local for Reboot {
             Argument::new("msg", Kind::Str, "What is told to those who are logged in")
                 .default("Reboot initiated by Ansible"),
             Argument::new("reboot_command", Kind::Str, "What restarts the host, instead of shutdown -r"),
+            Argument::new("boot_time_command", Kind::Str, "What prints something else after every start of the host")
+                .default(BOOT_ID),
+            Argument::new(
+                "search_paths",
+                Kind::List(&Kind::Str),
+                "Where the program that restarts the host is looked for",
+            )
+            .default("/sbin,/bin,/usr/sbin,/usr/bin,/usr/local/sbin"),
         ],
         free_form: None,
         example: "\
@@ -50,12 +60,16 @@ impl Local for Reboot {
 
     async fn run(&self, here: &Controller<'_>) -> Result<Done, Error> {
         let changed = |outcome| Ok(Done { changed: true, diff: Vec::new(), outcome });
+        if here.host.is_this_machine() {
+            let message = "a local connection leads to this very machine: it would restart under the run";
+            return Err(Error::failed(message));
+        }
         if here.check {
             return changed(Outcome::default().with("rebooted", true).with("elapsed", 0));
         }
         let clock = Instant::now();
         let remote = here.host.open(false).await?;
-        let before = boot_id(&remote).await?;
+        let before = boot_id(&remote, &self.boot_time_command).await?;
         if before.is_empty() {
             return Err(Error::failed("the host does not say when it was started: no telling whether it restarted"));
         }
@@ -73,7 +87,7 @@ impl Local for Reboot {
         };
         let outcome = Outcome { changed: true, ..Outcome::default() };
         let failed = |outcome: Outcome, why: String| Outcome { failed: Some(why), ..outcome.with("rebooted", false) };
-        match reach(here, &patience, |boot| boot != before).await {
+        match reach(here, &patience, &self.boot_time_command, |boot| boot != before).await {
             Err(why) => return changed(failed(outcome, format!("the host did not come back: {why}"))),
             Ok(remote) => {
                 if let Some(line) = &self.test_command
@@ -93,7 +107,8 @@ impl Reboot {
     fn line(&self) -> String {
         let usual = format!("shutdown -r now {} || reboot", quote(&self.msg));
         let command = self.reboot_command.clone().unwrap_or(usual);
-        let later = quote(&format!("sleep 1; {command}"));
+        let paths = self.search_paths.join(":");
+        let later = quote(&format!("sleep 1; PATH={}:$PATH; {command}", quote(&paths)));
         format!(
             "if command -v setsid >/dev/null; then s=setsid; else s=nohup; fi; $s sh -c {later} >/dev/null 2>&1 </dev/null &"
         )
@@ -106,7 +121,7 @@ mod tests {
 
     #[tokio::test]
     async fn in_check_mode_nothing_restarts() {
-        let bench = Bench::new().await;
+        let bench = Bench::far().await;
         let done = bench.check("reboot:").await.unwrap();
         assert!(done.changed);
         assert_eq!(value(&done.outcome, "rebooted"), "True");
@@ -115,11 +130,34 @@ mod tests {
 
     #[tokio::test]
     async fn a_host_that_does_not_restart_is_a_failure() {
-        let bench = Bench::new().await;
-        let task = "reboot: {reboot_command: 'touch HOST/asked', reboot_timeout: 3}";
+        let bench = Bench::far().await;
+        bench.on_host("bin/restart", "#!/bin/sh\ntouch \"$1\"\n");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(bench.host("bin/restart"), mode).unwrap();
+        let task = "reboot: {reboot_command: restart HOST/asked, search_paths: [HOST/bin], reboot_timeout: 3}";
         let done = bench.run(task).await.unwrap();
         assert_eq!(done.outcome.failed.as_deref(), Some("the host did not come back: it has not restarted yet"));
         assert!(bench.host("asked").exists());
+        bench.close().await;
+    }
+
+    #[tokio::test]
+    async fn a_host_whose_start_is_told_by_a_command_is_back_when_that_says_otherwise() {
+        let bench = Bench::far().await;
+        bench.on_host("boot", "1");
+        let task =
+            "reboot: {reboot_command: 'echo 2 > HOST/boot', boot_time_command: cat HOST/boot, test_command: 'true'}";
+        let done = bench.run(task).await.unwrap();
+        assert_eq!((done.changed, value(&done.outcome, "rebooted").as_str()), (true, "True"));
+        assert!(bench.failure("reboot: {boot_time_command: 'true'}").await.starts_with("the host does not say when"));
+        bench.close().await;
+    }
+
+    #[tokio::test]
+    async fn this_very_machine_is_never_restarted() {
+        let bench = Bench::new().await;
+        assert!(bench.failure("reboot: {reboot_command: touch HOST/asked}").await.contains("this very machine"));
+        assert!(!bench.host("asked").exists());
         bench.close().await;
     }
 }

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use indexmap::IndexMap;
 use minijinja::value::Serde;
-use regex::Regex;
 use serde::Deserialize;
 
-use super::{Controller, Effect, Error, Module, Outcome, Plan};
+use super::{Controller, Effect, Error, Module, Outcome, Plan, name_pattern, python_regex};
 use crate::remote::{Command, Links, Probe, Remote, gathers};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 use crate::value::{Value, Vars};
@@ -71,32 +70,22 @@ impl Module for Setup {
 }
 
 fn kept(facts: Vars, filter: &[String]) -> Result<Vars, Error> {
-    let patterns = filter.iter().filter(|text| !text.is_empty()).map(|text| pattern(text));
+    let patterns = filter.iter().filter(|text| !text.is_empty()).map(|text| name_pattern::compile(text, "filter"));
     let patterns = patterns.collect::<Result<Vec<_>, _>>()?;
     if patterns.is_empty() {
         return Ok(facts);
     }
-    let matches = |name: &str| {
-        let short = name.strip_prefix("ansible_").unwrap_or(name);
-        patterns.iter().any(|pattern| pattern.is_match(name) || pattern.is_match(short))
-    };
-    Ok(facts.into_iter().filter(|(name, _)| matches(name)).collect())
-}
-
-/// A file name pattern as a regular expression for the whole of a name.
-fn pattern(text: &str) -> Result<Regex, Error> {
-    let mut expression = String::from("^");
-    for c in text.chars() {
-        match c {
-            '*' => expression.push_str(".*"),
-            '?' => expression.push('.'),
-            '[' | ']' => expression.push(c),
-            c => expression.push_str(&regex::escape(&c.to_string())),
+    let mut kept = Vars::new();
+    for (name, value) in facts {
+        let short = name.strip_prefix("ansible_").unwrap_or(&name);
+        for pattern in &patterns {
+            if python_regex::is_match(pattern, &name)? || python_regex::is_match(pattern, short)? {
+                kept.insert(name, value);
+                break;
+            }
         }
     }
-    expression.push('$');
-    let expression = expression.replace("[!", "[^").replace("\\-", "-");
-    Regex::new(&expression).map_err(|_| Error::failed(format!("{text:?} is not a pattern")))
+    Ok(kept)
 }
 
 /// What the host says of itself in `*.fact` files: JSON, INI, or a program that prints either. A file that cannot be

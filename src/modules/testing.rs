@@ -5,12 +5,13 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use indexmap::IndexMap;
 use tempfile::TempDir;
 
+use super::question::{Answer, Question};
 use super::{Controller, Done, Error, Outcome, arguments, find};
 use crate::connection::{Method, Target};
 use crate::remote::{Remote, Sessions};
@@ -31,20 +32,47 @@ pub struct Bench {
     pub no_log: bool,
     /// As if the task said `async`.
     pub apart: Option<Duration>,
+    /// What the person answers; None: there is no person.
+    answer: Option<Answer>,
+    /// Whether the host counts as another machine.
+    far: bool,
+    questions: Mutex<Vec<Question>>,
 }
 
 impl Bench {
     pub async fn new() -> Bench {
+        Bench::with_environment(&[]).await
+    }
+
+    /// The host counts as another machine.
+    pub async fn far() -> Bench {
+        Bench { far: true, ..Bench::new().await }
+    }
+
+    /// The host's programs get these variables.
+    pub async fn with_environment(variables: &[(&str, &str)]) -> Bench {
         let directory = tempfile::Builder::new().prefix("windlass-test-").tempdir().unwrap();
         for side in ["host", "here"] {
             std::fs::create_dir(directory.path().join(side)).unwrap();
         }
         let connection = crate::connection::open(&local()).await.unwrap();
         let sessions = Sessions::new(connection);
-        let remote = Remote::open(&sessions, None, &IndexMap::new()).await.unwrap();
+        let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let remote = Remote::open(&sessions, None, &variables).await.unwrap();
         let mut scope = Scope::default();
         scope.base = Arc::new(directory.path().join("here"));
-        Bench { directory, remote, sessions, templar: Templar::new(), scope, no_log: false, apart: None }
+        Bench {
+            directory,
+            remote,
+            sessions,
+            templar: Templar::new(),
+            scope,
+            no_log: false,
+            apart: None,
+            answer: None,
+            far: false,
+            questions: Mutex::default(),
+        }
     }
 
     /// A path of the host, inside its directory.
@@ -81,6 +109,17 @@ impl Bench {
     pub fn vars(&mut self, text: &str) {
         let vars = yaml_value(text);
         self.scope.push(Arc::new(pairs(&vars)));
+    }
+
+    /// Says what the person answers from now on.
+    pub fn answers(&mut self, answer: Option<Answer>) {
+        self.answer = answer;
+    }
+
+    /// What the person was asked: the words, whether typing is shown, and the time limit.
+    pub fn asked(&self) -> Vec<(String, bool, Option<Duration>)> {
+        let questions = self.questions.lock().unwrap();
+        questions.iter().map(|it| (it.words.clone(), it.echo, it.limit)).collect()
     }
 
     /// Runs `module: {arguments}`, given as YAML, with diff.
@@ -135,6 +174,12 @@ impl Bench {
             false => pairs(args),
         };
         let search = [self.here("")];
+        let ask = |question: Question| {
+            if let Some(answer) = &self.answer {
+                question.answer(answer.clone());
+                self.questions.lock().unwrap().push(question);
+            }
+        };
         let here = Controller {
             templar: &self.templar,
             scope: &self.scope,
@@ -145,6 +190,7 @@ impl Bench {
             verbosity: 0,
             apart: self.apart,
             progress: &|_| {},
+            ask: &ask,
             host: self,
         };
         (entry.run)(arguments::coerce(entry.doc, &args)?, Some(&self.remote), &here).await
@@ -160,6 +206,10 @@ impl Bench {
 impl super::Open for Bench {
     async fn open(&self, _: bool) -> Result<Remote, Error> {
         Ok(Remote::open(&self.sessions, None, &IndexMap::new()).await?)
+    }
+
+    fn is_this_machine(&self) -> bool {
+        !self.far
     }
 }
 

@@ -51,7 +51,7 @@ impl Local for WaitForConnection {
             pause: Duration::from_secs(self.sleep),
             all: Duration::from_secs(self.timeout).saturating_sub(clock.elapsed()),
         };
-        let reached = reach(here, &patience, |_| true).await;
+        let reached = reach(here, &patience, BOOT_ID, |_| true).await;
         let outcome = Outcome::default().with("elapsed", clock.elapsed().as_secs());
         Ok(Done::unchanged(match reached {
             Ok(_) => outcome,
@@ -67,10 +67,12 @@ pub struct Patience {
     pub all: Duration,
 }
 
-/// The identity of this start of the host's system; empty if it has none.
-pub async fn boot_id(remote: &Remote) -> Result<String, Error> {
-    let line = "cat /proc/sys/kernel/random/boot_id 2>/dev/null || uptime -s 2>/dev/null; exit 0";
-    let output = remote.query(&Command::shell(line)).await?;
+/// Prints the identity of this start of the host's system.
+pub const BOOT_ID: &str = "cat /proc/sys/kernel/random/boot_id";
+
+/// What the command says of this start of the host's system; empty if it says nothing.
+pub async fn boot_id(remote: &Remote, command: &str) -> Result<String, Error> {
+    let output = remote.query(&Command::shell(command)).await?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
@@ -78,6 +80,7 @@ pub async fn boot_id(remote: &Remote) -> Result<String, Error> {
 pub async fn reach(
     here: &Controller<'_>,
     patience: &Patience,
+    boot_command: &str,
     is_good: impl Fn(&str) -> bool + Send + Sync,
 ) -> Result<Remote, String> {
     let clock = Instant::now();
@@ -85,7 +88,7 @@ pub async fn reach(
     loop {
         let attempt = async {
             let remote = here.host.open(again).await?;
-            let boot = boot_id(&remote).await?;
+            let boot = boot_id(&remote, boot_command).await?;
             Ok::<_, Error>((remote, boot))
         };
         let why = match tokio::time::timeout(patience.one, attempt).await {

@@ -182,7 +182,7 @@ impl Probe {
             "wl_j={word}\ncase $wl_j in\n\
              '') exit 1 ;;\n\
              */*) [ -f \"$wl_j\" ] && [ -x \"$wl_j\" ] && printf %s \"$wl_j\"; exit ;;\nesac\n\
-             IFS=:; set -f\nwl_j=\nfor wl_i in {path}; do\n\
+             IFS=:; set -f\nwl_j={path}\nfor wl_i in $wl_j; do\n\
              if [ -f \"${{wl_i:=.}}/\"{word} ] && [ -x \"$wl_i/\"{word} ]; then printf %s \"$wl_i/\"{word}; exit; fi\ndone\nexit 1"
         );
         let answer = self.session().await?.ask(&subshell(&body)).await?;

@@ -272,6 +272,8 @@ impl Human {
             Event::Item { result, .. } | Event::Result { result, .. } if !self.shown(result) => {}
             // A live view shows these.
             Event::TaskEnd(_) | Event::HostStart { .. } | Event::Progress { .. } => {}
+            // It is put to the person when all that came before it is shown.
+            Event::Question(_) => {}
             Event::Item { task, host, delegated, label, result } => {
                 if result.status != Status::Skipped || self.style.verbosity > 0 {
                     let kind = Kind { action: task.action, delegated: delegated.as_deref(), looped: false };

@@ -88,6 +88,7 @@ fn object(event: &Event) -> Option<Plain> {
             json!({"event": "progress", "host": &**host, "what": progress.what, "done": progress.done,
                 "total": progress.total})
         }
+        Event::Question(question) => json!({"event": "question", "words": question.words}),
         Event::Included { what, hosts } => json!({"event": "included", "what": what, "hosts": names(hosts)}),
         Event::NoHostsLeft => json!({"event": "no_hosts_left"}),
         Event::Warning(text) => json!({"event": "warning", "message": text}),

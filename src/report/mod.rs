@@ -14,6 +14,7 @@ pub mod log;
 pub mod otlp;
 mod paint;
 mod profile;
+mod question;
 mod screen;
 #[cfg(test)]
 mod script;

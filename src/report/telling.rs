@@ -6,8 +6,9 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::profile::{Profile, Timings};
-use super::{Report, otlp, veil};
+use super::{Report, otlp, question, veil};
 use crate::engine::{Event, Told};
+use crate::modules::question::Question;
 use crate::value::Hidden;
 
 /// How often what shows time is drawn anew.
@@ -107,6 +108,25 @@ impl Reports {
             }
         }
         self.each(|report| report.event(at, &event));
+        if let Event::Question(question) = &event {
+            self.ask(at, question);
+        }
+    }
+
+    /// Puts a question to the person below all that was told so far. Nothing else is told until it is answered.
+    fn ask(&mut self, at: SystemTime, question: &Question) {
+        self.each(|report| report.show());
+        if question::is_possible() {
+            match question::put(question) {
+                Ok(Some(answer)) => return question.answer(answer),
+                Ok(None) => return,
+                Err(error) => tracing::debug!(%error, "the terminal does not take a question"),
+            }
+        }
+        if question.limit.is_none() {
+            let words = "not waiting for an answer: standard input is no terminal";
+            self.each(|report| report.event(at, &Event::Warning(words.to_owned())));
+        }
     }
 
     /// Does something with every report that still takes words; the others hear of one that fails.

@@ -79,6 +79,10 @@ impl Mask<'_> {
             Event::Progress { host, progress } => {
                 Event::Progress { host, progress: Progress { what: self.text(progress.what), ..progress } }
             }
+            Event::Question(question) => {
+                let words = self.text(question.words.clone());
+                Event::Question(question.with_words(words))
+            }
             Event::Included { what, hosts } => Event::Included { what: self.text(what), hosts },
             Event::Warning(text) => Event::Warning(self.text(text)),
             Event::Recap(mut recap) => {

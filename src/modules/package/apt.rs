@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use super::dpkg::{Installed, Spec, outdated};
+use super::dpkg::{self, Installed, Spec, candidate, outdated};
 use super::{failure, in_english, said};
 use crate::modules::{Controller, Error, Module, Outcome, Plan};
-use crate::remote::{Command, Output, Probe, Remote};
+use crate::remote::{Attributes, Command, Output, Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Deserialize)]
@@ -32,14 +32,27 @@ pub struct Apt {
     pub force: bool,
     pub dpkg_options: String,
     pub lock_timeout: u64,
+    pub clean: bool,
+    pub fail_on_autoremove: bool,
+    pub policy_rc_d: Option<i64>,
+    pub update_cache_retries: u32,
+    pub update_cache_retry_max_delay: u64,
+    /// There is no other way here.
+    #[serde(rename = "force_apt_get")]
+    pub _force_apt_get: bool,
+    /// No module of Python's is needed.
+    #[serde(rename = "auto_install_module_deps")]
+    pub _auto_install_module_deps: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum State {
     Present,
     Absent,
     Latest,
+    BuildDep,
+    Fixed,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -59,14 +72,49 @@ pub struct Change {
     upgrade: Option<&'static str>,
     install: Vec<String>,
     remove: Vec<String>,
+    build_dep: Vec<String>,
     autoremove: bool,
     autoclean: bool,
+    clean: bool,
 }
 
 impl Change {
     /// Whether packages come or go.
     fn is_of_packages(&self) -> bool {
-        self.upgrade.is_some() || !self.install.is_empty() || !self.remove.is_empty() || self.autoremove
+        let named = [&self.install, &self.remove, &self.build_dep].iter().any(|names| !names.is_empty());
+        self.upgrade.is_some() || named || self.autoremove
+    }
+}
+
+/// Who only asks apt leaves no files of its cache on the host.
+const KEEPS_NOTHING: &[&str] = &["-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache="];
+
+/// How often something is tried, with pauses of 1, 2, 4 seconds and so on.
+pub struct Retries {
+    pub times: u32,
+    /// No pause is longer.
+    pub longest: Duration,
+}
+
+/// Fetches the lists of packages.
+pub async fn fetch_lists(remote: &Remote, retries: &Retries) -> Result<Output, Error> {
+    let argv = ["apt-get".to_owned(), "-y".to_owned(), "update".to_owned()];
+    let mut pause = Duration::from_secs(1);
+    let mut attempt = 1;
+    loop {
+        let output = remote.run(&in_english(Command::program(argv.iter().cloned()))).await?;
+        // It counts what could not be fetched as a warning, if there are older lists.
+        let text = String::from_utf8_lossy(&output.stderr);
+        let is_whole = !text.lines().any(|line| line.starts_with("W: Failed to fetch"));
+        if output.code == 0 && is_whole {
+            return Ok(output);
+        }
+        if attempt >= retries.times {
+            return Err(failure(&argv, &output));
+        }
+        tokio::time::sleep(pause.min(retries.longest)).await;
+        pause *= 2;
+        attempt += 1;
     }
 }
 
@@ -77,11 +125,15 @@ impl Module for Apt {
         collection: "ansible.builtin",
         summary: "Installs and removes packages of Debian and its kin",
         arguments: &[
-            Argument::new("name", Kind::List(&Kind::Str), "Packages, as name, name=version or name:architecture")
-                .alias(&["package", "pkg"]),
+            Argument::new(
+                "name",
+                Kind::List(&Kind::Str),
+                "Packages, as name, name=version, name>=version or name:architecture",
+            )
+            .alias(&["package", "pkg"]),
             Argument::new("state", Kind::Str, "Whether they are to be there, or there in the newest version")
                 .default("present")
-                .choices(&["present", "absent", "latest"]),
+                .choices(&["absent", "build-dep", "latest", "present", "fixed"]),
             Argument::new("update_cache", Kind::Bool, "Whether the lists of packages are fetched first")
                 .alias(&["update-cache"]),
             Argument::new("cache_valid_time", Kind::Int, "How many seconds old the lists may be to be good enough")
@@ -120,6 +172,26 @@ impl Module for Apt {
                 .default("force-confdef,force-confold"),
             Argument::new("lock_timeout", Kind::Int, "How many seconds to wait for another package tool to end")
                 .default("60"),
+            Argument::new("clean", Kind::Bool, "Whether all package files that were fetched are removed")
+                .default("false"),
+            Argument::new("fail_on_autoremove", Kind::Bool, "Whether to fail rather than remove a package")
+                .default("false"),
+            Argument::new(
+                "policy_rc_d",
+                Kind::Int,
+                "What policy-rc.d says meanwhile to packages that start services; 101 forbids it",
+            ),
+            Argument::new("update_cache_retries", Kind::Int, "How often fetching the lists is tried").default("5"),
+            Argument::new(
+                "update_cache_retry_max_delay",
+                Kind::Int,
+                "How many seconds to wait at most between two tries",
+            )
+            .default("12"),
+            Argument::new("force_apt_get", Kind::Bool, "Accepted for compatibility; it is always apt-get")
+                .default("false"),
+            Argument::new("auto_install_module_deps", Kind::Bool, "Accepted for compatibility; no Python is needed")
+                .default("true"),
         ],
         free_form: None,
         example: "\
@@ -132,6 +204,7 @@ impl Module for Apt {
 ",
         returns: &[
             Return::new("cache_updated", "Whether the lists of packages were fetched"),
+            Return::new("cache_update_time", "When they were fetched last, in seconds since 1970"),
             Return::new("stdout", "What apt-get said"),
             Return::new("stderr", "What it complained of"),
         ],
@@ -139,16 +212,18 @@ impl Module for Apt {
     type Change = Change;
 
     async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+        self.check()?;
         let change = self.changes(probe).await?;
         let names_nothing = self.name.is_none() && self.deb.is_none() && self.upgrade == Upgrade::No;
-        let outcome = Outcome::default().with("cache_updated", false);
+        let outcome =
+            Outcome::default().with("cache_updated", false).with("cache_update_time", fetched(probe).await?.at);
         // Fetched lists may hold newer versions: only afterwards it is known what changes.
         let looks_again = change.update && (self.state == State::Latest || self.upgrade != Upgrade::No);
         Ok(if looks_again && !here.check {
             Plan::Unknown(change)
-        } else if change.is_of_packages() || change.update && names_nothing {
+        } else if change.is_of_packages() || (change.update || change.clean) && names_nothing {
             Plan::Change { diff: Vec::new(), outcome, change }
-        } else if (change.update || change.autoclean) && !here.check {
+        } else if (change.update || change.autoclean || change.clean) && !here.check {
             Plan::Unknown(change)
         } else {
             Plan::Unchanged(outcome)
@@ -158,29 +233,26 @@ impl Module for Apt {
     async fn apply(&self, mut change: Change, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
         let mut outputs = Vec::new();
         let updated = change.update;
+        if change.clean {
+            outputs.push(self.apt_get(remote, &["clean"], &[]).await?);
+        }
         if updated {
-            outputs.push(self.apt_get(remote, &["update"], &[]).await?);
+            let retries = Retries {
+                times: self.update_cache_retries,
+                longest: Duration::from_secs(self.update_cache_retry_max_delay),
+            };
+            outputs.push(fetch_lists(remote, &retries).await?);
             if self.state == State::Latest || self.upgrade != Upgrade::No {
                 change = self.changes(remote).await?;
             }
         }
         let changed = change.is_of_packages();
-        if let Some(verb) = change.upgrade {
-            outputs.push(self.apt_get(remote, &[verb], &[]).await?);
-        }
-        if !change.install.is_empty() {
-            outputs.push(self.apt_get(remote, &self.install_words(), &change.install).await?);
-        }
-        if !change.remove.is_empty() {
-            outputs.push(self.apt_get(remote, &self.remove_words(), &change.remove).await?);
-        }
-        if change.autoremove {
-            outputs.push(self.apt_get(remote, &self.autoremove_words(), &[]).await?);
-        }
-        if change.autoclean {
-            outputs.push(self.apt_get(remote, &["autoclean"], &[]).await?);
-        }
-        Ok(Outcome { changed, ..said(&outputs).with("cache_updated", updated) })
+        let policy = Policy::set(remote, self.policy_rc_d.filter(|_| changed)).await?;
+        let done = self.packages(remote, &change, &mut outputs).await;
+        policy.put_back(remote).await?;
+        done?;
+        let outcome = said(&outputs).with("cache_updated", updated);
+        Ok(Outcome { changed, ..outcome.with("cache_update_time", fetched(remote).await?.at) })
     }
 }
 
@@ -206,23 +278,77 @@ impl Apt {
             force: false,
             dpkg_options: "force-confdef,force-confold".to_owned(),
             lock_timeout: 60,
+            clean: false,
+            fail_on_autoremove: false,
+            policy_rc_d: None,
+            update_cache_retries: 5,
+            update_cache_retry_max_delay: 12,
+            _force_apt_get: false,
+            _auto_install_module_deps: true,
         }
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let wanted = [self.name.is_some(), self.deb.is_some(), self.upgrade != Upgrade::No];
+        if wanted.iter().filter(|is| **is).count() > 1 {
+            return Err(Error::failed("only one of name, deb and upgrade can be given"));
+        }
+        match self.deb.as_ref().filter(|deb| deb.contains("://")) {
+            None => Ok(()),
+            Some(deb) => Err(Error::Failed {
+                message: format!("deb is a path on the host, not an address: {deb}"),
+                hint: Some("fetch it with get_url first".to_owned()),
+            }),
+        }
+    }
+
+    /// Everything that is about packages, one after the other.
+    async fn packages(&self, remote: &Remote, change: &Change, outputs: &mut Vec<Output>) -> Result<(), Error> {
+        if let Some(verb) = change.upgrade {
+            outputs.push(self.apt_get(remote, &self.upgrade_words(verb), &[]).await?);
+        }
+        if !change.install.is_empty() {
+            outputs.push(self.apt_get(remote, &self.install_words(), &change.install).await?);
+        }
+        if !change.build_dep.is_empty() {
+            outputs.push(self.apt_get(remote, &["build-dep"], &change.build_dep).await?);
+        }
+        if !change.remove.is_empty() {
+            outputs.push(self.apt_get(remote, &self.remove_words(), &change.remove).await?);
+        }
+        if change.autoremove {
+            outputs.push(self.apt_get(remote, &self.autoremove_words(), &[]).await?);
+        }
+        if change.autoclean {
+            outputs.push(self.apt_get(remote, &["autoclean"], &[]).await?);
+        }
+        Ok(())
     }
 
     async fn changes(&self, probe: &Probe) -> Result<Change, Error> {
         let specs = self.name.iter().flatten().filter(|name| !name.trim().is_empty()).map(|name| Spec::parse(name));
         let specs = specs.collect::<Result<Vec<_>, _>>()?;
-        let mut change =
-            Change { update: self.wants_update(probe).await?, autoclean: self.autoclean, ..Change::default() };
+        let mut change = Change {
+            update: self.wants_update(probe).await?,
+            autoclean: self.autoclean,
+            clean: self.clean,
+            ..Change::default()
+        };
         let installed = Installed::look(probe).await?;
         match self.state {
             State::Absent => {
                 change.remove =
                     specs.iter().filter(|spec| installed.has_itself(spec)).map(|spec| spec.name.clone()).collect();
             }
-            State::Present => change.install = self.lacking(&specs, &installed),
+            State::BuildDep => {
+                let names: Vec<String> = specs.iter().map(Spec::word).collect();
+                let words: Vec<&str> = ["build-dep"].into_iter().chain(names.iter().map(String::as_str)).collect();
+                let lacks = !names.is_empty() && self.would_change(probe, &words).await?;
+                change.build_dep = if lacks { names } else { Vec::new() };
+            }
+            State::Present | State::Fixed => change.install = self.lacking(probe, &specs, &installed).await?,
             State::Latest => {
-                change.install = self.lacking(&specs, &installed);
+                change.install = self.lacking(probe, &specs, &installed).await?;
                 let there =
                     specs.iter().filter(|spec| spec.version.is_none() && installed.version(&spec.name).is_some());
                 change.install.extend(self.outdated(probe, there.map(|spec| spec.name.as_str()).collect()).await?);
@@ -239,28 +365,40 @@ impl Apt {
             Upgrade::Dist | Upgrade::Full => Some("dist-upgrade"),
         };
         if let Some(verb) = verb {
-            change.upgrade = self.would_change(probe, &[verb]).await?.then_some(verb);
+            change.upgrade = self.would_change(probe, &self.upgrade_words(verb)).await?.then_some(verb);
         }
         change.autoremove = self.autoremove && self.would_change(probe, &self.autoremove_words()).await?;
         Ok(change)
     }
 
-    fn lacking(&self, specs: &[Spec], installed: &Installed) -> Vec<String> {
+    async fn lacking(&self, probe: &Probe, specs: &[Spec], installed: &Installed) -> Result<Vec<String>, Error> {
         let lacks =
             |spec: &&Spec| !installed.has(spec) && (!self.only_upgrade || installed.version(&spec.name).is_some());
-        specs.iter().filter(lacks).map(Spec::word).collect()
+        let lacking: Vec<&Spec> = specs.iter().filter(lacks).collect();
+        for (spec, least) in lacking.iter().filter_map(|spec| Some((spec, spec.at_least.as_ref()?))) {
+            let policy = String::from_utf8_lossy(&self.policy(probe, &[&spec.name]).await?.stdout).into_owned();
+            // Where there is none at all, apt-get says so; in check mode a task before may have brought its source.
+            if candidate(&policy).is_some_and(|version| !dpkg::is_at_least(version, least)) {
+                let message = format!("there is no version of {} that is {least} or newer", spec.name);
+                return Err(Error::failed(message));
+            }
+        }
+        Ok(lacking.into_iter().map(Spec::word).collect())
     }
 
     async fn outdated(&self, probe: &Probe, names: Vec<&str>) -> Result<Vec<String>, Error> {
         if names.is_empty() {
             return Ok(Vec::new());
         }
+        Ok(outdated(&String::from_utf8_lossy(&self.policy(probe, &names).await?.stdout)))
+    }
+
+    async fn policy(&self, probe: &Probe, names: &[&str]) -> Result<Output, Error> {
         let release = self.default_release.iter().map(|release| format!("APT::Default-Release={release}"));
         let release = release.flat_map(|option| ["-o".to_owned(), option]);
-        let argv = ["apt-cache".to_owned()].into_iter().chain(release);
-        let argv = argv.chain(["policy".to_owned()]).chain(names.into_iter().map(str::to_owned));
-        let output = probe.query(&in_english(Command::program(argv))).await?;
-        Ok(outdated(&String::from_utf8_lossy(&output.stdout)))
+        let argv = ["apt-cache"].iter().chain(KEEPS_NOTHING).map(|word| (*word).to_owned()).chain(release);
+        let argv = argv.chain(["policy".to_owned()]).chain(names.iter().map(|name| (*name).to_owned()));
+        Ok(probe.query(&in_english(Command::program(argv))).await?)
     }
 
     /// The file's path, if the package in it is not installed in that version.
@@ -283,18 +421,13 @@ impl Apt {
         if self.cache_valid_time == 0 {
             return Ok(true);
         }
-        let line = "date +%s; stat -c %Y /var/lib/apt/periodic/update-success-stamp 2>/dev/null \
-            || stat -c %Y /var/lib/apt/lists 2>/dev/null || echo 0";
-        let output = probe.query(&Command::shell(line)).await?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        let mut times = text.lines().map(|line| line.trim().parse::<u64>().unwrap_or(0));
-        let (now, fetched) = (times.next().unwrap_or(0), times.next().unwrap_or(0));
-        Ok(now.saturating_sub(fetched) > self.cache_valid_time)
+        let fetched = fetched(probe).await?;
+        Ok(fetched.now.saturating_sub(fetched.at) > self.cache_valid_time)
     }
 
     /// Asks apt-get what it would do.
     async fn would_change(&self, probe: &Probe, words: &[&str]) -> Result<bool, Error> {
-        let argv = self.argv(&[&["-s"], words].concat(), &[]);
+        let argv = self.argv(&[KEEPS_NOTHING, &["-s"], words].concat(), &[]);
         let output = probe.query(&in_english(Command::program(argv.clone()))).await?;
         if output.code != 0 {
             return Err(failure(&argv, &output));
@@ -310,11 +443,23 @@ impl Apt {
             (self.allow_unauthenticated, "--allow-unauthenticated"),
             (self.allow_change_held_packages, "--allow-change-held-packages"),
             (self.force, "--force-yes"),
+            (self.state == State::Fixed, "--fix-broken"),
+            (self.fail_on_autoremove, "--no-remove"),
             (self.install_recommends == Some(true), "--install-recommends"),
             (self.install_recommends == Some(false), "--no-install-recommends"),
         ];
         let flags = flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag);
         ["install"].into_iter().chain(flags).collect()
+    }
+
+    fn upgrade_words(&self, verb: &'static str) -> Vec<&'static str> {
+        let flags = [
+            (self.fail_on_autoremove, "--no-remove"),
+            (self.allow_unauthenticated, "--allow-unauthenticated"),
+            (self.allow_downgrade, "--allow-downgrades"),
+            (self.force, "--force-yes"),
+        ];
+        [verb].into_iter().chain(flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag)).collect()
     }
 
     fn remove_words(&self) -> Vec<&'static str> {
@@ -366,6 +511,49 @@ impl Apt {
     }
 }
 
+/// When the lists of packages were fetched, by the host's clock, in seconds since 1970.
+struct Fetched {
+    now: u64,
+    at: u64,
+}
+
+async fn fetched(probe: &Probe) -> Result<Fetched, Error> {
+    let line = "date +%s; stat -c %Y /var/lib/apt/periodic/update-success-stamp 2>/dev/null \
+        || stat -c %Y /var/lib/apt/lists 2>/dev/null || echo 0";
+    let output = probe.query(&Command::shell(line)).await?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let mut times = text.lines().map(|line| line.trim().parse::<u64>().unwrap_or(0));
+    Ok(Fetched { now: times.next().unwrap_or(0), at: times.next().unwrap_or(0) })
+}
+
+/// What packages are told that would start services, while it is another than the host's own.
+struct Policy {
+    is_set: bool,
+    own: Option<Vec<u8>>,
+}
+
+impl Policy {
+    const PATH: &str = "/usr/sbin/policy-rc.d";
+
+    async fn set(remote: &Remote, code: Option<i64>) -> Result<Policy, Error> {
+        let Some(code) = code else { return Ok(Policy { is_set: false, own: None }) };
+        let own = remote.read(Policy::PATH).await?;
+        let text = format!("#!/bin/sh\nexit {code}\n");
+        let attributes = Attributes { mode: Some(0o755), ..Attributes::default() };
+        remote.write(Policy::PATH, text.as_bytes(), &attributes).await?;
+        Ok(Policy { is_set: true, own })
+    }
+
+    async fn put_back(self, remote: &Remote) -> Result<(), Error> {
+        match self.own {
+            _ if !self.is_set => {}
+            Some(own) => remote.write(Policy::PATH, &own, &Attributes::default()).await?,
+            None => remote.remove(Policy::PATH).await?,
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -386,5 +574,18 @@ mod tests {
         apt.autoremove = true;
         assert_eq!(apt.remove_words(), ["remove", "--purge", "--auto-remove"]);
         assert_eq!(apt.autoremove_words(), ["autoremove", "--purge"]);
+        apt.state = State::Fixed;
+        apt.fail_on_autoremove = true;
+        assert_eq!(apt.upgrade_words("upgrade"), ["upgrade", "--no-remove", "--allow-downgrades"]);
+        assert!(apt.install_words().contains(&"--fix-broken") && apt.install_words().contains(&"--no-remove"));
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_refused() {
+        let mut apt = Apt::of(vec!["curl".into()], State::Present);
+        apt.upgrade = Upgrade::Dist;
+        assert_eq!(apt.check().unwrap_err().to_string(), "only one of name, deb and upgrade can be given");
+        let fetched = Apt { name: None, deb: Some("http://d/x.deb".into()), ..Apt::of(Vec::new(), State::Present) };
+        assert!(fetched.check().unwrap_err().to_string().starts_with("deb is a path on the host"));
     }
 }

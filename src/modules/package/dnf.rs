@@ -13,7 +13,8 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 #[serde(deny_unknown_fields)]
 pub struct Dnf {
     pub name: Vec<String>,
-    pub state: State,
+    /// Present if not given; absent with `autoremove`.
+    pub state: Option<State>,
     pub enablerepo: Vec<String>,
     pub disablerepo: Vec<String>,
     pub exclude: Vec<String>,
@@ -22,10 +23,31 @@ pub struct Dnf {
     pub disable_gpg_check: bool,
     pub allowerasing: bool,
     pub allow_downgrade: bool,
-    pub nobest: bool,
+    pub nobest: Option<bool>,
     pub install_weak_deps: Option<bool>,
     pub autoremove: bool,
     pub cacheonly: bool,
+    pub best: Option<bool>,
+    pub bugfix: bool,
+    pub security: bool,
+    pub conf_file: Option<String>,
+    pub disable_excludes: Option<String>,
+    pub disable_plugin: Vec<String>,
+    pub enable_plugin: Vec<String>,
+    pub download_dir: Option<String>,
+    pub download_only: bool,
+    pub installroot: Option<String>,
+    pub releasever: Option<String>,
+    pub skip_broken: bool,
+    pub sslverify: Option<bool>,
+    pub validate_certs: Option<bool>,
+    pub use_backend: Option<String>,
+    /// Nothing more is needed to look.
+    #[serde(rename = "install_repoquery")]
+    pub _install_repoquery: bool,
+    /// dnf itself waits.
+    #[serde(rename = "lock_timeout")]
+    pub _lock_timeout: i64,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -68,8 +90,7 @@ impl Module for Dnf {
             )
             .alias(&["pkg"])
             .default("[]"),
-            Argument::new("state", Kind::Str, "Whether they are to be there, or there in the newest version")
-                .default("present")
+            Argument::new("state", Kind::Str, "Whether they are to be there, or there in the newest version; present if not given, absent with autoremove")
                 .choices(&["present", "installed", "absent", "removed", "latest"]),
             Argument::new("enablerepo", Kind::List(&Kind::Str), "Repositories to use, too").default("[]"),
             Argument::new("disablerepo", Kind::List(&Kind::Str), "Repositories not to use").default("[]"),
@@ -82,8 +103,26 @@ impl Module for Dnf {
             Argument::new("allowerasing", Kind::Bool, "Whether other packages may be removed for it").default("false"),
             Argument::new("allow_downgrade", Kind::Bool, "Whether an older version may replace a newer one")
                 .default("false"),
-            Argument::new("nobest", Kind::Bool, "Whether an older version will do if the newest cannot be had")
-                .default("false"),
+            Argument::new("nobest", Kind::Bool, "Whether an older version will do if the newest cannot be had"),
+            Argument::new("best", Kind::Bool, "Whether only the newest version will do"),
+            Argument::new("bugfix", Kind::Bool, "Whether state: latest takes only what mends mistakes").default("false"),
+            Argument::new("security", Kind::Bool, "Whether state: latest takes only what is about security").default("false"),
+            Argument::new("conf_file", Kind::Str, "The configuration to use"),
+            Argument::new("disable_excludes", Kind::Str, "Whose list of packages to leave alone does not count: all, main or a repository"),
+            Argument::new("disable_plugin", Kind::List(&Kind::Str), "Plugins not to use").default("[]"),
+            Argument::new("enable_plugin", Kind::List(&Kind::Str), "Plugins to use, too").default("[]"),
+            Argument::new("download_dir", Kind::Str, "Where download_only puts the packages"),
+            Argument::new("download_only", Kind::Bool, "Whether packages are fetched and not installed").default("false"),
+            Argument::new("installroot", Kind::Str, "The root of the system that is changed").default("/"),
+            Argument::new("releasever", Kind::Str, "The release to take packages of"),
+            Argument::new("skip_broken", Kind::Bool, "Whether packages that cannot be installed are left out").default("false"),
+            Argument::new("sslverify", Kind::Bool, "Whether the certificates of repositories are checked").default("true"),
+            Argument::new("validate_certs", Kind::Bool, "The same").default("true"),
+            Argument::new("use_backend", Kind::Str, "Which program to use")
+                .default("auto")
+                .choices(&["auto", "dnf", "dnf4", "dnf5", "yum", "yum4"]),
+            Argument::new("install_repoquery", Kind::Bool, "Accepted for compatibility; it is not needed").default("true"),
+            Argument::new("lock_timeout", Kind::Int, "Accepted for compatibility; dnf waits by itself").default("30"),
             Argument::new("install_weak_deps", Kind::Bool, "Whether recommended packages come, too"),
             Argument::new("autoremove", Kind::Bool, "Whether packages that nothing needs any more are removed")
                 .default("false"),
@@ -106,8 +145,11 @@ impl Module for Dnf {
     type Change = Change;
 
     async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
-        let tool =
-            first_of(probe, &["dnf", "yum"]).await?.ok_or_else(|| Error::failed("the host has neither dnf nor yum"))?;
+        self.check()?;
+        let tools = self.tools();
+        let tool = first_of(probe, tools)
+            .await?
+            .ok_or_else(|| Error::failed(format!("the host has no program for it: looked for {}", tools.join(", "))))?;
         let change = self.changes(probe, tool).await?;
         let outcome = Outcome::default().with("rc", 0);
         Ok(if self.autoremove && !here.check {
@@ -159,11 +201,11 @@ impl Dnf {
         let mut change = Change { tool, ..Change::default() };
         let all = names.contains(&"*");
         let names: Vec<&str> = names.into_iter().filter(|name| *name != "*").collect();
-        let installed = installed(probe, &names).await?;
+        let installed = self.installed(probe, &names).await?;
         let owned = |wanted: bool| -> Vec<String> {
             names.iter().zip(&installed).filter(|(_, is)| **is == wanted).map(|(name, _)| (*name).to_owned()).collect()
         };
-        match self.state {
+        match self.state() {
             State::Absent => change.remove = owned(true),
             State::Present if self.update_only => {}
             State::Present => change.install = owned(false),
@@ -179,6 +221,27 @@ impl Dnf {
         Ok(change)
     }
 
+    /// Which of these are installed, in their order. A group is said not to be: only dnf knows. A package file counts as
+    /// what is in it.
+    async fn installed(&self, probe: &Probe, names: &[&str]) -> Result<Vec<bool>, Error> {
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let root = self.root().map(|root| format!("--root={}", quote(root))).unwrap_or_default();
+        let line = format!(
+            "for n in {}; do case $n in /*.rpm) n=$(rpm -qp --qf '%{{NAME}}-%{{VERSION}}-%{{RELEASE}}.%{{ARCH}}' \"$n\" 2>/dev/null) ;; esac; \
+             if rpm {root} -q -- \"$n\" >/dev/null 2>&1 || rpm {root} -q --whatprovides -- \"$n\" >/dev/null 2>&1; \
+             then echo 1; else echo 0; fi; done",
+            names.iter().map(|name| quote(name)).collect::<Vec<_>>().join(" ")
+        );
+        let output = probe.query(&Command::shell(line)).await?;
+        let found: Vec<bool> = String::from_utf8_lossy(&output.stdout).lines().map(|line| line == "1").collect();
+        match found.len() == names.len() {
+            true => Ok(found),
+            false => Err(Error::failed("the host does not say which packages are installed: rpm failed")),
+        }
+    }
+
     /// Which packages have a newer version.
     async fn outdated(&self, probe: &Probe, tool: &str, names: &[String]) -> Result<Vec<String>, Error> {
         let argv = self.argv(tool, &["-q", "check-update"], names);
@@ -188,6 +251,36 @@ impl Dnf {
             100 => Ok(updates(&String::from_utf8_lossy(&output.stdout))),
             _ => Err(failure(&argv, &output)),
         }
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let problem = match () {
+            () if self.best.is_some() && self.nobest.is_some() => "only best or nobest can be given, not both",
+            () if (self.security || self.bugfix) && self.state() != State::Latest => {
+                "security and bugfix go with state: latest only"
+            }
+            () if self.autoremove && self.state() != State::Absent => "autoremove goes with state: absent only",
+            () if self.download_dir.is_some() && !self.download_only => "download_dir goes with download_only only",
+            () => return Ok(()),
+        };
+        Err(Error::failed(problem))
+    }
+
+    fn state(&self) -> State {
+        self.state.unwrap_or(if self.autoremove { State::Absent } else { State::Present })
+    }
+
+    fn tools(&self) -> &'static [&'static str] {
+        match self.use_backend.as_deref() {
+            Some("dnf" | "dnf4" | "yum4") => &["dnf-3", "dnf"],
+            Some("dnf5") => &["dnf5"],
+            _ => &["dnf", "dnf5", "yum"],
+        }
+    }
+
+    /// The root of another system, if it is one.
+    fn root(&self) -> Option<&str> {
+        self.installroot.as_deref().filter(|root| *root != "/")
     }
 
     fn install_verb(&self) -> &'static str {
@@ -205,10 +298,27 @@ impl Dnf {
         argv.extend(self.disablerepo.iter().map(|name| format!("--disablerepo={name}")));
         argv.extend(self.enablerepo.iter().map(|name| format!("--enablerepo={name}")));
         argv.extend(self.exclude.iter().map(|name| format!("--exclude={name}")));
+        argv.extend(self.disable_plugin.iter().map(|name| format!("--disableplugin={name}")));
+        argv.extend(self.enable_plugin.iter().map(|name| format!("--enableplugin={name}")));
+        let valued = [
+            ("--config", self.conf_file.as_deref()),
+            ("--disableexcludes", self.disable_excludes.as_deref()),
+            ("--downloaddir", self.download_dir.as_deref()),
+            ("--installroot", self.root()),
+            ("--releasever", self.releasever.as_deref()),
+        ];
+        argv.extend(valued.into_iter().filter_map(|(flag, value)| Some(format!("{flag}={}", value?))));
+        let is_checked = self.sslverify != Some(false) && self.validate_certs != Some(false);
         let flags = [
             (self.disable_gpg_check, "--nogpgcheck"),
             (self.allowerasing, "--allowerasing"),
-            (self.nobest, "--nobest"),
+            (self.nobest == Some(true) || self.best == Some(false), "--nobest"),
+            (self.best == Some(true) || self.nobest == Some(false), "--best"),
+            (self.bugfix, "--bugfix"),
+            (self.security, "--security"),
+            (self.download_only, "--downloadonly"),
+            (self.skip_broken, "--skip-broken"),
+            (!is_checked, "--setopt=sslverify=0"),
             (self.cacheonly, "--cacheonly"),
             (self.install_weak_deps == Some(false), "--setopt=install_weak_deps=False"),
             (self.install_weak_deps == Some(true), "--setopt=install_weak_deps=True"),
@@ -217,24 +327,6 @@ impl Dnf {
         argv.extend(words.iter().map(|word| (*word).to_owned()));
         argv.extend(names.iter().cloned());
         argv
-    }
-}
-
-/// Which of these are installed, in their order. A group is said not to be: only dnf knows.
-async fn installed(probe: &Probe, names: &[&str]) -> Result<Vec<bool>, Error> {
-    if names.is_empty() {
-        return Ok(Vec::new());
-    }
-    let line = format!(
-        "for n in {}; do if rpm -q -- \"$n\" >/dev/null 2>&1 || rpm -q --whatprovides -- \"$n\" >/dev/null 2>&1; \
-         then echo 1; else echo 0; fi; done",
-        names.iter().map(|name| quote(name)).collect::<Vec<_>>().join(" ")
-    );
-    let output = probe.query(&Command::shell(line)).await?;
-    let found: Vec<bool> = String::from_utf8_lossy(&output.stdout).lines().map(|line| line == "1").collect();
-    match found.len() == names.len() {
-        true => Ok(found),
-        false => Err(Error::failed("the host does not say which packages are installed: rpm failed")),
     }
 }
 
@@ -271,6 +363,50 @@ mod tests {
             dnf.argv("dnf", &[dnf.install_verb()], &["curl".to_owned()]).join(" "),
             "dnf -y --disablerepo=* --enablerepo=epel --nogpgcheck --setopt=install_weak_deps=False install curl"
         );
+    }
+
+    #[test]
+    fn every_argument_has_its_option() {
+        let dnf = Dnf {
+            best: Some(true),
+            security: true,
+            bugfix: true,
+            conf_file: Some("/c".into()),
+            disable_excludes: Some("all".into()),
+            disable_plugin: vec!["a".into()],
+            enable_plugin: vec!["b".into()],
+            download_dir: Some("/d".into()),
+            download_only: true,
+            installroot: Some("/r".into()),
+            releasever: Some("40".into()),
+            skip_broken: true,
+            sslverify: Some(false),
+            ..Dnf::default()
+        };
+        assert_eq!(
+            dnf.argv("dnf", &["upgrade"], &[]).join(" "),
+            "dnf -y --disableplugin=a --enableplugin=b --config=/c --disableexcludes=all --downloaddir=/d --installroot=/r \
+             --releasever=40 --best --bugfix --security --downloadonly --skip-broken --setopt=sslverify=0 upgrade"
+        );
+        let usual = Dnf { installroot: Some("/".into()), sslverify: Some(true), nobest: Some(true), ..Dnf::default() };
+        assert_eq!(usual.argv("dnf", &["install"], &[]).join(" "), "dnf -y --nobest install");
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_refused_and_autoremove_means_absent() {
+        let autoremove = Dnf { autoremove: true, ..Dnf::default() };
+        assert_eq!((autoremove.state(), Dnf::default().state()), (State::Absent, State::Present));
+        assert!(autoremove.check().is_ok());
+        for wrong in [
+            Dnf { best: Some(true), nobest: Some(true), ..Dnf::default() },
+            Dnf { security: true, ..Dnf::default() },
+            Dnf { autoremove: true, state: Some(State::Latest), ..Dnf::default() },
+            Dnf { download_dir: Some("/d".into()), ..Dnf::default() },
+        ] {
+            assert!(wrong.check().is_err(), "{wrong:?}");
+        }
+        let backend = |name: &str| Dnf { use_backend: Some(name.into()), ..Dnf::default() }.tools();
+        assert_eq!((backend("dnf5"), backend("dnf4")), (&["dnf5"][..], &["dnf-3", "dnf"][..]));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What dpkg says is installed, and which of a task's packages are.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::matches;
@@ -22,22 +23,27 @@ pub struct Spec {
     pub name: String,
     /// May end with, or have, a star.
     pub version: Option<String>,
+    /// `name>=version`
+    pub at_least: Option<String>,
 }
 
 impl Spec {
     pub fn parse(written: &str) -> Result<Spec, Error> {
         let written = written.trim();
-        let (name, version) = match written.split_once('=') {
-            Some((name, version)) => (name.trim_end(), Some(version.trim_start().to_owned())),
-            None => (written, None),
+        let (name, version, is_least) = match (written.split_once(">="), written.split_once('=')) {
+            (Some((name, version)), _) => (name.trim_end(), Some(version.trim_start().to_owned()), true),
+            (None, Some((name, version))) => (name.trim_end(), Some(version.trim_start().to_owned()), false),
+            (None, None) => (written, None, false),
         };
         let good = !name.is_empty()
             && !name.starts_with('-')
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || "+-.:*_".contains(c));
-        match good && version.as_ref().is_none_or(|version| !version.is_empty()) {
-            true => Ok(Spec { name: name.to_owned(), version }),
-            false => Err(Error::failed(format!("{written:?} names no package"))),
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || "+-.:*_".contains(c))
+            && version.as_ref().is_none_or(|version| !version.is_empty());
+        if !good {
+            return Err(Error::failed(format!("{written:?} names no package")));
         }
+        let (version, at_least) = if is_least { (None, version) } else { (version, None) };
+        Ok(Spec { name: name.to_owned(), version, at_least })
     }
 
     /// As apt-get takes it.
@@ -75,6 +81,9 @@ impl Installed {
 
     /// Whether a package is there, in the version asked for; a virtual one is if something stands in for it.
     pub fn has(&self, spec: &Spec) -> bool {
+        if let Some(least) = &spec.at_least {
+            return self.version(&spec.name).is_some_and(|version| is_at_least(version, least));
+        }
         match (self.version(&spec.name), &spec.version) {
             (Some(found), Some(wanted)) => matches(wanted, found),
             (Some(_), None) => true,
@@ -113,9 +122,80 @@ pub fn outdated(policy: &str) -> Vec<String> {
     found
 }
 
+/// From `apt-cache policy` of one package: the version that would be installed.
+pub fn candidate(policy: &str) -> Option<&str> {
+    let version = policy.lines().find_map(|line| line.trim().strip_prefix("Candidate: "))?;
+    Some(version).filter(|version| *version != "(none)")
+}
+
+/// Whether a version is that one or newer, in dpkg's order.
+pub fn is_at_least(version: &str, least: &str) -> bool {
+    let parts = |text: &str| -> (u64, String, String) {
+        let (epoch, rest) = text.split_once(':').unwrap_or(("0", text));
+        let (upstream, revision) = rest.rsplit_once('-').unwrap_or((rest, ""));
+        (epoch.parse().unwrap_or(0), upstream.to_owned(), revision.to_owned())
+    };
+    let (one, other) = (parts(version), parts(least));
+    one.0.cmp(&other.0).then_with(|| order(&one.1, &other.1)).then_with(|| order(&one.2, &other.2)).is_ge()
+}
+
+/// Text and numbers in turn; a tilde comes before everything, even the end, and letters before other characters.
+fn order(one: &str, other: &str) -> Ordering {
+    let (mut one, mut other) = (one.as_bytes(), other.as_bytes());
+    let weight = |bytes: &[u8]| match bytes.first() {
+        Some(b'~') => -1,
+        None => 0,
+        Some(byte) if byte.is_ascii_digit() => 0,
+        Some(byte) if byte.is_ascii_alphabetic() => i32::from(*byte),
+        Some(byte) => i32::from(*byte) + 256,
+    };
+    let is_text = |bytes: &[u8]| bytes.first().is_some_and(|byte| !byte.is_ascii_digit());
+    while !one.is_empty() || !other.is_empty() {
+        while is_text(one) || is_text(other) {
+            let compared = weight(one).cmp(&weight(other));
+            if compared.is_ne() {
+                return compared;
+            }
+            (one, other) = (&one[1.min(one.len())..], &other[1.min(other.len())..]);
+        }
+        let number = |bytes: &[u8]| {
+            let end = bytes.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(bytes.len());
+            let zeros = bytes[..end].iter().take_while(|byte| **byte == b'0').count();
+            (end, bytes[zeros..end].to_vec())
+        };
+        let ((end, first), (other_end, second)) = (number(one), number(other));
+        let compared = first.len().cmp(&second.len()).then_with(|| first.cmp(&second));
+        if compared.is_ne() {
+            return compared;
+        }
+        (one, other) = (&one[end..], &other[other_end..]);
+    }
+    Ordering::Equal
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn versions_are_in_dpkgs_order() {
+        for (newer, older) in [
+            ("1.10", "1.9"),
+            ("1.0", "1.0~rc1"),
+            ("1:0.1", "2.0"),
+            ("1.0-2", "1.0-1"),
+            ("1.0+b1", "1.0"),
+            ("1.0a", "1.0"),
+            ("1.0.1", "1.0a"),
+            ("2.0-1", "2.0-1~bpo12+1"),
+            ("007", "6"),
+        ] {
+            assert!(is_at_least(newer, older) && !is_at_least(older, newer), "{newer} {older}");
+        }
+        assert!(is_at_least("1.0", "1.00") && is_at_least("3.5.21-1", "3.5.21-1"));
+        assert_eq!(candidate("x:\n  Installed: 1\n  Candidate: 2\n"), Some("2"));
+        assert_eq!(candidate("x:\n  Candidate: (none)\n"), None);
+    }
 
     const TEXT: &str = "ii \tcurl\tamd64\t7.88.1-10\t\nrc \tgone\tall\t1\t\nii \tpostfix\tamd64\t3.7\tdefault-mta, mail-transport-agent (= 3)\n\
         hi \theld\tall\t2:1\t\n";
@@ -126,12 +206,19 @@ mod tests {
 
     #[test]
     fn what_is_installed_is_found_by_name_version_architecture_and_what_it_stands_for() {
-        for written in
-            ["curl", "curl:amd64", "curl=7.88*", "curl=7.88.1-10", "mail-transport-agent", "held=2:1", "cur*"]
-        {
+        for written in [
+            "curl",
+            "curl:amd64",
+            "curl=7.88*",
+            "curl=7.88.1-10",
+            "mail-transport-agent",
+            "held=2:1",
+            "cur*",
+            "curl>=7.88",
+        ] {
             assert!(has(written), "{written}");
         }
-        for written in ["gone", "curl:arm64", "curl=8*", "no", "mail-transport-agent=1", "x*"] {
+        for written in ["gone", "curl:arm64", "curl=8*", "no", "mail-transport-agent=1", "x*", "curl>=8", "none>=1"] {
             assert!(!has(written), "{written}");
         }
     }

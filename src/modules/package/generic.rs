@@ -124,7 +124,7 @@ impl Package {
             State::Absent => dnf::State::Absent,
             State::Latest => dnf::State::Latest,
         };
-        Dnf { name: self.name.clone(), state, ..Dnf::default() }
+        Dnf { name: self.name.clone(), state: Some(state), ..Dnf::default() }
     }
 
     async fn plan_simple(&self, tool: &Simple, probe: &Probe) -> Result<Plan<Change>, Error> {

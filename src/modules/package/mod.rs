@@ -1,8 +1,9 @@
-//! Packages of the host's system: `package` (whatever the host has), `apt` and `dnf`.
+//! Packages of the host's system: `package` (whatever the host has), `apt`, `dnf` and `package_facts`.
 
 pub mod apt;
 pub mod dnf;
 mod dpkg;
+pub mod facts;
 mod generic;
 
 use crate::remote::{Command, Output, Probe, Remote};

@@ -1,0 +1,187 @@
+//! `apt_repository`: a source of packages as a line in a list.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::Deserialize;
+
+use super::Places;
+use super::list::{File, Files, Source};
+use crate::modules::file_mode::Mode;
+use crate::modules::package::apt;
+use crate::modules::{Controller, Diff, Error, Module, Outcome, Plan};
+use crate::remote::{Attributes, Probe, Remote};
+use crate::value::doc::{Argument, Doc, Kind, Return};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AptRepository {
+    repo: String,
+    state: State,
+    mode: Option<String>,
+    update_cache: bool,
+    update_cache_retries: u32,
+    update_cache_retry_max_delay: u64,
+    filename: Option<String>,
+    #[serde(rename = "install_python_apt")]
+    _install_python_apt: bool,
+    #[serde(rename = "validate_certs")]
+    _validate_certs: bool,
+    #[serde(rename = "codename")]
+    _codename: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    Present,
+    Absent,
+}
+
+#[async_trait]
+impl Module for AptRepository {
+    const DOC: Doc = Doc {
+        name: "apt_repository",
+        collection: "ansible.builtin",
+        summary: "Sees to a source of packages in apt's lists",
+        arguments: &[
+            Argument::new("repo", Kind::Str, "The source, as a line of sources.list; ppa: is not supported").required(),
+            Argument::new("state", Kind::Str, "Whether it is to be there")
+                .default("present")
+                .choices(&["absent", "present"]),
+            Argument::new("mode", Kind::Mode, "Permissions of a file that is new; 0644 if not given"),
+            Argument::new("update_cache", Kind::Bool, "Whether the lists of packages are fetched after a change")
+                .alias(&["update-cache"])
+                .default("true"),
+            Argument::new("update_cache_retries", Kind::Int, "How often that is tried").default("5"),
+            Argument::new(
+                "update_cache_retry_max_delay",
+                Kind::Int,
+                "How many seconds to wait at most between two tries",
+            )
+            .default("12"),
+            Argument::new(
+                "filename",
+                Kind::Str,
+                "The file in sources.list.d, without .list; after the address if not given",
+            ),
+            Argument::new("install_python_apt", Kind::Bool, "Accepted for compatibility; no Python is needed")
+                .default("true"),
+            Argument::new("validate_certs", Kind::Bool, "Accepted for compatibility; it is about ppa: only")
+                .default("true"),
+            Argument::new("codename", Kind::Str, "Accepted for compatibility; it is about ppa: only"),
+        ],
+        free_form: None,
+        example: "\
+- name: Our own packages
+  apt_repository:
+    repo: deb [trusted=yes] http://10.0.0.1:8000 ./
+    filename: ours
+",
+        returns: &[
+            Return::new("repo", "As given"),
+            Return::new("sources_added", "Files that are new"),
+            Return::new("sources_removed", "Files that are gone"),
+        ],
+    };
+    type Change = Vec<File>;
+
+    async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<Vec<File>>, Error> {
+        let source = self.source()?;
+        let places = Places::look(probe).await?;
+        let mut files = Files::read(probe, &places).await?;
+        match self.state {
+            State::Present => files.add(&source, &self.path(&places, &source)),
+            State::Absent => files.remove(&source),
+        }
+        let changed = files.changed();
+        let outcome = self.outcome(&changed);
+        if changed.is_empty() {
+            return Ok(Plan::Unchanged(outcome));
+        }
+        Ok(Plan::Change { diff: changed.iter().map(diff).collect(), outcome, change: changed })
+    }
+
+    async fn apply(&self, files: Vec<File>, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        let mode = match self.mode.as_deref().map(Mode::parse) {
+            Some(mode) => mode.apply(0o666, false, 0),
+            None => 0o644,
+        };
+        for file in &files {
+            put(remote, &file.path, file.after().as_deref(), file.before.is_none().then_some(mode)).await?;
+        }
+        if self.update_cache
+            && let Err(error) = self.fetch_lists(remote).await
+        {
+            // A source that cannot be used would stop every later use of apt.
+            for file in &files {
+                put(remote, &file.path, file.before.as_deref(), None).await?;
+            }
+            return Err(error);
+        }
+        Ok(self.outcome(&files))
+    }
+}
+
+impl AptRepository {
+    fn source(&self) -> Result<Source, Error> {
+        if self.repo.starts_with("ppa:") {
+            return Err(Error::Failed {
+                message: format!("{:?} cannot be looked up: ppa: is not supported", self.repo),
+                hint: Some(
+                    "write the line itself: deb [signed-by=...] https://ppa.launchpadcontent.net/...".to_owned(),
+                ),
+            });
+        }
+        Source::parse(&self.repo)
+            .filter(|source| source.enabled)
+            .ok_or_else(|| Error::failed(format!("{:?} is no source: it must begin with deb or deb-src", self.repo)))
+    }
+
+    fn path(&self, places: &Places, source: &Source) -> String {
+        let name = match &self.filename {
+            Some(name) => format!("{name}.list"),
+            None => source.file_name(),
+        };
+        if name.contains('/') { name } else { format!("{}/{name}", places.parts) }
+    }
+
+    fn outcome(&self, changed: &[File]) -> Outcome {
+        let paths = |chosen: fn(&&File) -> bool| -> Vec<String> {
+            changed.iter().filter(chosen).map(|file| file.path.clone()).collect()
+        };
+        Outcome::default()
+            .with("repo", self.repo.as_str())
+            .with("state", if self.state == State::Present { "present" } else { "absent" })
+            .with("sources_added", paths(|file| file.before.is_none()))
+            .with("sources_removed", paths(|file| file.after().is_none()))
+    }
+
+    async fn fetch_lists(&self, remote: &Remote) -> Result<(), Error> {
+        let patience = apt::Retries {
+            times: self.update_cache_retries,
+            longest: Duration::from_secs(self.update_cache_retry_max_delay),
+        };
+        apt::fetch_lists(remote, &patience).await.map(drop)
+    }
+}
+
+fn diff(file: &File) -> Diff {
+    let header = |there: bool| if there { file.path.clone() } else { "/dev/null".to_owned() };
+    let after = file.after();
+    Diff {
+        before_header: header(file.before.is_some()),
+        after_header: header(after.is_some()),
+        before: file.before.clone().unwrap_or_default(),
+        after: after.unwrap_or_default(),
+    }
+}
+
+/// The file has this content, or is gone.
+async fn put(remote: &Remote, path: &str, content: Option<&str>, mode: Option<u32>) -> Result<(), Error> {
+    match content {
+        Some(text) => remote.write(path, text.as_bytes(), &Attributes { mode, ..Attributes::default() }).await?,
+        None => remote.remove(path).await?,
+    }
+    Ok(())
+}

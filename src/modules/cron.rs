@@ -1,0 +1,272 @@
+//! `cron`: jobs and variables in a user's crontab, or in a file of /etc/cron.d.
+
+mod table;
+#[cfg(test)]
+mod tests;
+
+use async_trait::async_trait;
+use serde::Deserialize;
+
+use super::{Controller, Diff, Error, Module, Outcome, Plan, file_edit};
+use crate::remote::{Attributes, Command, Output, Probe, Remote};
+use crate::value::doc::{Argument, Doc, Kind, Return};
+use table::Table;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cron {
+    name: String,
+    user: Option<String>,
+    job: Option<String>,
+    cron_file: Option<String>,
+    state: State,
+    backup: bool,
+    minute: String,
+    hour: String,
+    day: String,
+    month: String,
+    weekday: String,
+    special_time: Option<String>,
+    disabled: bool,
+    env: bool,
+    insertafter: Option<String>,
+    insertbefore: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    Present,
+    Absent,
+}
+
+/// What is to be written.
+pub struct Change {
+    /// None: the file is to go.
+    after: Option<String>,
+    /// For the copy that is kept.
+    before: String,
+    outcome: Outcome,
+}
+
+#[async_trait]
+impl Module for Cron {
+    const DOC: Doc = Doc {
+        name: "cron",
+        collection: "ansible.builtin",
+        summary: "Sees to a job or a variable of a crontab",
+        arguments: &[
+            Argument::new("name", Kind::Str, "What the job is found by: the comment above it; or the variable's name")
+                .required(),
+            Argument::new("user", Kind::Str, "Whose crontab; needed with cron_file, as the one who runs the job"),
+            Argument::new("job", Kind::Str, "What is run; or the variable's value").alias(&["value"]),
+            Argument::new("cron_file", Kind::Path, "A file in /etc/cron.d, or elsewhere, instead of a user's crontab"),
+            Argument::new("state", Kind::Str, "Whether it is to be there")
+                .default("present")
+                .choices(&["present", "absent"]),
+            Argument::new("backup", Kind::Bool, "Whether to keep a copy of the crontab as it was").default("false"),
+            Argument::new("minute", Kind::Str, "0-59, *, */2 and so on").default("*"),
+            Argument::new("hour", Kind::Str, "0-23, *, */2 and so on").default("*"),
+            Argument::new("day", Kind::Str, "Day of the month, 1-31").alias(&["dom"]).default("*"),
+            Argument::new("month", Kind::Str, "1-12").default("*"),
+            Argument::new("weekday", Kind::Str, "0-6, from Sunday").alias(&["dow"]).default("*"),
+            Argument::new("special_time", Kind::Str, "A word instead of the five")
+                .choices(&["reboot", "yearly", "annually", "monthly", "weekly", "daily", "hourly"]),
+            Argument::new("disabled", Kind::Bool, "Whether the job is there, but commented out").default("false"),
+            Argument::new("env", Kind::Bool, "Whether it is a variable, not a job").default("false"),
+            Argument::new("insertafter", Kind::Str, "The variable that a new variable stands behind"),
+            Argument::new("insertbefore", Kind::Str, "The variable that a new variable stands before"),
+        ],
+        free_form: None,
+        example: "\
+- name: A snapshot every night
+  cron:
+    name: snapshot of etcd
+    minute: '15'
+    hour: '3'
+    user: root
+    cron_file: etcd-snapshot
+    job: /usr/local/bin/etcd-snapshot
+
+- name: Its output is sent to nobody
+  cron:
+    name: MAILTO
+    env: true
+    value: ''
+    user: root
+    cron_file: etcd-snapshot
+",
+        returns: &[
+            Return::new("jobs", "The names of the jobs"),
+            Return::new("envs", "The names of the variables"),
+            Return::new("cron_file", "As given"),
+            Return::new("backup_file", "Where the copy is, on the host"),
+        ],
+    };
+    type Change = Change;
+
+    async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<Change>, Error> {
+        self.check()?;
+        let before = self.read(probe).await?;
+        let mut table = Table::parse(before.as_deref().unwrap_or_default());
+        let mut changed = self.edit(&mut table)?;
+        let before = table.original().to_owned();
+        let lacks_end = !before.is_empty() && !before.ends_with(['\n', '\r']);
+        let gone = changed && self.cron_file.is_some() && self.state == State::Absent && !self.env && table.is_empty();
+        changed |= lacks_end;
+        let mut outcome = Outcome::default().with("jobs", table.jobs()).with("envs", table.variables());
+        if let Some(file) = &self.cron_file {
+            outcome = outcome.with("cron_file", file.as_str());
+        }
+        if gone {
+            outcome = outcome.with("state", "absent");
+        }
+        if !changed {
+            return Ok(Plan::Unchanged(outcome));
+        }
+        let after = (!gone).then(|| table.text());
+        let header = self.header();
+        let diff = Diff {
+            before_header: header.clone(),
+            after_header: if gone { "/dev/null".to_owned() } else { header },
+            before: before.clone(),
+            after: after.clone().unwrap_or_default(),
+        };
+        Ok(Plan::Change { diff: vec![diff], outcome: outcome.clone(), change: Change { after, before, outcome } })
+    }
+
+    async fn apply(&self, change: Change, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        let mut outcome = change.outcome;
+        if self.backup {
+            let made = remote.run(&Command::program(["mktemp", "/tmp/crontab.XXXXXXXXXX"])).await?;
+            let path = String::from_utf8_lossy(&succeeded("mktemp", made)?.stdout).trim().to_owned();
+            remote.write(&path, change.before.as_bytes(), &Attributes::default()).await?;
+            outcome = outcome.with("backup_file", path);
+        }
+        match (&self.file(), change.after) {
+            (Some(file), Some(text)) => {
+                let is_new = remote.stat(file, crate::remote::Links::Follow).await?.is_none();
+                let mode = is_new.then_some(0o644);
+                remote.write(file, text.as_bytes(), &Attributes { mode, ..Attributes::default() }).await?;
+            }
+            (Some(file), None) => remote.remove(file).await?,
+            (None, text) => {
+                let mut command = Command::program(self.crontab(remote, "-"));
+                command.stdin = Some(text.unwrap_or_default().into_bytes());
+                succeeded("crontab", remote.run(&command).await?)?;
+            }
+        }
+        Ok(outcome)
+    }
+}
+
+impl Cron {
+    fn check(&self) -> Result<(), Error> {
+        let times = [&self.minute, &self.hour, &self.day, &self.month, &self.weekday];
+        let problem = match () {
+            () if self.cron_file.as_deref() == Some("/etc/crontab") => "cron_file cannot be /etc/crontab",
+            () if self.insertafter.is_some() && self.insertbefore.is_some() => {
+                "only insertafter or insertbefore can be given, not both"
+            }
+            () if self.special_time.is_some() && times.iter().any(|time| *time != "*") => {
+                "special_time cannot be combined with minute, hour, day, month or weekday"
+            }
+            () if self.env && self.name.contains(' ') => "the name of a variable has no spaces",
+            () if self.state == State::Absent => return Ok(()),
+            () if self.cron_file.is_some() && self.user.is_none() => "cron_file needs user, who runs the job",
+            () if self.job.is_none() => "job is required: what is to be run, or the variable's value",
+            () if !self.env && (self.insertafter.is_some() || self.insertbefore.is_some()) => {
+                "insertafter and insertbefore are for variables (env: true)"
+            }
+            () => return Ok(()),
+        };
+        Err(Error::failed(problem))
+    }
+
+    /// Makes the table as it is to be. Gives whether that was a change.
+    fn edit(&self, table: &mut Table) -> Result<bool, Error> {
+        let job = self.job.as_deref().unwrap_or_default();
+        match (self.env, self.state) {
+            (true, State::Absent) => Ok(table.remove_variable(&self.name)),
+            (true, State::Present) => {
+                let line = format!("{}=\"{job}\"", self.name);
+                let beside = match (&self.insertafter, &self.insertbefore) {
+                    (Some(other), _) => Some((other.as_str(), true)),
+                    (None, Some(other)) => Some((other.as_str(), false)),
+                    (None, None) => None,
+                };
+                table.set_variable(&self.name, &line, beside).map_err(|other| {
+                    Error::failed(format!("there is no variable {other:?} in the crontab to stand beside"))
+                })
+            }
+            (false, State::Absent) => Ok(table.remove_job(&self.name)),
+            (false, State::Present) => Ok(table.set_job(&self.name, &self.line(job))),
+        }
+    }
+
+    /// The line of the job.
+    fn line(&self, job: &str) -> String {
+        let job = job.trim_matches(['\r', '\n']);
+        let off = if self.disabled { "#" } else { "" };
+        let when = match &self.special_time {
+            Some(word) => format!("@{word}"),
+            None => [&*self.minute, &self.hour, &self.day, &self.month, &self.weekday].join(" "),
+        };
+        match (&self.cron_file, &self.user) {
+            (Some(_), Some(user)) => format!("{off}{when} {user} {job}"),
+            _ => format!("{off}{when} {job}"),
+        }
+    }
+
+    fn file(&self) -> Option<String> {
+        let file = self.cron_file.as_deref()?;
+        Some(if file.starts_with('/') { file.to_owned() } else { format!("/etc/cron.d/{file}") })
+    }
+
+    fn header(&self) -> String {
+        match (self.file(), &self.user) {
+            (Some(file), _) => file,
+            (None, Some(user)) => format!("crontab for user {user:?}"),
+            (None, None) => "crontab".to_owned(),
+        }
+    }
+
+    /// None: there is none yet.
+    async fn read(&self, probe: &Probe) -> Result<Option<String>, Error> {
+        if let Some(file) = self.file() {
+            let content = probe.read(&file).await?;
+            return Ok(content.map(|bytes| file_edit::Text::decode(&bytes).characters));
+        }
+        if probe.which("crontab").await?.is_none() {
+            return Err(Error::Failed {
+                message: "there is no program crontab on the host".to_owned(),
+                hint: Some("install cron, or name a file in /etc/cron.d with cron_file".to_owned()),
+            });
+        }
+        let output = probe.query(&Command::program(self.crontab(probe, "-l"))).await?;
+        match output.code {
+            0 => Ok(Some(String::from_utf8_lossy(&output.stdout).into_owned())),
+            // What it says where there is none.
+            1 if String::from_utf8_lossy(&output.stderr).to_lowercase().contains("no crontab") => Ok(None),
+            1 if output.stderr.is_empty() => Ok(None),
+            _ => Err(failure("crontab", &output)),
+        }
+    }
+
+    /// The program with the user whose crontab it is, unless that is the one who asks.
+    fn crontab(&self, probe: &Probe, argument: &str) -> Vec<String> {
+        let user = self.user.as_ref().filter(|user| *user != probe.user());
+        let user = user.into_iter().flat_map(|user| ["-u".to_owned(), user.clone()]);
+        ["crontab".to_owned()].into_iter().chain(user).chain([argument.to_owned()]).collect()
+    }
+}
+
+fn succeeded(program: &str, output: Output) -> Result<Output, Error> {
+    if output.code == 0 { Ok(output) } else { Err(failure(program, &output)) }
+}
+
+fn failure(program: &str, output: &Output) -> Error {
+    let words = String::from_utf8_lossy(&output.stderr);
+    let words = words.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it did not say why");
+    Error::failed(format!("{program} failed with code {}: {words}", output.code))
+}

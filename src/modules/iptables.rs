@@ -1,0 +1,295 @@
+//! `iptables`: one rule, one chain or one policy of the host's packet filter.
+
+mod rule;
+#[cfg(test)]
+mod tests;
+
+use async_trait::async_trait;
+use serde::Deserialize;
+
+use super::{Controller, Error, Module, Outcome, Plan};
+use crate::remote::{Command, Output, Probe, Remote};
+use crate::value::doc::{Argument, Doc, Kind, Return};
+use rule::Rule;
+
+const LEVELS: &[&str] =
+    &["0", "1", "2", "3", "4", "5", "6", "7", "emerg", "alert", "crit", "error", "warning", "notice", "info", "debug"];
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Iptables {
+    table: String,
+    state: State,
+    action: Action,
+    ip_version: Version,
+    chain: Option<String>,
+    rule_num: Option<String>,
+    wait: Option<String>,
+    flush: bool,
+    policy: Option<String>,
+    chain_management: bool,
+    numeric: bool,
+    #[serde(flatten)]
+    rule: Rule,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    Present,
+    Absent,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Action {
+    Append,
+    Insert,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Version {
+    Ipv4,
+    Ipv6,
+    Both,
+}
+
+impl Version {
+    fn programs(self) -> &'static [&'static str] {
+        match self {
+            Version::Ipv4 => &["iptables"],
+            Version::Ipv6 => &["ip6tables"],
+            Version::Both => &["iptables", "ip6tables"],
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Version::Ipv4 => "ipv4",
+            Version::Ipv6 => "ipv6",
+            Version::Both => "both",
+        }
+    }
+}
+
+#[async_trait]
+impl Module for Iptables {
+    const DOC: Doc = Doc {
+        name: "iptables",
+        collection: "ansible.builtin",
+        summary: "Sees to a rule, a chain or a policy of the packet filter, as it runs; nothing is kept over a restart",
+        arguments: &[
+            Argument::new("table", Kind::Str, "The table")
+                .default("filter")
+                .choices(&["filter", "nat", "mangle", "raw", "security"]),
+            Argument::new("state", Kind::Str, "Whether the rule is to be there")
+                .default("present")
+                .choices(&["absent", "present"]),
+            Argument::new("action", Kind::Str, "Whether a new rule comes last or first; see rule_num")
+                .default("append")
+                .choices(&["append", "insert"]),
+            Argument::new("ip_version", Kind::Str, "Whose rules").default("ipv4").choices(&["ipv4", "ipv6", "both"]),
+            Argument::new("chain", Kind::Str, "The chain: INPUT, FORWARD, OUTPUT or one's own"),
+            Argument::new("rule_num", Kind::Str, "Where a rule is inserted"),
+            Argument::new("protocol", Kind::Str, "tcp, udp, icmp and so on; ! before it negates, here and below"),
+            Argument::new("wait", Kind::Str, "How many seconds to wait for others who change rules"),
+            Argument::new("source", Kind::Str, "Address or network"),
+            Argument::new("to_source", Kind::Str, "The address that SNAT puts in"),
+            Argument::new("destination", Kind::Str, "Address or network"),
+            Argument::new("to_destination", Kind::Str, "The address that DNAT puts in"),
+            Argument::new("match", Kind::List(&Kind::Str), "Extensions to load").default("[]"),
+            Argument::new("tcp_flags", Kind::Dict, "flags, those looked at, and flags_set, those of them that are set"),
+            Argument::new("jump", Kind::Str, "What becomes of a packet: ACCEPT, DROP, a chain and so on"),
+            Argument::new("gateway", Kind::Str, "Where TEE sends the copy"),
+            Argument::new("log_prefix", Kind::Str, "What LOG writes before each packet"),
+            Argument::new("log_level", Kind::Str, "How important LOG says it is").choices(LEVELS),
+            Argument::new("goto", Kind::Str, "A chain to go on in, without coming back"),
+            Argument::new("in_interface", Kind::Str, "Where it came in"),
+            Argument::new("out_interface", Kind::Str, "Where it goes out"),
+            Argument::new("fragment", Kind::Str, "Whether only later fragments are meant"),
+            Argument::new("set_counters", Kind::Str, "Packets and bytes that the rule begins with"),
+            Argument::new("source_port", Kind::Str, "Port or first:last"),
+            Argument::new("destination_port", Kind::Str, "Port or first:last"),
+            Argument::new("destination_ports", Kind::List(&Kind::Str), "Several ports or first:last").default("[]"),
+            Argument::new("to_ports", Kind::Str, "The ports that REDIRECT and others put in"),
+            Argument::new("set_dscp_mark", Kind::Str, "The mark that DSCP sets"),
+            Argument::new("set_dscp_mark_class", Kind::Str, "The class whose mark DSCP sets"),
+            Argument::new("comment", Kind::Str, "A comment, which belongs to the rule"),
+            Argument::new("ctstate", Kind::List(&Kind::Str), "States of the connection").default("[]"),
+            Argument::new("src_range", Kind::Str, "From address-address"),
+            Argument::new("dst_range", Kind::Str, "To address-address"),
+            Argument::new("match_set", Kind::Str, "The name of an ipset"),
+            Argument::new("match_set_flags", Kind::Str, "What of the packet is looked for in it")
+                .choices(&["src", "dst", "src,dst", "dst,src", "src,src", "dst,dst"]),
+            Argument::new("limit", Kind::Str, "How often at most: 2/second"),
+            Argument::new("limit_burst", Kind::Str, "How many may come before that counts"),
+            Argument::new("uid_owner", Kind::Str, "The user whose program sent it"),
+            Argument::new("gid_owner", Kind::Str, "The group whose program sent it"),
+            Argument::new("reject_with", Kind::Str, "What REJECT answers"),
+            Argument::new("icmp_type", Kind::Str, "The kind of ICMP packet"),
+            Argument::new("syn", Kind::Str, "Whether it begins a connection, or does not")
+                .default("ignore")
+                .choices(&["ignore", "match", "negate"]),
+            Argument::new("flush", Kind::Bool, "Whether all rules of the chain, or the table, are removed")
+                .default("false"),
+            Argument::new("policy", Kind::Str, "What becomes of packets that no rule of the chain decides")
+                .choices(&["ACCEPT", "DROP", "QUEUE", "RETURN"]),
+            Argument::new("chain_management", Kind::Bool, "Whether a chain without a rule is made, or removed")
+                .default("false"),
+            Argument::new("numeric", Kind::Bool, "Whether names are left alone when a chain is looked at")
+                .default("false"),
+        ],
+        free_form: None,
+        example: "\
+- name: Members talk to each other
+  iptables:
+    chain: INPUT
+    protocol: tcp
+    source: 10.0.0.0/24
+    destination_ports: [2379, 2380]
+    jump: ACCEPT
+    comment: etcd
+
+- name: Nobody else does
+  iptables:
+    chain: INPUT
+    protocol: tcp
+    destination_ports: [2379, 2380]
+    jump: DROP
+",
+        returns: &[
+            Return::new("rule", "The rule in the program's words"),
+            Return::new("chain", "As given; so are ip_version, table, flush, state, chain_management and wait"),
+        ],
+    };
+    /// Programs to run, each with its arguments.
+    type Change = Vec<Vec<String>>;
+
+    async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<Self::Change>, Error> {
+        self.check()?;
+        let (mut commands, mut changed) = (Vec::new(), false);
+        for program in self.ip_version.programs() {
+            let waits = self.wait_words(probe, program).await?;
+            if let Some(command) = self.change(probe, program, &waits).await? {
+                changed = true;
+                commands.extend(command);
+            }
+        }
+        let outcome = self.outcome();
+        Ok(match changed {
+            false => Plan::Unchanged(outcome),
+            true => Plan::Change { diff: Vec::new(), outcome, change: commands },
+        })
+    }
+
+    async fn apply(&self, commands: Self::Change, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        for argv in commands {
+            succeeded(&argv, remote.run(&Command::program(argv.iter().cloned())).await?)?;
+        }
+        Ok(self.outcome())
+    }
+}
+
+impl Iptables {
+    fn check(&self) -> Result<(), Error> {
+        if self.chain.is_none() && !self.flush {
+            return Err(Error::failed("chain is required, unless the whole table is flushed"));
+        }
+        if self.flush && self.policy.is_some() {
+            return Err(Error::failed("only flush or policy can be given, not both"));
+        }
+        self.rule.check()
+    }
+
+    fn outcome(&self) -> Outcome {
+        Outcome::default()
+            .with("ip_version", self.ip_version.name())
+            .with("table", self.table.as_str())
+            .with("chain", self.chain.clone())
+            .with("flush", self.flush)
+            .with("rule", self.rule.words(self.ip_version).join(" "))
+            .with("state", if self.state == State::Present { "present" } else { "absent" })
+            .with("chain_management", self.chain_management)
+            .with("wait", self.wait.clone())
+    }
+
+    /// What is to be done. None: nothing; an empty list: a chain would change, but nobody asked to manage it.
+    async fn change(&self, probe: &Probe, program: &str, waits: &[String]) -> Result<Option<Vec<Vec<String>>>, Error> {
+        let argv = |action: &str| self.argv(program, action, waits);
+        let words = self.rule.words(self.ip_version);
+        let with_rule = |action: &str| [argv(action), words.clone()].concat();
+        if self.flush {
+            return Ok(Some(vec![argv("-F")]));
+        }
+        if let Some(wanted) = &self.policy {
+            let output = succeeded(&argv("-L"), probe.query(&Command::program(self.listing(argv("-L")))).await?)?;
+            let found = policy(&String::from_utf8_lossy(&output.stdout)).ok_or_else(|| {
+                Error::failed("the chain does not say what its policy is: only built-in chains have one")
+            })?;
+            return Ok((found != *wanted).then(|| vec![[argv("-P"), vec![wanted.clone()]].concat()]));
+        }
+        let look = if words.is_empty() { self.listing(argv("-L")) } else { with_rule("-C") };
+        let is_there = probe.query(&Command::program(look)).await?.code == 0;
+        let wanted = self.state == State::Present;
+        if is_there == wanted {
+            return Ok(None);
+        }
+        Ok(Some(match (words.is_empty(), wanted) {
+            (true, _) if !self.chain_management => Vec::new(),
+            (true, true) => vec![argv("-N")],
+            (true, false) => vec![argv("-X")],
+            (false, true) if self.action == Action::Insert => vec![with_rule("-I")],
+            (false, true) => vec![with_rule("-A")],
+            (false, false) => vec![with_rule("-D")],
+        }))
+    }
+
+    fn argv(&self, program: &str, action: &str, waits: &[String]) -> Vec<String> {
+        let mut argv = vec![program.to_owned(), "-t".to_owned(), self.table.clone(), action.to_owned()];
+        argv.extend(self.chain.clone());
+        argv.extend(self.rule_num.clone().filter(|_| action == "-I"));
+        argv.extend(waits.iter().cloned());
+        argv
+    }
+
+    fn listing(&self, mut argv: Vec<String>) -> Vec<String> {
+        argv.extend(self.numeric.then(|| "--numeric".to_owned()));
+        argv
+    }
+
+    /// How the program is told to wait; old ones cannot be told for how long, older ones not at all.
+    async fn wait_words(&self, probe: &Probe, program: &str) -> Result<Vec<String>, Error> {
+        let argv = [program.to_owned(), "--version".to_owned()];
+        let output = probe.query(&Command::program(argv.iter().cloned())).await?;
+        if output.code == 127 {
+            return Err(Error::failed(format!("there is no program {program} on the host")));
+        }
+        let output = succeeded(&argv, output)?;
+        let Some(seconds) = &self.wait else { return Ok(Vec::new()) };
+        let can_wait = version(&String::from_utf8_lossy(&output.stdout)) >= [1, 6, 0];
+        Ok(if can_wait { vec!["-w".to_owned(), seconds.clone()] } else { Vec::new() })
+    }
+}
+
+/// `iptables v1.8.9 (nf_tables)`
+fn version(text: &str) -> [u32; 3] {
+    let words = text.split_once('v').map_or("", |(_, rest)| rest).split([' ', '\n']).next().unwrap_or_default();
+    let mut numbers = words.split('.').map(|part| part.parse().unwrap_or(0));
+    [(); 3].map(|()| numbers.next().unwrap_or(0))
+}
+
+/// `Chain INPUT (policy ACCEPT)`
+fn policy(listing: &str) -> Option<String> {
+    let (_, rest) = listing.lines().next()?.split_once("(policy ")?;
+    Some(rest.split([' ', ')']).next()?.to_owned())
+}
+
+fn succeeded(argv: &[String], output: Output) -> Result<Output, Error> {
+    if output.code == 0 {
+        return Ok(output);
+    }
+    let words = String::from_utf8_lossy(&output.stderr);
+    let words = words.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it did not say why");
+    Err(Error::failed(format!("{} failed with code {}: {words}", argv.join(" "), output.code)))
+}

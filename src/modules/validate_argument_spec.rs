@@ -1,0 +1,88 @@
+//! `validate_argument_spec`: sees that variables are as a specification wants them. The loader puts it before the tasks
+//! of a role that has `meta/argument_specs.yml`.
+
+mod check;
+mod spec;
+#[cfg(test)]
+mod tests;
+
+use async_trait::async_trait;
+use indexmap::IndexMap;
+use serde::Deserialize;
+
+use super::{Controller, Done, Error, Local, Outcome};
+use crate::value::Value;
+use crate::value::doc::{Argument, Doc, Kind, Return};
+use check::Check;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ValidateArgumentSpec {
+    argument_spec: Value,
+    provided_arguments: IndexMap<String, Value>,
+    validate_args_context: Value,
+}
+
+#[async_trait]
+impl Local for ValidateArgumentSpec {
+    const DOC: Doc = Doc {
+        name: "validate_argument_spec",
+        collection: "ansible.builtin",
+        summary: "Fails unless variables are as a specification of arguments wants them",
+        arguments: &[
+            Argument::new(
+                "argument_spec",
+                Kind::Dict,
+                "Names with type, required, choices, default, elements, options",
+            )
+            .required(),
+            Argument::new("provided_arguments", Kind::Dict, "Values that count before the variables of their names")
+                .default("{}"),
+            Argument::new("validate_args_context", Kind::Dict, "Where the specification is from; returned as it is")
+                .default("{}"),
+        ],
+        free_form: None,
+        example: "\
+- name: What the next tasks need is there
+  validate_argument_spec:
+    argument_spec:
+      members:
+        type: list
+        elements: str
+        required: true
+      scheme:
+        choices: [http, https]
+        default: https
+  vars:
+    members: [a, b, c]
+",
+        returns: &[
+            Return::new("argument_errors", "What is wrong, one by one"),
+            Return::new("argument_spec_data", "The specification, if something is wrong"),
+            Return::new("validate_args_context", "As given"),
+        ],
+    };
+
+    async fn run(&self, here: &Controller<'_>) -> Result<Done, Error> {
+        let spec = spec::options(&self.argument_spec);
+        let mut values = IndexMap::new();
+        for (name, _) in &spec {
+            let value = match (self.provided_arguments.get(name), here.scope.get(name)) {
+                (Some(value), _) => value.clone(),
+                (None, Some(value)) => here.templar.render(value, here.scope)?,
+                (None, None) => continue,
+            };
+            values.insert(name.clone(), value);
+        }
+        let strangers = self.provided_arguments.iter().filter(|(name, _)| !values.contains_key(*name));
+        values.extend(strangers.map(|(name, value)| (name.clone(), value.clone())).collect::<Vec<_>>());
+        let errors = Check::default().all(&spec, values);
+        let outcome = Outcome::default().with("validate_args_context", self.validate_args_context.clone());
+        if errors.is_empty() {
+            return Ok(Done::unchanged(outcome.message("The arg spec validation passed")));
+        }
+        let failed = format!("Validation of arguments failed:\n{}", errors.join("\n"));
+        let outcome = outcome.with("argument_spec_data", self.argument_spec.clone()).with("argument_errors", errors);
+        Ok(Done::unchanged(Outcome { failed: Some(failed), ..outcome }))
+    }
+}
