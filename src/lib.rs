@@ -6,6 +6,7 @@
 // floor 0: the one dynamic type, where things were written, module documentation
 pub mod value;
 // floor 1: data and text; no deeds on hosts
+pub mod bundle;
 pub mod connection;
 pub mod inventory;
 pub mod playbook;

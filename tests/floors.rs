@@ -12,6 +12,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("playbook", 1),
     ("settings", 1),
     ("connection", 1),
+    ("bundle", 1),
     ("remote", 2),
     ("modules", 3),
     ("engine", 4),

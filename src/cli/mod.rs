@@ -1,6 +1,7 @@
 //! The command line: argv to a job, its end to an exit code. One file per sub-command.
 
 mod ask;
+mod bundle;
 mod completion;
 mod config;
 mod doc;
@@ -45,6 +46,8 @@ enum Command {
     Inventory(inventory::InventoryArgs),
     /// Explain modules, keywords, filters, variables: what they do, what they take, an example
     Doc(doc::DocArgs),
+    /// Make, check and show bundles: the programs that hosts are given, with their digests
+    Bundle(bundle::BundleArgs),
     /// Encrypt and decrypt files and strings, in Ansible's vault format
     Vault(vault::VaultArgs),
     /// Show the settings in force, and where each comes from
@@ -106,6 +109,7 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Inventory(args) => inventory::run(&args),
         Command::Doc(args) => doc::run(&args),
+        Command::Bundle(args) => bundle::run(&args),
         Command::Vault(args) => vault::run(&args),
         Command::Lint(args) => lint::run(&args),
         Command::Schema(args) => schema::run(&args),

@@ -13,6 +13,7 @@ pub mod async_job;
 mod async_status;
 mod authorized_key;
 mod blockinfile;
+mod bundled;
 mod command;
 mod copy;
 mod cron;
@@ -42,6 +43,7 @@ mod hostname;
 pub(crate) mod http;
 mod include_vars;
 mod iptables;
+mod known_flags;
 mod known_hosts;
 mod lineinfile;
 mod meta;
@@ -105,6 +107,7 @@ pub static MODULES: &[Entry] = &[
     entry::<async_status::AsyncStatus>(),
     entry::<authorized_key::AuthorizedKey>(),
     entry::<blockinfile::Blockinfile>(),
+    local::<bundled::info::BundleInfo>(),
     entry::<command::Command>(),
     entry::<copy::Copy>(),
     entry::<cron::Cron>(),
@@ -124,6 +127,7 @@ pub static MODULES: &[Entry] = &[
     entry::<hostname::Hostname>(),
     local::<include_vars::IncludeVars>(),
     entry::<iptables::Iptables>(),
+    local::<known_flags::KnownFlags>(),
     entry::<known_hosts::KnownHosts>(),
     entry::<lineinfile::Lineinfile>(),
     local::<meta::Meta>(),
@@ -132,6 +136,7 @@ pub static MODULES: &[Entry] = &[
     entry::<package::facts::PackageFacts>(),
     local::<pause::Pause>(),
     entry::<ping::Ping>(),
+    entry::<bundled::program::Program>(),
     entry::<raw::Raw>(),
     local::<reboot::Reboot>(),
     entry::<replace::Replace>(),

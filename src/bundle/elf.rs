@@ -1,0 +1,66 @@
+//! What processor a program is for, read from its ELF header.
+
+use std::io::Read;
+use std::path::Path;
+
+use super::Error;
+
+/// `e_machine` and what systems call it (as Debian and Go do).
+const MACHINES: &[(u16, &str)] = &[
+    (62, "amd64"),
+    (183, "arm64"),
+    (40, "arm"),
+    (3, "386"),
+    (22, "s390x"),
+    (21, "ppc64le"),
+    (243, "riscv64"),
+    (258, "loong64"),
+];
+
+/// The architecture of an ELF program; None: it is no ELF file.
+pub fn architecture(path: &Path) -> Result<Option<String>, Error> {
+    let mut header = Vec::new();
+    let file = std::fs::File::open(path).map_err(|error| Error::io("read", path, &error))?;
+    file.take(20).read_to_end(&mut header).map_err(|error| Error::io("read", path, &error))?;
+    let [0x7f, b'E', b'L', b'F', _, order, .., low, high] = header.as_slice() else { return Ok(None) };
+    let machine = match order {
+        2 => u16::from_be_bytes([*low, *high]),
+        _ => u16::from_le_bytes([*low, *high]),
+    };
+    let known = MACHINES.iter().find(|(number, _)| *number == machine);
+    Ok(Some(known.map_or_else(|| format!("machine {machine}"), |(_, name)| (*name).to_owned())))
+}
+
+/// The architecture that this program itself runs on.
+pub fn own() -> &'static str {
+    named(std::env::consts::ARCH)
+}
+
+/// An architecture as bundles call it, from what `uname -m` says: `x86_64` is `amd64`.
+pub fn named(machine: &str) -> &str {
+    match machine {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        "x86" | "i386" | "i686" => "386",
+        "loongarch64" => "loong64",
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_very_program_is_for_this_very_machine() {
+        let own_program = std::env::current_exe().unwrap();
+        assert_eq!(architecture(&own_program).unwrap().as_deref(), Some(own()));
+    }
+
+    #[test]
+    fn a_text_is_for_no_machine() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "#!/bin/sh\necho a long enough text\n").unwrap();
+        assert_eq!(architecture(file.path()).unwrap(), None);
+    }
+}

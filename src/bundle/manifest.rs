@@ -1,0 +1,87 @@
+//! `manifest.yaml`: what a bundle holds, file by file.
+
+use std::path::{Component, Path};
+
+use minijinja::value::Serde;
+use serde::{Deserialize, Serialize};
+
+use super::Error;
+use crate::value::vault::Keyring;
+use crate::value::{Value, yaml};
+
+/// The file's name.
+pub const MANIFEST: &str = "manifest.yaml";
+/// The architecture of what runs everywhere, or nowhere.
+pub const ANY: &str = "any";
+/// What this program writes and reads.
+const FORMAT: u32 = 1;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    pub format: u32,
+    /// Sorted by path.
+    pub files: Vec<Item>,
+}
+
+/// One file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Item {
+    /// The program's name; `crds` for resource definitions, `packages` for packages of operating systems.
+    pub component: String,
+    /// Without a `v`.
+    pub version: String,
+    /// `amd64`, `arm64`, …, or `any`.
+    pub architecture: String,
+    /// Relative to the manifest.
+    pub file: String,
+    /// Bytes.
+    pub size: u64,
+    /// Lower-case hex.
+    pub sha256: String,
+}
+
+impl Manifest {
+    pub fn new(mut files: Vec<Item>) -> Manifest {
+        files.sort_by(|a, b| a.file.cmp(&b.file));
+        Manifest { format: FORMAT, files }
+    }
+
+    /// The manifest of a directory; None: it has none.
+    pub fn read(root: &Path) -> Result<Option<Manifest>, Error> {
+        let path = root.join(MANIFEST);
+        match std::fs::read_to_string(&path) {
+            Ok(text) => Manifest::parse(&text, &path).map(Some),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::io("read", &path, &error)),
+        }
+    }
+
+    /// From text; `path` is for messages.
+    pub fn parse(text: &str, path: &Path) -> Result<Manifest, Error> {
+        let source = crate::value::origin::Source { path: path.to_owned(), text: text.to_owned() };
+        let documents = yaml::parse(&source.into()).map_err(|complaint| Error::new(complaint.to_string()))?;
+        let value = documents.first().and_then(|document| document.to_value(&Keyring::default()).ok());
+        let manifest: Option<Manifest> = value.and_then(|value| Manifest::deserialize(value).ok());
+        let manifest = manifest.ok_or_else(|| Error::new(format!("{} is no manifest of a bundle", path.display())))?;
+        if manifest.format != FORMAT {
+            let format = manifest.format;
+            return Err(Error::new(format!("{} has the format {format}, known is {FORMAT}", path.display())));
+        }
+        match manifest.files.iter().find(|item| !is_inside(&item.file)) {
+            Some(item) => Err(Error::new(format!("{}: {:?} leads out of the bundle", path.display(), item.file))),
+            None => Ok(manifest),
+        }
+    }
+
+    pub fn to_yaml(&self) -> String {
+        let style = yaml::Style { sort_keys: false, width: 200, ..yaml::Style::default() };
+        yaml::emit(&Value::from(Serde(self)), &style)
+    }
+}
+
+/// Whether a path stays below where it is joined to.
+fn is_inside(file: &str) -> bool {
+    !file.is_empty() && Path::new(file).components().all(|part| matches!(part, Component::Normal(_)))
+}

@@ -1,0 +1,249 @@
+//! Bundles: the programs that are to be installed, with what else belongs to them, on this machine. A directory with a
+//! `manifest.yaml`, the same packed as `.tar.zst`, or any directory of programs, which is a bundle without a manifest.
+
+mod archive;
+mod elf;
+mod manifest;
+mod scan;
+mod versions;
+
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::value::origin::nearest;
+
+pub use archive::{is_archive, pack};
+pub use elf::named as architecture_named;
+pub use manifest::{ANY, Item, MANIFEST, Manifest};
+pub use scan::{Scanned, scan};
+
+/// What is wrong with a bundle, for a person.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Error {
+    /// One line, small first letter, no full stop.
+    pub message: String,
+    pub hint: Option<String>,
+}
+
+impl Error {
+    fn new(message: impl Into<String>) -> Error {
+        Error { message: message.into(), hint: None }
+    }
+
+    fn hint(mut self, hint: impl Into<String>) -> Error {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    fn io(what: &str, path: &Path, error: &std::io::Error) -> Error {
+        Error::new(format!("cannot {what} {}: {error}", path.display()))
+    }
+}
+
+/// A bundle at hand.
+#[derive(Debug)]
+pub struct Bundle {
+    /// As it was named, for messages.
+    name: String,
+    root: PathBuf,
+    /// None: a directory without one; it is looked at anew for each question.
+    manifest: Option<Manifest>,
+}
+
+/// A file of a bundle that was asked for, its digest already checked against the manifest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    pub path: PathBuf,
+    pub version: String,
+    pub architecture: String,
+    /// Lower-case hex.
+    pub sha256: String,
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wanted<'a> {
+    pub component: &'a str,
+    /// `amd64`, `arm64`, …
+    pub architecture: &'a str,
+    /// `1.19.0`, or its beginning, `1.19`; None: whichever is there, if there is but one.
+    pub version: Option<&'a str>,
+}
+
+impl Bundle {
+    /// Opens a directory, or an archive, which is unpacked once into the cache of this machine's user.
+    pub fn open(path: &Path) -> Result<Bundle, Error> {
+        let name = path.display().to_string();
+        let root = match std::fs::metadata(path) {
+            Ok(meta) if meta.is_dir() => path.to_owned(),
+            Ok(_) if is_archive(path) => archive::unpack(path)?,
+            Ok(_) => return Err(Error::new(format!("{name} is no bundle: neither a directory nor a .tar.zst"))),
+            Err(error) => return Err(Error::new(format!("cannot open the bundle {name}: {error}"))),
+        };
+        let manifest = Manifest::read(&root)?;
+        Ok(Bundle { name, root, manifest })
+    }
+
+    /// What is in it; of a directory without a manifest, what such a one would say.
+    pub fn manifest(&self) -> Result<Manifest, Error> {
+        match &self.manifest {
+            Some(manifest) => Ok(manifest.clone()),
+            None => scan(&self.root).map(|scanned| scanned.manifest),
+        }
+    }
+
+    /// The one file that is asked for. Refused: nothing fits, several do, or the file is not what the manifest says.
+    pub fn find(&self, wanted: Wanted<'_>) -> Result<Found, Error> {
+        let items = match &self.manifest {
+            Some(manifest) => manifest.files.clone(),
+            None => scan::named(&self.root, wanted)?,
+        };
+        let item = self.choose(&items, wanted)?;
+        let path = self.root.join(&item.file);
+        let sha256 = match &self.manifest {
+            Some(_) => self.checked(&item)?,
+            None => digest(&path)?,
+        };
+        Ok(Found { path, version: item.version, architecture: item.architecture, sha256 })
+    }
+
+    /// All files of a component that is no program (`crds`), in the order of their names.
+    pub fn find_all(&self, component: &str, version: Option<&str>) -> Result<Vec<Found>, Error> {
+        let items = self.manifest()?.files;
+        let of_component: Vec<&Item> = items.iter().filter(|item| item.component == component).collect();
+        let fitting: Vec<&Item> = of_component.iter().copied().filter(|item| fits(&item.version, version)).collect();
+        let versions: BTreeSet<&str> = of_component.iter().map(|item| item.version.as_str()).collect();
+        match fitting.first() {
+            None if of_component.is_empty() => return Err(self.lacks(&items, component)),
+            None => return Err(self.has_other(component, &versions, version)),
+            Some(first) if fitting.iter().any(|item| item.version != first.version) => {
+                return Err(self.has_several(component, &versions));
+            }
+            Some(_) => {}
+        }
+        let found = fitting.into_iter().map(|item| {
+            Ok(Found {
+                path: self.root.join(&item.file),
+                version: item.version.clone(),
+                architecture: item.architecture.clone(),
+                sha256: self.checked(item)?,
+            })
+        });
+        found.collect()
+    }
+
+    /// Every file compared with the manifest: what is wrong with each. Fails where there is no manifest.
+    pub fn verify(&self) -> Result<Vec<Error>, Error> {
+        let Some(manifest) = &self.manifest else {
+            return Err(Error::new(format!("{} has no {MANIFEST}, so there is nothing to verify", self.name))
+                .hint(format!("windlass bundle create --from {} writes one", self.name)));
+        };
+        Ok(manifest.files.iter().filter_map(|item| self.checked(item).err()).collect())
+    }
+
+    fn choose(&self, items: &[Item], wanted: Wanted<'_>) -> Result<Item, Error> {
+        let Wanted { component, architecture, version } = wanted;
+        let named: Vec<&Item> = items.iter().filter(|item| item.component == component).collect();
+        if named.is_empty() {
+            return Err(self.lacks(items, component));
+        }
+        let fitting: Vec<&Item> = named
+            .iter()
+            .copied()
+            .filter(|item| item.architecture == architecture || item.architecture == ANY)
+            .collect();
+        if fitting.is_empty() {
+            let built_for: BTreeSet<&str> = named.iter().map(|item| item.architecture.as_str()).collect();
+            let built_for: Vec<&str> = built_for.into_iter().collect();
+            return Err(Error::new(format!(
+                "the bundle {} has {component} for {}, not for {architecture}",
+                self.name,
+                built_for.join(" and ")
+            )));
+        }
+        let versions: BTreeSet<&str> = fitting.iter().map(|item| item.version.as_str()).collect();
+        let fitting: Vec<&Item> = fitting.into_iter().filter(|item| fits(&item.version, version)).collect();
+        match fitting.as_slice() {
+            [one] => Ok((*one).clone()),
+            [] => Err(self.has_other(component, &versions, version)),
+            _ => Err(self.has_several(component, &versions)),
+        }
+    }
+
+    fn lacks(&self, items: &[Item], component: &str) -> Error {
+        let error = Error::new(format!("the bundle {} has no {component}", self.name));
+        match nearest(component, items.iter().map(|item| item.component.as_str())) {
+            Some(near) => error.hint(format!("did you mean {near:?}?")),
+            None => error,
+        }
+    }
+
+    fn has_other(&self, component: &str, versions: &BTreeSet<&str>, wanted: Option<&str>) -> Error {
+        let versions: Vec<&str> = versions.iter().copied().collect();
+        let wanted = wanted.unwrap_or_default();
+        Error::new(format!("the bundle {} has {component} {}, not {wanted}", self.name, versions.join(" and ")))
+    }
+
+    fn has_several(&self, component: &str, versions: &BTreeSet<&str>) -> Error {
+        let versions: Vec<&str> = versions.iter().copied().collect();
+        if let [one] = versions.as_slice() {
+            return Error::new(format!("the bundle {} has {component} {one} more than once", self.name));
+        }
+        Error::new(format!("the bundle {} has {component} {}", self.name, versions.join(" and ")))
+            .hint("say which one with version")
+    }
+
+    /// The digest of a file that the manifest lists. Refused: it is missing, altered, or not for what the manifest says.
+    fn checked(&self, item: &Item) -> Result<String, Error> {
+        let path = self.root.join(&item.file);
+        if !path.is_file() {
+            return Err(Error::new(format!("{} is missing in the bundle {}", item.file, self.name)));
+        }
+        let sha256 = digest(&path)?;
+        if sha256 != item.sha256 {
+            return Err(Error::new(format!(
+                "{} in the bundle {} is altered: its SHA-256 is {sha256}, and the manifest says {}",
+                item.file, self.name, item.sha256
+            )));
+        }
+        match elf::architecture(&path)? {
+            Some(real) if real != item.architecture => Err(Error::new(format!(
+                "{} in the bundle {} is for {real}, and the manifest says {}",
+                item.file, self.name, item.architecture
+            ))),
+            _ => Ok(sha256),
+        }
+    }
+}
+
+/// Whether a version is the one that is wanted, or begins with it: `1.19.0` fits `1.19`, `1.190.0` does not.
+fn fits(version: &str, wanted: Option<&str>) -> bool {
+    let Some(wanted) = wanted else { return true };
+    let wanted = wanted.strip_prefix('v').unwrap_or(wanted);
+    version.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-', '+']))
+}
+
+/// SHA-256 of a file, lower-case hex.
+fn digest(path: &Path) -> Result<String, Error> {
+    let cannot = |error: std::io::Error| Error::io("read", path, &error);
+    let mut file = std::fs::File::open(path).map_err(cannot)?;
+    let mut sum = Sha256::new();
+    let mut buffer = vec![0; 1 << 18];
+    loop {
+        match file.read(&mut buffer).map_err(cannot)? {
+            0 => return Ok(hex(&sum.finalize())),
+            count => sum.update(&buffer[..count]),
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+//! `bundle_info`: what a bundle has, before any host is touched.
+
+use async_trait::async_trait;
+use serde::Deserialize;
+
+use super::{Question, blocking, find, place};
+use crate::bundle::{Bundle, Found, architecture_named};
+use crate::modules::{Controller, Done, Error, Local, Outcome};
+use crate::value::Value;
+use crate::value::doc::{Argument, Doc, Kind, Return};
+
+/// Components that are many files and no programs.
+const COLLECTIONS: &[&str] = &["crds", "packages"];
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BundleInfo {
+    bundle: String,
+    components: Vec<String>,
+    architecture: Option<String>,
+    version: Option<String>,
+}
+
+#[async_trait]
+impl Local for BundleInfo {
+    const DOC: Doc = Doc {
+        name: "bundle_info",
+        collection: "windlass",
+        summary: "Tells what a bundle has; fails if it lacks something or a file is altered",
+        arguments: &[
+            Argument::new("bundle", Kind::Str, "Directory or .tar.zst on the controller").required(),
+            Argument::new("components", Kind::List(&Kind::Str), "Programs, or crds, or packages").required(),
+            Argument::new("architecture", Kind::Str, "As the fact of that name, or as amd64; needed for programs"),
+            Argument::new("version", Kind::Str, "Version that all of them have, or its beginning such as 1.19"),
+        ],
+        free_form: None,
+        example: "\
+- name: The bundle has what this host needs
+  bundle_info:
+    bundle: ~/karmada-1.19
+    components: [karmada-scheduler, karmada-webhook]
+    architecture: \"{{ ansible_facts.architecture }}\"
+    version: \"1.19\"
+  register: programs
+",
+        returns: &[
+            Return::new(
+                "components",
+                "By name: path, version, architecture, sha256; of crds and packages a list of them",
+            ),
+            Return::new("version", "The version of all of them, if it is the same"),
+        ],
+    };
+
+    async fn run(&self, here: &Controller<'_>) -> Result<Done, Error> {
+        let bundle = place(here, &self.bundle)?;
+        let mut components = Vec::new();
+        let mut versions = Vec::new();
+        for component in &self.components {
+            if COLLECTIONS.contains(&component.as_str()) {
+                let (bundle, component, version) = (bundle.clone(), component.clone(), self.version.clone());
+                let name = component.clone();
+                let all = blocking(move || Bundle::open(&bundle)?.find_all(&component, version.as_deref())).await?;
+                versions.extend(all.first().map(|found| found.version.clone()));
+                components.push((name, all.iter().map(described).collect::<Value>()));
+                continue;
+            }
+            let architecture = self.architecture.as_deref().ok_or_else(|| {
+                Error::failed(format!("bundle_info: argument \"architecture\" is required for {component}"))
+            })?;
+            let found = find(Question {
+                bundle: bundle.clone(),
+                component: component.clone(),
+                architecture: architecture_named(architecture).to_owned(),
+                version: self.version.clone(),
+            })
+            .await?;
+            versions.push(found.version.clone());
+            components.push((component.clone(), described(&found)));
+        }
+        versions.dedup();
+        let outcome = Outcome::default().with("components", Value::from_pairs(components));
+        Ok(Done::unchanged(match versions.as_slice() {
+            [version] => outcome.with("version", version.as_str()),
+            _ => outcome,
+        }))
+    }
+}
+
+fn described(found: &Found) -> Value {
+    Value::from_pairs([
+        ("path", Value::from(found.path.display().to_string())),
+        ("version", Value::from(found.version.as_str())),
+        ("architecture", Value::from(found.architecture.as_str())),
+        ("sha256", Value::from(found.sha256.as_str())),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::testing::{Bench, value};
+    use super::super::program::tests::script;
+
+    #[tokio::test]
+    async fn the_components_are_told_with_their_common_version() {
+        let bench = Bench::new().await;
+        for name in ["b/v3.5.21/etcd", "b/v3.5.21/etcdctl", "b/v3.5.21/crds/a.yaml"] {
+            script(&bench, name, "3.5.21");
+        }
+        let task = "bundle_info: {bundle: HERE/b, components: [etcd, etcdctl, crds], architecture: x86_64}";
+        let done = bench.run(task).await.unwrap();
+        assert!(!done.changed);
+        assert_eq!(value(&done.outcome, "version"), "3.5.21");
+        let components = value(&done.outcome, "components");
+        for part in ["v3.5.21/etcdctl'", "crds/a.yaml'", "'sha256': '"] {
+            assert!(components.contains(part), "{components}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_the_bundle_lacks_is_told() {
+        let bench = Bench::new().await;
+        script(&bench, "b/etcd", "3.5.21");
+        let message = bench.failure("bundle_info: {bundle: HERE/b, components: [etcdutl], architecture: amd64}").await;
+        assert!(message.ends_with("/b has no etcdutl"), "{message}");
+        let message = bench.failure("bundle_info: {bundle: HERE/none, components: [crds]}").await;
+        assert!(message.starts_with("cannot open the bundle ") && message.contains("No such file"), "{message}");
+    }
+}
