@@ -70,3 +70,31 @@ fn no_setting_of_the_etcd_role_is_unknown_to_the_version() {
         assert!(unknown.is_empty(), "etcd {minor:?} has no {unknown:?}");
     }
 }
+
+/// What the release list promises is there, and every file has the form that `known_flags` reads.
+#[test]
+fn every_release_of_the_catalogue_has_its_flags() {
+    let role = root().join("roles/karmada_catalogue");
+    let releases = yaml(&role.join("vars/main.yml"))["karmada_releases"].as_mapping().expect("releases").clone();
+    let mut promised = BTreeSet::new();
+    for (release, with) in &releases {
+        promised.insert(format!("karmada-{}.yml", release.as_str().expect("a release is a string")));
+        for kubernetes in with["kubernetes"].as_sequence().expect("a list of releases") {
+            promised.insert(format!("kubernetes-{}.yml", kubernetes.as_str().expect("a release is a string")));
+        }
+    }
+    let there: BTreeSet<String> = below("roles/karmada_catalogue/files/catalogue")
+        .iter()
+        .map(|path| path.file_name().expect("a file").to_string_lossy().into_owned())
+        .collect();
+    assert_eq!(promised, there);
+    for file in there {
+        let catalogue = yaml(&role.join("files/catalogue").join(&file));
+        let version = catalogue["version"].as_str().expect("a version").trim_start_matches('v');
+        let minor = file.trim_end_matches(".yml").rsplit('-').next().expect("a minor version");
+        assert!(version.starts_with(&format!("{minor}.")), "{file} is of {version}");
+        for (program, of_program) in catalogue["programs"].as_mapping().expect("programs") {
+            assert!(keys(&of_program["flags"]).contains("v"), "{file}: {program:?} has no flag v");
+        }
+    }
+}

@@ -23,7 +23,9 @@ pub fn is_archive(path: &Path) -> bool {
 pub fn pack(root: &Path, manifest: &Manifest, to: &Path) -> Result<(), Error> {
     let cannot = |error: std::io::Error| Error::io("write", to, &error);
     let directory = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let temporary = tempfile::NamedTempFile::new_in(directory).map_err(cannot)?;
+    // As any new file of the person's: what their umask leaves of it.
+    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+    let temporary = tempfile::Builder::new().permissions(permissions).tempfile_in(directory).map_err(cannot)?;
     let encoder = zstd::Encoder::new(temporary, LEVEL).map_err(cannot)?;
     let mut archive = tar::Builder::new(encoder);
     let text = manifest.to_yaml();
