@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::{Question, find, place};
 use crate::bundle::{Found, architecture_named};
-use crate::modules::{Controller, Diff, Error, Module, Outcome, Plan, Progress};
+use crate::modules::{Controller, Diff, Error, Module, Outcome, Plan, Progress, file_digest};
 use crate::remote::{Attributes, Command, Digest, FileKind, Links, Probe, Remote};
 use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
@@ -135,7 +135,8 @@ impl Module for Program {
         for Upload { from, to, name } in &change.uploads {
             let tell =
                 |done, total| (here.progress)(Progress { what: format!("{name} {}", from.version), done, total });
-            remote.upload_with(&from.path, to, &attributes, &tell).await?;
+            let digests = file_digest::of_file(&from.path).await?;
+            remote.upload(&from.path, &digests.sha1, to, &attributes, &tell).await?;
             // The upload was compared with the file as it is now; this is what the bundle vouched for.
             let arrived = remote.digest(to, Digest::Sha256).await?.unwrap_or_default();
             if arrived != from.sha256 {
