@@ -6,7 +6,7 @@ use futures::future::BoxFuture;
 
 use super::batch::Batch;
 use super::host::{HostRun, State};
-use super::{include, task};
+use super::{hooks, include, start_at, task};
 use crate::playbook::{Block, Role, Step};
 
 /// Takes a group of hosts through steps. Hosts that no longer go come back untouched.
@@ -17,11 +17,24 @@ pub(super) fn steps<'a>(batch: &'a Arc<Batch>, steps: &'a [Step], hosts: Vec<Hos
             if batch.run.stopping() || !hosts.iter().any(HostRun::going) {
                 break;
             }
-            hosts = match step {
-                Step::Task(task) => task::on_hosts(batch, task, hosts).await,
-                Step::Block(block) => one(batch, block, hosts).await,
-                Step::Include(include) => include::on_hosts(batch, include, hosts).await,
+            let here = match step {
+                Step::Task(task) => task,
+                Step::Include(include) => &include.task,
+                Step::Block(block) => {
+                    hosts = one(batch, block, hosts).await;
+                    continue;
+                }
             };
+            let (arrived, waiting) = start_at::arrive(here, hosts);
+            hosts = match step {
+                Step::Include(include) if !arrived.is_empty() => include::on_hosts(batch, include, arrived).await,
+                Step::Task(task) if !arrived.is_empty() => task::on_hosts(batch, task, arrived).await,
+                _ => arrived,
+            };
+            if !waiting.is_empty() {
+                hosts.extend(waiting);
+                hosts.sort_by_key(|host| host.order);
+            }
         }
         hosts
     })
@@ -33,8 +46,12 @@ async fn one(batch: &Arc<Batch>, block: &Block, hosts: Vec<HostRun>) -> Vec<Host
         .partition(|host| host.going() && !block.role_entry.as_ref().is_some_and(|role| has_run(host, role)));
     if let Some(role) = &block.role_entry {
         inside.iter_mut().for_each(|host| host.roles_done.push(role.clone()));
+        inside = hooks::before_role(batch, role, inside).await;
     }
     inside = steps(batch, &block.steps, inside).await;
+    if let Some(role) = &block.role_entry {
+        inside = hooks::after_role(batch, role, inside).await;
+    }
     if !block.rescue.is_empty() {
         inside = rescue(batch, block, inside).await;
     }

@@ -7,7 +7,7 @@ use indexmap::IndexSet;
 
 use super::fact_cache::Cache;
 use crate::inventory::VarsFiles;
-use crate::playbook::Role;
+use crate::playbook::{Role, Task};
 use crate::value::{Vars, mapping};
 
 /// A host in a play: it goes into a task and comes out of it; nobody else holds it meanwhile.
@@ -28,6 +28,10 @@ pub(crate) struct HostRun {
     pub play_files: Arc<Vars>,
     /// Loop variables of the includes that it is in, outermost first.
     pub include_params: Vec<Arc<Vars>>,
+    /// `--start-at-task`: it runs nothing before it comes to this task.
+    pub waits_for: Option<Arc<Task>>,
+    /// It runs tasks of a hook.
+    pub in_hook: bool,
     /// Roles that ran on it in this play: they do not run twice.
     pub roles_done: Vec<Arc<Role>>,
 }

@@ -9,6 +9,7 @@ mod block;
 mod event;
 mod fact_cache;
 mod handlers;
+mod hooks;
 mod host;
 mod include;
 mod item;
@@ -19,6 +20,7 @@ mod options;
 mod play;
 mod pool;
 mod scope;
+mod start_at;
 mod tags;
 mod target;
 mod task;
@@ -96,6 +98,8 @@ pub(crate) struct Run {
     counts: Mutex<IndexMap<Arc<str>, Counts>>,
     stats: Mutex<Vars>,
     forks: Semaphore,
+    /// `--start-at-task`.
+    start: Option<start_at::Start>,
     events: UnboundedSender<Told>,
     /// Tasks that were announced.
     announced: AtomicUsize,
@@ -160,7 +164,8 @@ pub async fn run_over(
     let run = Arc::new(Run {
         inventory,
         groups,
-        pool: pool::Pool::new(ways),
+        pool: pool::Pool::new(ways, job.options.uploads),
+        start: start_at::Start::of(&job)?,
         board,
         counts: Mutex::default(),
         stats: Mutex::default(),

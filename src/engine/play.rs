@@ -10,7 +10,7 @@ use tracing::Instrument;
 
 use super::batch::Batch;
 use super::host::{HostRun, State};
-use super::{Error, Event, Gathering, Job, Run, block, handlers, scope, task};
+use super::{Error, Event, Gathering, Job, Run, block, handlers, hooks, scope, task};
 use crate::inventory::{Inventory, VarsFiles};
 use crate::playbook::load::setup_task;
 use crate::playbook::{Order, Play, Step, Strategy, Written};
@@ -25,6 +25,9 @@ pub(super) async fn all(run: &Arc<Run>) -> Result<(), Error> {
         for play in playbook {
             if run.stopping() {
                 return Ok(());
+            }
+            if run.start.as_ref().is_some_and(|start| start.skips(play)) {
+                continue;
             }
             let beside = vars_files_of(run, &mut files, &play.directory)?;
             let span = tracing::debug_span!("play", at = %play.origin);
@@ -160,6 +163,11 @@ pub(super) fn select(job: &Job, inventory: &Inventory, play: &Play) -> Result<Se
     Ok(Selected { hosts, pattern: patterns.join(","), unmatched })
 }
 
+/// The name of the play of a batch: its pattern where it has none.
+pub(super) fn named(batch: &Batch) -> String {
+    name(&batch.run, &batch.play, &batch.play.hosts.value.to_string())
+}
+
 fn name(run: &Run, play: &Play, pattern: &str) -> String {
     let scope = scope::before_any_host(&run.job, play);
     match &play.name {
@@ -215,10 +223,12 @@ async fn sections(batch: &Arc<Batch>) -> Vec<HostRun> {
         batch.run.board.publish(name, &mut host.vars);
         host
     });
-    match batch.play.strategy {
-        Strategy::Linear => group(batch.clone(), hosts.collect()).await,
+    let hosts = hooks::before_play(batch, scope::read_vars_files(batch, hosts.collect())).await;
+    let after = match batch.play.strategy {
+        Strategy::Linear => group(batch.clone(), hosts).await,
         Strategy::Free => {
-            let mut running: JoinSet<Vec<HostRun>> = hosts.map(|host| group(batch.clone(), vec![host])).collect();
+            let mut running: JoinSet<Vec<HostRun>> =
+                hosts.into_iter().map(|host| group(batch.clone(), vec![host])).collect();
             let mut after = Vec::new();
             while let Some(done) = running.join_next().await {
                 after.extend(done.expect("a host's way through a play does not panic"));
@@ -226,14 +236,17 @@ async fn sections(batch: &Arc<Batch>) -> Vec<HostRun> {
             after.sort_by_key(|host| host.order);
             after
         }
-    }
+    };
+    hooks::after_play(batch, after).await
 }
 
 /// A group of hosts that keeps step within itself.
 async fn group(batch: Arc<Batch>, mut hosts: Vec<HostRun>) -> Vec<HostRun> {
     let play = batch.play.clone();
-    hosts = scope::read_vars_files(&batch, hosts);
     hosts = gather(&batch, hosts).await;
+    if let Some(start) = &batch.run.start {
+        hosts.iter_mut().for_each(|host| host.waits_for = start.awaited(&batch.play));
+    }
     for section in [&play.pre_tasks, &play.roles, &play.tasks, &play.post_tasks] {
         hosts = block::steps(&batch, section, hosts).await;
         // Handlers notified in `roles` wait for the end of `tasks`.

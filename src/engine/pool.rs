@@ -1,9 +1,10 @@
 //! The connections of a run: one per target, opened when first needed, kept to the end.
 
 use std::collections::HashMap;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use tokio::sync::{Mutex, OnceCell};
+use tokio::sync::{Mutex, OnceCell, Semaphore};
 
 use crate::connection::{self, Open, Target};
 use crate::remote::Sessions;
@@ -13,11 +14,14 @@ type Cell = Arc<OnceCell<Arc<Sessions>>>;
 pub(crate) struct Pool {
     cells: Mutex<HashMap<Target, Cell>>,
     ways: Arc<dyn Open>,
+    /// How many hosts may get file content at once; None: any number.
+    uploads: Option<Arc<Semaphore>>,
 }
 
 impl Pool {
-    pub fn new(ways: Arc<dyn Open>) -> Self {
-        Pool { cells: Mutex::default(), ways }
+    pub fn new(ways: Arc<dyn Open>, uploads: Option<NonZeroUsize>) -> Self {
+        let uploads = uploads.map(|uploads| Arc::new(Semaphore::new(uploads.get().min(Semaphore::MAX_PERMITS))));
+        Pool { cells: Mutex::default(), ways, uploads }
     }
 
     /// The sessions of a target; whoever comes first opens the connection, the others wait for it.
@@ -30,7 +34,7 @@ impl Pool {
             }
             open.entry(target.clone()).or_default().clone()
         };
-        cell.get_or_try_init(|| async { Ok(Sessions::new(self.ways.open(target).await?)) }).await.cloned()
+        cell.get_or_try_init(|| async { Ok(Sessions::sharing(self.ways.open(target).await?, self.uploads.clone())) }).await.cloned()
     }
 
     /// Forgets a target; the next task opens it anew (`meta: reset_connection`, a reboot).

@@ -254,6 +254,8 @@ impl Batch {
             include_params: Vec::new(),
             notified: indexmap::IndexSet::new(),
             state: State::Going,
+            waits_for: None,
+            in_hook: false,
             roles_done: Vec::new(),
         }
     }

@@ -20,6 +20,7 @@ use crate::value::origin::Complaint;
 use crate::value::vault::Keyring;
 use crate::value::{HashBehaviour, Vars};
 
+pub use pattern::glob;
 pub use sources::{SOURCES, SourceKind};
 pub use vars_files::{VarsFiles, vars_files};
 

@@ -183,7 +183,7 @@ fn matcher(pattern: &str) -> Result<impl Fn(&str) -> bool, Complaint> {
 }
 
 /// A glob as a regular expression for the whole name.
-fn glob(pattern: &str) -> String {
+pub fn glob(pattern: &str) -> String {
     let mut expression = String::from(r"(?s)\A");
     let mut rest = pattern;
     while let Some(c) = rest.chars().next() {

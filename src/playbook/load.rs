@@ -66,6 +66,7 @@ pub struct Loader {
     pub roles_path: Vec<PathBuf>,
     /// What plays are that do not say.
     pub unsaid: Unsaid,
+    pub hooks: HookFiles,
     files: Mutex<HashMap<PathBuf, Option<Arc<Node>>>>,
     warnings: Mutex<Vec<Complaint>>,
 }
@@ -73,7 +74,8 @@ pub struct Loader {
 impl Loader {
     pub fn new(known: Arc<dyn Known>, keyring: Arc<Keyring>, extra_vars: Arc<Vars>, roles_path: Vec<PathBuf>) -> Self {
         let (files, warnings) = (Mutex::default(), Mutex::default());
-        Loader { known, keyring, extra_vars, roles_path, unsaid: Unsaid::default(), files, warnings }
+        let (unsaid, hooks) = (Unsaid::default(), HookFiles::default());
+        Loader { known, keyring, extra_vars, roles_path, unsaid, hooks, files, warnings }
     }
 
     /// Reads a playbook and all it imports. All complaints at once, in the order of the files.
@@ -153,6 +155,16 @@ impl Loader {
     pub fn take_warnings(&self) -> Vec<Complaint> {
         std::mem::take(&mut self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+/// The files of tasks that configuration puts before and after plays and roles (`before_play` and so on in the section
+/// `[windlass]` of `ansible.cfg`), absolute.
+#[derive(Debug, Clone, Default)]
+pub struct HookFiles {
+    pub before_play: Option<PathBuf>,
+    pub after_play: Option<PathBuf>,
+    pub before_role: Option<PathBuf>,
+    pub after_role: Option<PathBuf>,
 }
 
 /// `tasks_from` and its like, rendered.

@@ -67,8 +67,19 @@ pub struct Play {
     pub post_tasks: Vec<Step>,
     /// The play's handlers; those of its roles stand in `all_roles`.
     pub handlers: Vec<Handler>,
+    /// What configuration puts before and after the play and its roles.
+    pub hooks: Hooks,
     /// Every role the play uses, dependencies too, in the order of first use.
     pub all_roles: Vec<Arc<Role>>,
+}
+
+/// Tasks that configuration names, loaded as if they stood in the play.
+#[derive(Debug, Default)]
+pub struct Hooks {
+    pub before_play: Vec<Step>,
+    pub after_play: Vec<Step>,
+    pub before_role: Vec<Step>,
+    pub after_role: Vec<Step>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

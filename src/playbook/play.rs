@@ -8,7 +8,7 @@ use super::inherit::Around;
 use super::keywords::{self, Place};
 use super::load::Load;
 use super::read::{is_null, pairs};
-use super::{Base, Handler, Keywords, Play, Step};
+use super::{Base, Handler, Hooks, Keywords, Play, Step};
 use crate::value::origin::Complaint;
 use crate::value::yaml::{Node, NodeKind};
 use crate::value::{Origin, Vars};
@@ -103,6 +103,7 @@ impl Load<'_> {
         let around = Around { keywords: keywords.clone(), role: None, directory: directory.clone() };
         let hosts = self.hosts(map);
         let part = |name: &str| map.get(name).filter(|node| !is_null(node));
+        let hooks = self.hooks(&map.origin, &around);
         // In the order in which they run: that is the order in which roles are first used.
         let pre_tasks = self.play_steps(part("pre_tasks"), "\"pre_tasks\"", &around);
         let roles = part("roles").map(|node| self.roles(node, "\"roles\"", &around)).unwrap_or_default();
@@ -137,8 +138,29 @@ impl Load<'_> {
             tasks,
             post_tasks,
             handlers,
+            hooks,
             all_roles: std::mem::take(&mut self.all_roles),
         })
+    }
+
+    /// The files of tasks that configuration names.
+    fn hooks(&mut self, origin: &Origin, around: &Around) -> Hooks {
+        let files = self.loader.hooks.clone();
+        let mut steps = |setting: &str, file: Option<PathBuf>| {
+            let Some(file) = file else { return Vec::new() };
+            if !file.is_file() {
+                let message = format!("cannot find the file {:?} that {setting} names", shown(&file));
+                self.complain(Complaint::new(message, None));
+                return Vec::new();
+            }
+            self.tasks_of_file(&file.display().to_string(), origin, around, Place::Task)
+        };
+        Hooks {
+            before_play: steps("before_play", files.before_play),
+            after_play: steps("after_play", files.after_play),
+            before_role: steps("before_role", files.before_role),
+            after_role: steps("after_role", files.after_role),
+        }
     }
 
     /// Complains of keys that plays do not have.

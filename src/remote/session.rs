@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use super::frames::Frames;
 use super::words::Words;
@@ -39,6 +39,8 @@ pub(super) struct Session {
     exit: Option<BoxFuture<'static, Result<Exit, connection::Error>>>,
     words: Words,
     closing: watch::Receiver<bool>,
+    /// A permit is held while content is passed.
+    uploads: Option<Arc<Semaphore>>,
     nonce: String,
     sequence: u64,
     /// A request is under way; if it is never finished the session is out of step.
@@ -59,6 +61,7 @@ impl Session {
         connection: &Arc<dyn Connection>,
         user: Option<&Become>,
         closing: watch::Receiver<bool>,
+        uploads: Option<Arc<Semaphore>>,
     ) -> Result<Session, Error> {
         let nonce = random();
         let process = connection.start(&line(user, &nonce)?).await?;
@@ -69,6 +72,7 @@ impl Session {
             exit: Some(exit),
             words: Words::new(stderr),
             closing,
+            uploads,
             nonce,
             sequence: 0,
             busy: true,
@@ -137,6 +141,10 @@ impl Session {
         after: &str,
     ) -> Result<Output, Error> {
         let size = content.size;
+        let _turn = match &self.uploads {
+            Some(uploads) => uploads.clone().acquire_owned().await.ok(),
+            None => None,
+        };
         // The shell may read ahead. When it says that it is ready there is nothing that it could have read.
         let text = format!(
             "if {{ {before}\n}} </dev/null 2>\"$wl_d/e\"; then printf '\\n%s.%s>\\n' \"$wl_n\" \"$wl_q\"\n\

@@ -18,17 +18,25 @@ pub struct Sessions {
     /// One permit for each session in use.
     permits: Arc<Semaphore>,
     capacity: usize,
+    /// One permit for each host that gets file content; shared with other hosts.
+    uploads: Option<Arc<Semaphore>>,
     closing: watch::Sender<bool>,
 }
 
 impl Sessions {
     pub fn new(connection: Arc<dyn Connection>) -> Arc<Self> {
+        Sessions::sharing(connection, None)
+    }
+
+    /// As [`Sessions::new`]; content of more than 16 KiB goes to the host only with a permit of `uploads`.
+    pub fn sharing(connection: Arc<dyn Connection>, uploads: Option<Arc<Semaphore>>) -> Arc<Self> {
         let capacity = connection.capacity().max(1);
         Arc::new(Sessions {
             connection,
             idle: Mutex::default(),
             permits: Arc::new(Semaphore::new(capacity)),
             capacity,
+            uploads,
             closing: watch::channel(false).0,
         })
     }
@@ -65,7 +73,7 @@ impl Sessions {
             }
         }
         self.make_room();
-        let session = Session::open(&self.connection, user, self.closing.subscribe()).await?;
+        let session = Session::open(&self.connection, user, self.closing.subscribe(), self.uploads.clone()).await?;
         let other = user.map(|user| user.user.as_str());
         tracing::debug!(connection = self.connection.description(), r#become = other, "session opened");
         Ok(Lent { session: Some(session), user: user.cloned(), sessions: self.clone(), _permit: permit })

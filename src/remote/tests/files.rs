@@ -370,3 +370,23 @@ async fn a_small_upload_and_an_empty_one_arrive() {
     let missing = upload(&remote, &place.path().join("none"), &place.at("to"), &Attributes::default()).await;
     assert!(missing.unwrap_err().to_string().contains("none on the controller: No such file"));
 }
+
+#[tokio::test]
+async fn an_upload_waits_for_its_turn_and_nothing_else_does() {
+    let turns = Arc::new(tokio::sync::Semaphore::new(1));
+    let sessions = Sessions::sharing(Host::new("dash"), Some(turns.clone()));
+    let remote = Remote::open(&sessions, None, &IndexMap::new()).await.unwrap();
+    let (place, large) = (Place::new(), vec![b'x'; 100_000]);
+    let other = turns.clone().acquire_owned().await.unwrap();
+    remote.write(&place.at("small"), b"x", &Attributes::default()).await.unwrap();
+    let (path, attributes) = (place.at("large"), Attributes::default());
+    let upload = remote.write(&path, &large, &attributes);
+    tokio::pin!(upload);
+    let early = tokio::time::timeout(std::time::Duration::from_millis(300), &mut upload).await;
+    assert!(early.is_err(), "it did not wait");
+    assert_eq!(place.names(), ["small"]);
+    drop(other);
+    upload.await.unwrap();
+    assert_eq!(std::fs::read(place.at("large")).unwrap(), large);
+    assert_eq!(turns.available_permits(), 1, "the turn was not given back");
+}
