@@ -1,15 +1,16 @@
 //! From options and settings to a run: what `windlass playbook` and `windlass run` have in common.
 
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::unbounded_channel;
 
 use super::options::{self, ConnectionArgs, InventorySource, RunArgs, VaultPasswords};
 use super::reporting::{self, Reporting};
-use super::{ExitCode, Failure, extra_vars, vault};
-use crate::engine::{self, Event, Job, Known, Recap, Tags, Told};
+use super::{ExitCode, Failure, extra_vars, interrupt, retry, vault};
+use crate::engine::{self, Job, Known, Recap, Tags};
 use crate::inventory::Inventory;
 use crate::playbook::Play;
 use crate::playbook::load::Loader;
@@ -116,13 +117,25 @@ pub fn log_in(job: &mut Job, connection: &ConnectionArgs, settings: &Settings) -
 }
 
 /// Runs the job; its events are told as they come, on standard output in the `usual` form unless `--output` says
-/// otherwise. Ctrl-C once stops after the tasks in flight, twice at once.
-pub fn go(reporting: &Reporting, settings: &Settings, usual: Form, job: Job) -> Result<ExitCode, Failure> {
+/// otherwise. Ctrl-C once stops after the tasks in flight, twice at once. Hosts that fail are written to `retry_file`.
+pub fn go(
+    reporting: &Reporting,
+    settings: &Settings,
+    usual: Form,
+    job: Job,
+    retry_file: Option<&Path>,
+) -> Result<ExitCode, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start")?;
-    runtime.block_on(told(reporting, settings, usual, job))
+    runtime.block_on(told(reporting, settings, usual, job, retry_file))
 }
 
-async fn told(reporting: &Reporting, settings: &Settings, usual: Form, job: Job) -> Result<ExitCode, Failure> {
+async fn told(
+    reporting: &Reporting,
+    settings: &Settings,
+    usual: Form,
+    job: Job,
+    retry_file: Option<&Path>,
+) -> Result<ExitCode, Failure> {
     let reports = reporting.open(&job.keyring.hidden, settings, usual)?;
     let (sender, receiver) = unbounded_channel();
     let teller = tokio::spawn(reports.tell(receiver));
@@ -130,13 +143,18 @@ async fn told(reporting: &Reporting, settings: &Settings, usual: Form, job: Job)
     let run = engine::run(job, sender.clone(), stopping.clone());
     let result = tokio::select! {
         result = run => Some(result),
-        () = interrupted_twice(&stopping, &sender) => None,
+        () = interrupt::twice(&stopping, &sender) => None,
     };
     drop(sender);
     let ending = teller.await.context("the report came to a bad end")?;
     let code = match result {
         None => ExitCode::Interrupted,
-        Some(Ok(recap)) => exit_code(&recap),
+        Some(Ok(recap)) => {
+            if let Some(file) = retry_file {
+                retry::write(file, &recap)?;
+            }
+            exit_code(&recap)
+        }
         Some(Err(error)) => {
             reporting::exit_code(&ending, ExitCode::Error);
             return Err(match error {
@@ -146,17 +164,6 @@ async fn told(reporting: &Reporting, settings: &Settings, usual: Form, job: Job)
         }
     };
     Ok(reporting::exit_code(&ending, code))
-}
-
-async fn interrupted_twice(stopping: &AtomicBool, events: &UnboundedSender<Told>) {
-    for words in ["stopping after the tasks in flight; Ctrl-C again stops at once", "stopped at once"] {
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
-        }
-        stopping.store(true, Ordering::Relaxed);
-        // The report may have ended already.
-        let _ = events.send(Event::Warning(words.to_string()).into());
-    }
 }
 
 fn exit_code(recap: &Recap) -> ExitCode {

@@ -1,5 +1,6 @@
 //! Options that several sub-commands share, and what becomes of them together with the settings: the command line wins.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use clap::{Args, ValueEnum};
 use super::{Failure, ask, vault};
 use crate::connection::HostKeys;
 use crate::engine::{self, Defaults, FactCache, Gathering};
-use crate::playbook::load::{DuplicateKeys, Unsaid};
+use crate::playbook::load::{DuplicateKeys, HookFiles, Unsaid};
 use crate::playbook::{Keywords, Strategy, Written};
 use crate::settings::{Setting, Settings, list};
 use crate::value::origin::Complaint;
@@ -226,6 +227,8 @@ pub fn engine(settings: &Settings) -> Result<engine::Options, Failure> {
         facts_apart: !settings.bool(&list::INJECT_FACTS_AS_VARS),
         missing_handlers_pass: !settings.bool(&list::ERROR_ON_MISSING_HANDLER),
         fact_cache: fact_cache(settings)?,
+        poll_interval: Some(Duration::from_secs(settings.number(&list::POLL_INTERVAL))),
+        uploads: NonZeroUsize::new(settings.number(&list::UPLOADS) as usize),
         ..engine::Options::default()
     })
 }
@@ -272,5 +275,15 @@ pub fn unsaid(settings: &Settings) -> Unsaid {
             Some("ignore") => DuplicateKeys::Ignore,
             _ => DuplicateKeys::Warn,
         },
+    }
+}
+
+/// The files of tasks that are put before and after plays and roles.
+pub fn hooks(settings: &Settings) -> HookFiles {
+    HookFiles {
+        before_play: settings.path(&list::BEFORE_PLAY),
+        after_play: settings.path(&list::AFTER_PLAY),
+        before_role: settings.path(&list::BEFORE_ROLE),
+        after_role: settings.path(&list::AFTER_ROLE),
     }
 }

@@ -1,14 +1,15 @@
 //! `windlass playbook`: loads and checks everything, then runs it.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
 
 use super::launch::{self, Launch};
-use super::options::{ConnectionArgs, InventorySource, RunArgs, VaultPasswords};
+use super::options::{self, ConnectionArgs, InventorySource, RunArgs, VaultPasswords};
 use super::reporting::Reporting;
-use super::{ExitCode, Failure, ask, installed};
+use super::{ExitCode, Failure, ask, installed, retry};
 use crate::engine::{self, Job, Tags};
 use crate::playbook::{Play, Prompt};
 use crate::report::Form;
@@ -27,6 +28,15 @@ pub struct PlaybookArgs {
     /// Not the tasks and plays with one of these tags
     #[arg(long = "skip-tags", value_name = "TAGS", value_delimiter = ',')]
     skip_tags: Vec<String>,
+    /// Begin with the first task of this name, or that fits this pattern
+    #[arg(long, value_name = "NAME")]
+    start_at_task: Option<String>,
+    /// How many hosts get file content at once (any number unless configured)
+    #[arg(long, value_name = "N")]
+    uploads: Option<NonZeroUsize>,
+    /// Write the hosts that failed to this file, for --limit @FILE
+    #[arg(long, value_name = "FILE")]
+    retry_file: Option<PathBuf>,
     #[command(flatten)]
     connection: ConnectionArgs,
     #[command(flatten)]
@@ -60,6 +70,7 @@ pub struct PlaybookArgs {
 pub fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
     let settings = super::settings()?;
     let mut launch = Launch::new(&settings, &args.source, &args.vault, &args.run)?;
+    launch.loader.hooks = options::hooks(&settings);
     launch.loader.unsaid.force_handlers |= args.force_handlers;
     if !args.roles_path.is_empty() {
         launch.loader.roles_path = args.roles_path.clone();
@@ -82,9 +93,12 @@ pub fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
     if args.syntax_check || args.list_hosts || args.list_tasks || args.list_tags {
         return list(args, &job);
     }
+    job.options.start_at_task = args.start_at_task.clone();
+    job.options.uploads = args.uploads.or(job.options.uploads);
     launch::log_in(&mut job, &args.connection, &settings)?;
     job.prompted = prompted(&job)?;
-    launch::go(&args.reporting, &settings, Form::Human, job)
+    let retry_file = retry::place(args.retry_file.as_deref(), args.playbooks.first(), &settings);
+    launch::go(&args.reporting, &settings, Form::Human, job, retry_file.as_deref())
 }
 
 fn tags(args: &PlaybookArgs, settings: &Settings) -> Tags {

@@ -84,7 +84,7 @@ pub fn run(args: &AdHocArgs) -> Result<ExitCode, Failure> {
     launch.check_hosts(&playbooks)?;
     let mut job = launch.job(playbooks, Tags::default(), &args.run, &args.reporting, &settings)?;
     launch::log_in(&mut job, &args.connection, &settings)?;
-    launch::go(&args.reporting, &settings, form, job)
+    launch::go(&args.reporting, &settings, form, job, None)
 }
 
 /// `--list-hosts`

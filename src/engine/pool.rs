@@ -34,7 +34,9 @@ impl Pool {
             }
             open.entry(target.clone()).or_default().clone()
         };
-        cell.get_or_try_init(|| async { Ok(Sessions::sharing(self.ways.open(target).await?, self.uploads.clone())) }).await.cloned()
+        cell.get_or_try_init(|| async { Ok(Sessions::sharing(self.ways.open(target).await?, self.uploads.clone())) })
+            .await
+            .cloned()
     }
 
     /// Forgets a target; the next task opens it anew (`meta: reset_connection`, a reboot).

@@ -5,6 +5,11 @@ use crate::value::doc::Word;
 
 /// Sorted by name.
 pub static VARIABLES: &[Word] = &[
+    Word::new(
+        "ansible_async_dir",
+        "Where tasks with async keep their jobs on the host; ~/.ansible_async unless given.",
+    )
+    .example("ansible_async_dir: /var/lib/jobs"),
     Word::new("ansible_become", "Whether tasks run as another user on the host; wins over the keyword become.")
         .example("ansible_become: true"),
     Word::new("ansible_become_exe", "The program by which another user is become.")
@@ -128,6 +133,16 @@ pub static VARIABLES: &[Word] = &[
     Word::new("role_path", "The directory of the present role.").example("\"{{ role_path }}/files/ca.pem\""),
     Word::new("vars", "All variables of the host by name, for names that are computed.")
         .example("\"{{ vars['etcd_' ~ inventory_hostname] }}\""),
+    Word::new("windlass_hook_failed", "In the hooks after_play and after_role: whether this host has failed.")
+        .example("when: windlass_hook_failed"),
+    Word::new(
+        "windlass_hook_failed_hosts",
+        "In the hooks after_play and after_role: the hosts that failed or were lost.",
+    )
+    .example("\"{{ windlass_hook_failed_hosts | join(', ') }}\""),
+    Word::new("windlass_hook_play", "In a hook: the name of the play.").example("\"{{ windlass_hook_play }}\""),
+    Word::new("windlass_hook_role", "In the hooks before_role and after_role: the role.")
+        .example("when: windlass_hook_role == 'etcd'"),
 ];
 
 #[cfg(test)]

@@ -298,6 +298,42 @@ pub const OTLP: Setting =
     set("windlass", "otlp", Kind::Text, "", "the OpenTelemetry collector that traces are sent to")
         .env(&["WINDLASS_OTLP"])
         .option("otlp");
+// What a run does beside its plays.
+pub const POLL_INTERVAL: Setting = set(
+    "defaults",
+    "poll_interval",
+    Kind::Int(1),
+    "15",
+    "how often a task with async and no poll is asked after, in seconds",
+)
+.env(&["ANSIBLE_POLL_INTERVAL"]);
+pub const RETRY_FILES_ENABLED: Setting =
+    set("defaults", "retry_files_enabled", Kind::Bool, "false", "hosts that failed are written to PLAYBOOK.retry")
+        .env(&["ANSIBLE_RETRY_FILES_ENABLED"]);
+pub const RETRY_FILES_SAVE_PATH: Setting = set(
+    "defaults",
+    "retry_files_save_path",
+    Kind::Path,
+    "",
+    "the directory of these files; the playbook's own if empty",
+)
+.env(&["ANSIBLE_RETRY_FILES_SAVE_PATH"]);
+pub const UPLOADS: Setting =
+    set("windlass", "uploads", Kind::Int(0), "0", "how many hosts get file content at once; 0: any number")
+        .env(&["WINDLASS_UPLOADS"])
+        .option("uploads");
+pub const BEFORE_PLAY: Setting =
+    set("windlass", "before_play", Kind::Path, "", "a file of tasks that run before every play")
+        .env(&["WINDLASS_BEFORE_PLAY"]);
+pub const AFTER_PLAY: Setting =
+    set("windlass", "after_play", Kind::Path, "", "a file of tasks that run after every play")
+        .env(&["WINDLASS_AFTER_PLAY"]);
+pub const BEFORE_ROLE: Setting =
+    set("windlass", "before_role", Kind::Path, "", "a file of tasks that run before every role")
+        .env(&["WINDLASS_BEFORE_ROLE"]);
+pub const AFTER_ROLE: Setting =
+    set("windlass", "after_role", Kind::Path, "", "a file of tasks that run after every role")
+        .env(&["WINDLASS_AFTER_ROLE"]);
 
 /// All of them, in the order in which they are shown.
 pub static SETTINGS: &[&Setting] = &[
@@ -363,4 +399,12 @@ pub static SETTINGS: &[&Setting] = &[
     &OTLP,
     &LOCALHOST_WARNING,
     &INVENTORY_EXPORT,
+    &POLL_INTERVAL,
+    &RETRY_FILES_ENABLED,
+    &RETRY_FILES_SAVE_PATH,
+    &UPLOADS,
+    &BEFORE_PLAY,
+    &AFTER_PLAY,
+    &BEFORE_ROLE,
+    &AFTER_ROLE,
 ];

@@ -230,15 +230,6 @@ pub static GROUPS: &[Group] = &[
     },
     Group {
         standing: Standing::NotHonoured,
-        why: "not there yet",
-        settings: &[
-            ("defaults.retry_files_enabled", &["ANSIBLE_RETRY_FILES_ENABLED"], "false"),
-            ("defaults.retry_files_save_path", &["ANSIBLE_RETRY_FILES_SAVE_PATH"], ""),
-            ("defaults.poll_interval", &["ANSIBLE_POLL_INTERVAL"], "15"),
-        ],
-    },
-    Group {
-        standing: Standing::NotHonoured,
         why: "variables keep Ansible's usual order",
         settings: &[
             ("defaults.precedence", &["ANSIBLE_PRECEDENCE"], ""),
