@@ -67,6 +67,9 @@ fn help_names_every_sub_command_and_playbook_every_option_of_ansible_playbook() 
         "--list-tags",
         "-v",
         "--output",
+        "--start-at-task",
+        "--uploads",
+        "--retry-file",
     ];
     let playbook = help(&["playbook", "--help"]);
     for option in options {
@@ -258,4 +261,72 @@ fn vault_follows_a_symbolic_link_and_leaves_it_one() {
     command.assert().success();
     assert!(link.is_symlink());
     assert!(std::fs::read_to_string(files.path().join("plain")).unwrap().starts_with("$ANSIBLE_VAULT;"));
+}
+
+#[test]
+fn hosts_that_failed_are_written_for_a_limit_of_a_later_run() {
+    let tasks = format!(
+        "{TASKS}    - fail: {{msg: no}}\n      when: inventory_hostname != 'b' and not repaired | default(false)\n"
+    );
+    let hosts = "c ansible_connection=local\nb ansible_connection=local\na ansible_connection=local\n";
+    let scratch = directory(&[("p.yml", &tasks), ("hosts.ini", hosts)]);
+    let missing = playbook(scratch.path(), &["-i", "hosts.ini", "--limit", "@failed.txt", "p.yml"]);
+    assert_eq!(missing.0, 1);
+    assert!(missing.2.contains("cannot read the limit file \"failed.txt\": No such file"), "{}", missing.2);
+    let (code, _, stderr) = playbook(scratch.path(), &["-i", "hosts.ini", "--retry-file", "failed.txt", "p.yml"]);
+    assert_eq!(code, 2);
+    assert!(stderr.contains("--limit @failed.txt"), "{stderr}");
+    assert_eq!(std::fs::read_to_string(scratch.path().join("failed.txt")).unwrap(), "a\nc\n");
+    let again = ["-i", "hosts.ini", "--limit", "@failed.txt", "-e", "repaired=true", "p.yml"];
+    let (code, stdout, _) = playbook(scratch.path(), &again);
+    assert_eq!(code, 0);
+    assert!(stdout.contains("2 hosts in") && !stdout.contains("[b]"), "{stdout}");
+    let output = windlass()
+        .current_dir(scratch.path())
+        .env("ANSIBLE_RETRY_FILES_ENABLED", "1")
+        .args(["playbook", "-i", "hosts.ini", "p.yml"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(scratch.path().join("p.retry").exists());
+}
+
+#[test]
+fn a_hook_s_mistakes_are_told_before_any_host_is_touched() {
+    let tasks = format!("{TASKS}    - file: {{path: touched, state: touch}}\n");
+    let hook = "- debug: {msgg: x}\n";
+    let scratch = directory(&[("p.yml", &tasks), ("hook.yml", hook), ("hosts.ini", "a ansible_connection=local\n")]);
+    let with = |name: &str, file: &str| {
+        let mut command = windlass();
+        command.current_dir(scratch.path()).env(name, file).args(["playbook", "-i", "hosts.ini", "p.yml"]);
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, words) = with("WINDLASS_BEFORE_PLAY", "hook.yml");
+    assert_eq!(code, Some(4));
+    assert!(words.contains("hook.yml:1:11"), "{words}");
+    let (code, words) = with("WINDLASS_AFTER_ROLE", "no.yml");
+    assert_eq!(code, Some(4));
+    assert!(words.contains("cannot find the file \"no.yml\" that after_role names"), "{words}");
+    assert!(!scratch.path().join("touched").exists());
+}
+
+#[test]
+fn facts_are_kept_from_run_to_run_and_are_hostvars_of_hosts_outside_the_play() {
+    let gather = "- hosts: a\n  tasks:\n    - set_fact: {cacheable: true, kept: 7}\n";
+    let read = "- hosts: b\n  gather_facts: false\n  tasks:\n    - debug:\n        msg: \"{{ hostvars.a.ansible_system }} {{ hostvars.a.kept }}\"\n- hosts: a\n  tasks:\n    - debug:\n        msg: \"{{ ansible_facts.kernel is defined }}\"\n";
+    let hosts = "a ansible_connection=local\nb ansible_connection=local\n";
+    let cfg = "[defaults]\ngathering = smart\nfact_caching = jsonfile\nfact_caching_connection = cache\nfact_caching_prefix = of_\n";
+    let scratch = directory(&[("g.yml", gather), ("r.yml", read), ("hosts.ini", hosts), ("ansible.cfg", cfg)]);
+    let (code, stdout, _) = playbook(scratch.path(), &["-i", "hosts.ini", "g.yml"]);
+    assert_eq!(code, 0);
+    assert!(stdout.contains("TASK [Gathering Facts]"), "{stdout}");
+    let file = scratch.path().join("cache/of_a");
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let (code, stdout, stderr) = playbook(scratch.path(), &["-i", "hosts.ini", "r.yml"]);
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    assert!(stdout.contains("Linux 7") && stdout.contains("True") && !stdout.contains("Gathering"), "{stdout}");
+    std::fs::write(&file, "{}").unwrap();
+    let (_, stdout, _) = playbook(scratch.path(), &["-i", "hosts.ini", "g.yml"]);
+    assert!(stdout.contains("TASK [Gathering Facts]"), "an empty cache was taken for facts: {stdout}");
 }

@@ -7,6 +7,9 @@
 # these what the shell runs.
 # f: finds `cat` and the shell, in $v, and what the shell runs, in $g. A leader of a process group stands as -PID for all
 # its group, as `kill` takes it.
+# Signals to the whole group, or to this shell through sudo, must not end the watcher before it has done its work; what
+# it runs gets them as ever.
+trap : 1 2 15;
 f() {
 a=;
 for i in /proc/[0-9]*/stat; do
@@ -50,4 +53,4 @@ done;
 h=$g; f;
 for i in $h $g; do kill -KILL $i; done;
 };
-{ cat; e; } 2>/dev/null | { sh || { f; kill $v; } 2>/dev/null; }
+{ trap : 1 2 15; cat; e; } 2>/dev/null | { trap : 1 2 15; sh || { f; kill $v; } 2>/dev/null; }

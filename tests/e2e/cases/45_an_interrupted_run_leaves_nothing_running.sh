@@ -12,17 +12,17 @@ cat >"$scratch/playbook.yml" <<'PLAY'
 PLAY
 running() { on h1 'pgrep -f "[s]leep 31[0-9]" || true; ls -d /dev/shm/.windlass.* 2>/dev/null || true'; }
 
-# interrupted SIGNAL SECONDS TIMES: a run that gets the signal so often while its task is under way.
+# interrupted INVENTORY SIGNAL SECONDS TIMES: a run that gets the signal so often while its task is under way.
 interrupted() {
   on h1 'rm -f /run/begun /run/ended /run/too-far'
-  "$WINDLASS" playbook -i "$state/inventory-deploy.ini" -e "seconds=$2" "$scratch/playbook.yml" >"$output" 2>&1 </dev/null &
+  "$WINDLASS" playbook -i "$state/$1.ini" -e "seconds=$3" "$scratch/playbook.yml" >"$output" 2>&1 </dev/null &
   local run=$!
   for _ in $(seq 200); do
     ! on h1 'test -e /run/begun' || break
     sleep 0.1
   done
-  for _ in $(seq "$3"); do
-    kill -"$1" $run
+  for _ in $(seq "$4"); do
+    kill -"$2" $run
     sleep 0.5
   done
   code=0
@@ -32,18 +32,19 @@ interrupted() {
   ! on h1 'test -e /run/too-far' || broken "a further task was begun"
 }
 
-for signal in INT TERM; do
-  interrupted $signal 3 1
-  says 'stopping after the tasks in flight'
-  recap h1 changed 1
-  on h1 'test -e /run/ended' || broken "the task in flight was cut off"
-  [ -z "$(running)" ] || broken "left on the host: $(running)"
+interrupted inventory INT 3 1
+says 'stopping after the tasks in flight'
+recap h1 changed 1
+on h1 'test -e /run/ended' || broken "the task in flight was cut off"
+[ -z "$(running)" ] || broken "left on the host: $(running)"
 
-  interrupted $signal 315 2
+# As root; through sudo, which passes signals on; through su.
+for way in inventory:TERM inventory-deploy:INT inventory-su:TERM; do
+  interrupted "${way%:*}" "${way#*:}" 315 2
   says 'stopped at once'
   for _ in $(seq 100); do
     [ -n "$(running)" ] || break
     sleep 0.1
   done
-  [ -z "$(running)" ] || broken "left on the host: $(running)"
+  [ -z "$(running)" ] || broken "$way: left on the host: $(running)"
 done
