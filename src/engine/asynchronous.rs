@@ -62,7 +62,7 @@ impl Item<'_> {
         if apart.kind != Async::Job || done.outcome.failed.is_some() {
             return finished(done);
         }
-        let Some(job) = done.outcome.values.get("ansible_job_id").map(ToString::to_string) else {
+        let Some(job) = async_job::named(&done.outcome) else {
             async_job::name_of_none(&mut done.outcome);
             return finished(done);
         };

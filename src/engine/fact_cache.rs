@@ -125,7 +125,7 @@ mod tests {
     fn facts() -> HostVars {
         let mut vars = HostVars { gathered: true, ..HostVars::default() };
         let list = Value::from(vec!["{{ 1 + 1 }}", "b"]);
-        vars.add_facts(Vars::from([("ansible_x".into(), list), ("plain".into(), Value::from(7))]));
+        vars.add_facts(Vars::from([("fact".into(), list), ("plain".into(), Value::from(7))]));
         vars
     }
 

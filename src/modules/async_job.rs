@@ -53,6 +53,11 @@ pub async fn start(
     Ok(Outcome { changed: true, ..told(&place.id, &place.directory, false) })
 }
 
+/// The job that an outcome names.
+pub fn named(outcome: &Outcome) -> Option<String> {
+    outcome.values.get("ansible_job_id").map(ToString::to_string)
+}
+
 /// What is known of a job; `failed` where there is none.
 pub async fn look(probe: &Probe, parent: &str, id: &str) -> Result<Outcome, Error> {
     let directory = place_of(parent, id)?;
