@@ -45,6 +45,7 @@ mod include_vars;
 mod iptables;
 mod known_flags;
 mod known_hosts;
+mod kubernetes;
 mod lineinfile;
 mod meta;
 mod mount_facts;
@@ -127,6 +128,8 @@ pub static MODULES: &[Entry] = &[
     entry::<hostname::Hostname>(),
     local::<include_vars::IncludeVars>(),
     entry::<iptables::Iptables>(),
+    entry::<kubernetes::K8s>(),
+    entry::<kubernetes::K8sInfo>(),
     local::<known_flags::KnownFlags>(),
     entry::<known_hosts::KnownHosts>(),
     entry::<lineinfile::Lineinfile>(),

@@ -1,0 +1,142 @@
+//! The arguments that say which API server is meant and who we are, and the client that follows from them.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use hyper_util::client::legacy;
+use hyper_util::rt::TokioExecutor;
+use kube::client::{Body, ClientBuilder, ConfigExt};
+use kube::config::{Cluster, KubeConfigOptions, Kubeconfig, NamedCluster};
+use kube::{Client, Config};
+use tower::{BoxError, ServiceExt as _};
+
+use super::kubeconfig;
+use super::tunnel::Dial;
+use crate::modules::{Controller, Error};
+use crate::remote::Probe;
+use crate::value::Value;
+use crate::value::doc::{Argument, Kind};
+
+/// The arguments, documented once.
+pub mod arguments {
+    use super::{Argument, Kind};
+
+    pub const KUBECONFIG: Argument = Argument::new(
+        "kubeconfig",
+        Kind::Any,
+        "A kubeconfig: a file of the controller or else of the host, or its content; ~/.kube/config of the host if not given",
+    );
+    pub const CONTEXT: Argument =
+        Argument::new("context", Kind::Str, "The context in it; the current one if not given");
+    pub const HOST: Argument = Argument::new(
+        "host",
+        Kind::Str,
+        "URL of the API server as the task's host sees it, instead of the kubeconfig's",
+    );
+    pub const API_KEY: Argument = Argument::new("api_key", Kind::Str, "A bearer token").secret();
+    pub const CA_CERT: Argument =
+        Argument::new("ca_cert", Kind::Path, "Authorities that vouch for the server, a file of the host")
+            .alias(&["ssl_ca_cert"]);
+    pub const CLIENT_CERT: Argument =
+        Argument::new("client_cert", Kind::Path, "Certificate to log in with, a file of the host")
+            .alias(&["cert_file"]);
+    pub const CLIENT_KEY: Argument =
+        Argument::new("client_key", Kind::Path, "Its private key, a file of the host").alias(&["key_file"]);
+    pub const VALIDATE_CERTS: Argument =
+        Argument::new("validate_certs", Kind::Bool, "Whether the server's certificate is checked")
+            .alias(&["verify_ssl"]);
+}
+
+/// What the arguments say.
+pub struct Access<'a> {
+    pub kubeconfig: Option<&'a Value>,
+    pub context: Option<&'a str>,
+    pub host: Option<&'a str>,
+    pub api_key: Option<&'a str>,
+    pub ca_cert: Option<&'a str>,
+    pub client_cert: Option<&'a str>,
+    pub client_key: Option<&'a str>,
+    pub validate_certs: Option<bool>,
+}
+
+impl Access<'_> {
+    /// A client, and the namespace of objects that name none. Connects to nothing yet.
+    pub async fn client(&self, probe: &Probe, here: &Controller<'_>) -> Result<(Client, String), Error> {
+        let mut kubeconfig = match (self.kubeconfig, self.host) {
+            (None, Some(_)) => nobody(),
+            (given, _) => kubeconfig::load(given, probe, here).await?,
+        };
+        self.adjust(&mut kubeconfig, probe).await?;
+        let options = KubeConfigOptions { context: self.context.map(str::to_owned), ..KubeConfigOptions::default() };
+        // The crate's own words might quote what is in the file.
+        let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| {
+            Error::failed(format!("the kubeconfig cannot be used: {}", kubeconfig::problem(&error)))
+        })?;
+        let namespace = config.default_namespace.clone();
+        let unusable = |error: kube::Error| Error::failed(format!("the kubeconfig cannot be used: {error}"));
+        let connector = config.rustls_https_connector_with_connector(Dial(probe.clone())).map_err(unusable)?;
+        let http: legacy::Client<_, Body> = legacy::Client::builder(TokioExecutor::new()).build(connector);
+        let builder = ClientBuilder::new(http.map_err(BoxError::from), namespace.as_str());
+        let client = match config.auth_layer().map_err(unusable)? {
+            Some(login) => builder.with_layer(&login).with_layer(&config.base_uri_layer()).build(),
+            None => builder.with_layer(&config.base_uri_layer()).build(),
+        };
+        Ok((client, namespace))
+    }
+
+    /// Puts what the other arguments say over every cluster and user of the kubeconfig: only one of each is used.
+    async fn adjust(&self, kubeconfig: &mut Kubeconfig, probe: &Probe) -> Result<(), Error> {
+        let read = async |path: &str| {
+            let path = probe.expand(path).await?;
+            let content = probe.read(&path).await?;
+            let content = content.ok_or_else(|| Error::failed(format!("there is no {path} on the host")))?;
+            Ok::<_, Error>(BASE64.encode(content))
+        };
+        let ca = match self.ca_cert {
+            Some(path) => Some(read(path).await?),
+            None => None,
+        };
+        for cluster in kubeconfig.clusters.iter_mut().filter_map(|named| named.cluster.as_mut()) {
+            if let Some(host) = self.host {
+                cluster.server = Some(host.to_owned());
+            }
+            if let Some(ca) = &ca {
+                cluster.certificate_authority_data = Some(ca.clone());
+            }
+            if let Some(validate) = self.validate_certs {
+                cluster.insecure_skip_tls_verify = Some(!validate);
+            }
+            // The way leads through the host.
+            cluster.proxy_url = None;
+        }
+        let certificate = match self.client_cert {
+            Some(path) => Some((read(path).await?, read(self.client_key.unwrap_or(path)).await?)),
+            None => None,
+        };
+        for user in kubeconfig.auth_infos.iter_mut().filter_map(|named| named.auth_info.as_mut()) {
+            if let Some(token) = self.api_key {
+                user.token = Some(token.to_owned().into());
+            }
+            if let Some((certificate, key)) = &certificate {
+                user.client_certificate_data = Some(certificate.clone());
+                user.client_key_data = Some(key.clone().into());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A kubeconfig of one cluster and one user who has nothing to show yet.
+fn nobody() -> Kubeconfig {
+    let cluster = NamedCluster { name: "given".into(), cluster: Some(Cluster::default()), ..NamedCluster::default() };
+    let user =
+        kube::config::NamedAuthInfo { name: "given".into(), auth_info: Some(Default::default()), ..Default::default() };
+    let context = kube::config::Context { cluster: "given".into(), user: Some("given".into()), ..Default::default() };
+    let context = kube::config::NamedContext { name: "given".into(), context: Some(context), ..Default::default() };
+    Kubeconfig {
+        clusters: vec![cluster],
+        auth_infos: vec![user],
+        contexts: vec![context],
+        current_context: Some("given".into()),
+        ..Kubeconfig::default()
+    }
+}

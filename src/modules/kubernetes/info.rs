@@ -1,0 +1,147 @@
+//! `k8s_info`: objects of the Kubernetes API.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use kube::core::params::ListParams;
+use minijinja::value::Serde;
+use serde::Deserialize;
+use serde_json::Value as Json;
+
+use super::access::{Access, arguments};
+use super::api::Api;
+use super::definitions::{Given, named};
+use super::wait::{self, Condition, Patience};
+use crate::modules::{Controller, Error, Module, Outcome, Plan};
+use crate::remote::{Probe, Remote};
+use crate::value::Value;
+use crate::value::doc::{Argument, Doc, Kind, Return};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct K8sInfo {
+    kind: String,
+    api_version: String,
+    name: Option<String>,
+    namespace: Option<String>,
+    label_selectors: Vec<String>,
+    field_selectors: Vec<String>,
+    wait: bool,
+    wait_condition: Option<Value>,
+    wait_timeout: u64,
+    wait_sleep: u64,
+    kubeconfig: Option<Value>,
+    context: Option<String>,
+    host: Option<String>,
+    api_key: Option<String>,
+    ca_cert: Option<String>,
+    client_cert: Option<String>,
+    client_key: Option<String>,
+    validate_certs: Option<bool>,
+}
+
+#[async_trait]
+impl Module for K8sInfo {
+    const DOC: Doc = Doc {
+        name: "k8s_info",
+        collection: "kubernetes.core",
+        summary: "Reads objects of the Kubernetes API",
+        arguments: &[
+            Argument::new("kind", Kind::Str, "The objects' kind").required(),
+            Argument::new("api_version", Kind::Str, "Its group and version").default("v1").alias(&["api", "version"]),
+            Argument::new("name", Kind::Str, "The one object of that name"),
+            Argument::new("namespace", Kind::Str, "Those of one namespace; of all if not given"),
+            Argument::new("label_selectors", Kind::List(&Kind::Str), "Labels that they have").default("[]"),
+            Argument::new("field_selectors", Kind::List(&Kind::Str), "Fields that they have").default("[]"),
+            Argument::new("wait", Kind::Bool, "Whether to wait until the named one is there and ready")
+                .default("false"),
+            Argument::new("wait_condition", Kind::Dict, "What ready means: type, status and reason of a condition"),
+            Argument::new("wait_timeout", Kind::Int, "Seconds to wait").default("120"),
+            Argument::new("wait_sleep", Kind::Int, "Seconds between looks").default("5"),
+            arguments::KUBECONFIG,
+            arguments::CONTEXT,
+            arguments::HOST,
+            arguments::API_KEY,
+            arguments::CA_CERT,
+            arguments::CLIENT_CERT,
+            arguments::CLIENT_KEY,
+            arguments::VALIDATE_CERTS,
+        ],
+        free_form: None,
+        example: "\
+- name: Wait until the aggregated API answers
+  k8s_info:
+    kubeconfig: credentials/admin.kubeconfig
+    api_version: apiregistration.k8s.io/v1
+    kind: APIService
+    name: v1alpha1.cluster.karmada.io
+    wait: true
+    wait_condition: {type: Available}
+",
+        returns: &[
+            Return::new("resources", "The objects; empty if there are none"),
+            Return::new("api_found", "Whether the API has that kind"),
+        ],
+    };
+    type Change = ();
+
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<()>, Error> {
+        let (client, namespace) = self.access().client(probe, here).await?;
+        let api = Api::new(client, namespace);
+        let found = match &self.name {
+            Some(_) => self.one(&api).await?,
+            None => self.many(&api).await?,
+        };
+        let api_found = found.is_some();
+        let resources: Vec<Json> = found.unwrap_or_default();
+        let outcome = Outcome::default().with("resources", Value::from(Serde(resources))).with("api_found", api_found);
+        Ok(Plan::Unchanged(outcome))
+    }
+
+    async fn apply(&self, (): (), _: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        Ok(Outcome::default())
+    }
+}
+
+impl K8sInfo {
+    async fn one(&self, api: &Api) -> Result<Option<Vec<Json>>, Error> {
+        let object = named(Given {
+            api_version: Some(&self.api_version),
+            kind: Some(&self.kind),
+            name: self.name.as_deref(),
+            namespace: self.namespace.as_deref(),
+        })?;
+        let Some(place) = api.place(&object).await? else { return Ok(None) };
+        if self.wait {
+            let limit = Duration::from_secs(self.wait_timeout);
+            let patience = Patience { limit, pause: Duration::from_secs(self.wait_sleep) };
+            let condition = Condition::given(self.wait_condition.as_ref())?;
+            return wait::until_ready(api, &place, condition.as_ref(), patience).await.map(|it| Some(vec![it]));
+        }
+        Ok(Some(api.get(&place).await?.into_iter().collect()))
+    }
+
+    async fn many(&self, api: &Api) -> Result<Option<Vec<Json>>, Error> {
+        let mut params = ListParams::default();
+        if !self.label_selectors.is_empty() {
+            params = params.labels(&self.label_selectors.join(","));
+        }
+        if !self.field_selectors.is_empty() {
+            params = params.fields(&self.field_selectors.join(","));
+        }
+        api.list(&self.api_version, &self.kind, self.namespace.as_deref(), &params).await
+    }
+
+    fn access(&self) -> Access<'_> {
+        Access {
+            kubeconfig: self.kubeconfig.as_ref(),
+            context: self.context.as_deref(),
+            host: self.host.as_deref(),
+            api_key: self.api_key.as_deref(),
+            ca_cert: self.ca_cert.as_deref(),
+            client_cert: self.client_cert.as_deref(),
+            client_key: self.client_key.as_deref(),
+            validate_certs: self.validate_certs,
+        }
+    }
+}

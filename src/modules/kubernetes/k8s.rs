@@ -1,0 +1,241 @@
+//! `k8s`: objects of the Kubernetes API, applied, patched or removed.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use minijinja::value::Serde;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use super::access::{Access, arguments};
+use super::api::Api;
+use super::definitions::{self, Given, Object};
+use super::wait::{Condition, Patience};
+use super::work::{Deed, MergeType, State, Step, Wish, Work};
+use super::{compare, structure};
+use crate::modules::{Controller, Error, Module, Outcome, Plan};
+use crate::remote::{Probe, Remote};
+use crate::value::Value;
+use crate::value::doc::{Argument, Doc, Kind, Return};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct K8s {
+    state: State,
+    definition: Option<Value>,
+    src: Option<Vec<String>>,
+    template: Option<Vec<String>>,
+    kind: Option<String>,
+    api_version: String,
+    name: Option<String>,
+    namespace: Option<String>,
+    server_side_apply: Option<Value>,
+    merge_type: Vec<MergeType>,
+    delete_options: Option<Value>,
+    wait: bool,
+    wait_condition: Option<Value>,
+    wait_timeout: u64,
+    wait_sleep: u64,
+    kubeconfig: Option<Value>,
+    context: Option<String>,
+    host: Option<String>,
+    api_key: Option<String>,
+    ca_cert: Option<String>,
+    client_cert: Option<String>,
+    client_key: Option<String>,
+    validate_certs: Option<bool>,
+}
+
+#[async_trait]
+impl Module for K8s {
+    const DOC: Doc = Doc {
+        name: "k8s",
+        collection: "kubernetes.core",
+        summary: "Applies, patches or removes objects of the Kubernetes API",
+        arguments: &[
+            Argument::new("state", Kind::Str, "Whether they are applied, patched if they exist, or removed")
+                .default("present")
+                .choices(&["present", "patched", "absent"]),
+            Argument::new("definition", Kind::Any, "The object, a list of them, or YAML text")
+                .alias(&["resource_definition", "inline"]),
+            Argument::new(
+                "src",
+                Kind::List(&Kind::Str),
+                "Files of the controller with the objects, looked for in files/",
+            ),
+            Argument::new("template", Kind::List(&Kind::Str), "Templates with the objects, looked for in templates/"),
+            Argument::new("kind", Kind::Str, "The object's kind, where a definition does not say it"),
+            Argument::new("api_version", Kind::Str, "Its group and version, likewise")
+                .default("v1")
+                .alias(&["api", "version"]),
+            Argument::new("name", Kind::Str, "Its name, likewise"),
+            Argument::new("namespace", Kind::Str, "Its namespace, likewise; else the kubeconfig's"),
+            Argument::new("server_side_apply", Kind::Dict, "field_manager (windlass), force_conflicts (false)"),
+            Argument::new("merge_type", Kind::List(&Kind::Str), "How it is patched: the first that the kind allows")
+                .default("strategic-merge,merge")
+                .choices(&["strategic-merge", "merge"]),
+            Argument::new("delete_options", Kind::Dict, "propagationPolicy, gracePeriodSeconds"),
+            Argument::new("wait", Kind::Bool, "Whether to wait until they are ready, or gone").default("false"),
+            Argument::new("wait_condition", Kind::Dict, "What ready means: type, status and reason of a condition"),
+            Argument::new("wait_timeout", Kind::Int, "Seconds to wait for each").default("120"),
+            Argument::new("wait_sleep", Kind::Int, "Seconds between looks").default("5"),
+            arguments::KUBECONFIG,
+            arguments::CONTEXT,
+            arguments::HOST,
+            arguments::API_KEY,
+            arguments::CA_CERT,
+            arguments::CLIENT_CERT,
+            arguments::CLIENT_KEY,
+            arguments::VALIDATE_CERTS,
+        ],
+        free_form: None,
+        example: "\
+- name: A namespace, through the host's own loopback
+  k8s:
+    kubeconfig: credentials/admin.kubeconfig
+    host: https://127.0.0.1:6443
+    api_version: v1
+    kind: Namespace
+    name: karmada-system
+
+- name: All that a file has, and the kinds that it defines are served
+  k8s:
+    src: crds.yaml
+    wait: true
+
+- name: One of its fields is somebody else's, and shall be ours
+  k8s:
+    definition:
+      apiVersion: apps/v1
+      kind: Deployment
+      metadata: {name: web, namespace: default}
+      spec: {replicas: 3}
+    server_side_apply:
+      force_conflicts: true
+
+- name: Gone, with all that belongs to it
+  k8s:
+    state: absent
+    api_version: apps/v1
+    kind: Deployment
+    name: web
+    namespace: default
+    delete_options: {propagationPolicy: Foreground}
+    wait: true
+",
+        returns: &[
+            Return::new("result", "The object as it is now; of several a mapping with results, a list"),
+            Return::new("method", "Of one object: create, update, patch, delete, or nothing"),
+        ],
+    };
+    type Change = Work;
+
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Work>, Error> {
+        let objects = self.objects(here).await?;
+        let wish = self.wish(here.check)?;
+        let (client, namespace) = self.access().client(probe, here).await?;
+        let work = Work::plan(Api::new(client, namespace), wish, &objects).await?;
+        let outcome = outcome(&work.steps);
+        if work.is_done() {
+            if !here.check {
+                work.wait().await?;
+            }
+            return Ok(Plan::Unchanged(outcome));
+        }
+        let diff = work.steps.iter().filter_map(|step| step.diff.clone()).collect();
+        Ok(Plan::Change { diff, outcome, change: work })
+    }
+
+    async fn apply(&self, mut work: Work, _: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        work.carry_out().await?;
+        Ok(outcome(&work.steps))
+    }
+}
+
+impl K8s {
+    async fn objects(&self, here: &Controller<'_>) -> Result<Vec<Object>, Error> {
+        let given = Given {
+            api_version: Some(&self.api_version),
+            kind: self.kind.as_deref(),
+            name: self.name.as_deref(),
+            namespace: self.namespace.as_deref(),
+        };
+        let ways = [self.definition.is_some(), self.src.is_some(), self.template.is_some()];
+        if ways.iter().filter(|way| **way).count() > 1 {
+            return Err(Error::failed("k8s: only one of definition, src and template can be given"));
+        }
+        // A definition names its own version; the default is for objects that are only named.
+        let in_text = Given { api_version: None, ..given };
+        let mut objects = Vec::new();
+        match (&self.definition, &self.src, &self.template) {
+            (Some(definition), ..) => objects = definitions::inline(definition, in_text)?,
+            (_, Some(files), _) => {
+                for file in files {
+                    objects.extend(definitions::of_file(file, here, in_text).await?);
+                }
+            }
+            (_, _, Some(templates)) => {
+                for template in templates {
+                    objects.extend(definitions::of_template(template, here, in_text).await?);
+                }
+            }
+            (None, None, None) if self.kind.is_some() => objects.push(definitions::named(given)?),
+            (None, None, None) => {
+                return Err(Error::failed("k8s: definition, src, template, or kind and name is required"));
+            }
+        }
+        Ok(objects)
+    }
+
+    /// The arguments that are mappings, taken apart; and those that all objects share.
+    fn wish(&self, check: bool) -> Result<Wish, Error> {
+        let apply =
+            structure("server_side_apply", "field_manager and force_conflicts", self.server_side_apply.as_ref())?;
+        let takes = "propagationPolicy (Background, Foreground, Orphan) and gracePeriodSeconds";
+        let delete = structure("delete_options", takes, self.delete_options.as_ref())?;
+        let (limit, pause) = (Duration::from_secs(self.wait_timeout), Duration::from_secs(self.wait_sleep));
+        Ok(Wish {
+            state: self.state,
+            apply: apply.unwrap_or_default(),
+            merge: self.merge_type.clone(),
+            delete: delete.unwrap_or_default(),
+            wait: self.wait.then_some(Patience { limit, pause }),
+            condition: Condition::given(self.wait_condition.as_ref())?,
+            check,
+        })
+    }
+
+    fn access(&self) -> Access<'_> {
+        Access {
+            kubeconfig: self.kubeconfig.as_ref(),
+            context: self.context.as_deref(),
+            host: self.host.as_deref(),
+            api_key: self.api_key.as_deref(),
+            ca_cert: self.ca_cert.as_deref(),
+            client_cert: self.client_cert.as_deref(),
+            client_key: self.client_key.as_deref(),
+            validate_certs: self.validate_certs,
+        }
+    }
+}
+
+fn outcome(steps: &[Step]) -> Outcome {
+    let method = |step: &Step| match step.deed {
+        None => "nothing",
+        Some(Deed::Create) => "create",
+        Some(Deed::Update) => "update",
+        Some(Deed::Patch) => "patch",
+        Some(Deed::Delete) => "delete",
+    };
+    let value = |json: Json| Value::from(Serde(json));
+    match steps {
+        [one] => Outcome::default().with("result", value(compare::shown(&one.known))).with("method", method(one)),
+        many => {
+            let results: Vec<Json> = many
+                .iter()
+                .map(|step| json!({"changed": step.deed.is_some(), "method": method(step), "result": compare::shown(&step.known)}))
+                .collect();
+            Outcome::default().with("result", value(json!({ "results": results })))
+        }
+    }
+}

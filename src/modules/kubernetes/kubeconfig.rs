@@ -1,0 +1,102 @@
+//! Kubeconfigs: a file of the controller or of the host, or content. What such a file of the host refers to lies on the
+//! host, too, and nothing that it names is ever run here.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use kube::config::{Kubeconfig, KubeconfigError};
+use minijinja::value::ValueKind;
+use serde::Deserialize;
+
+use crate::modules::{Controller, Error};
+use crate::remote::Probe;
+use crate::value::Value;
+
+/// Where one is if nobody says.
+const USUAL: &str = "~/.kube/config";
+
+/// Reads a kubeconfig; None: the usual one of the host.
+pub async fn load(given: Option<&Value>, probe: &Probe, here: &Controller<'_>) -> Result<Kubeconfig, Error> {
+    let Some(given) = given else { return of_host(USUAL, probe).await };
+    if given.kind() == ValueKind::Map {
+        let content = serde_json::Value::deserialize(given.clone()).ok();
+        let content = content.and_then(|content| serde_json::from_value(content).ok());
+        return content.ok_or_else(|| Error::failed("the content of kubeconfig is no kubeconfig"));
+    }
+    let text = given.as_str().ok_or_else(|| Error::failed("kubeconfig is neither a path nor a mapping"))?;
+    if text.contains('\n') {
+        return parse(text, "the content of kubeconfig");
+    }
+    match here.find("files", text) {
+        Ok(path) if path.is_file() => of_controller(&path),
+        _ => of_host(text, probe).await,
+    }
+}
+
+/// Of the controller: relative paths in it are relative to it.
+fn of_controller(path: &std::path::Path) -> Result<Kubeconfig, Error> {
+    Kubeconfig::read_from(path)
+        .map_err(|error| Error::failed(format!("{} cannot be used: {}", path.display(), problem(&error))))
+}
+
+async fn of_host(path: &str, probe: &Probe) -> Result<Kubeconfig, Error> {
+    let path = probe.expand(path).await?;
+    let content = probe.read(&path).await?.ok_or_else(|| {
+        let message = format!("there is no kubeconfig {path}, neither on the controller nor on the host");
+        Error::Failed { message, hint: Some("name one with kubeconfig".to_owned()) }
+    })?;
+    let mut kubeconfig = parse(&String::from_utf8_lossy(&content), &path)?;
+    let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
+    for cluster in kubeconfig.clusters.iter_mut().filter_map(|named| named.cluster.as_mut()) {
+        if let Some(file) = cluster.certificate_authority.take() {
+            cluster.certificate_authority_data = Some(inline(&file, directory, probe).await?);
+        }
+    }
+    for named in &mut kubeconfig.auth_infos {
+        let Some(user) = named.auth_info.as_mut() else { continue };
+        if user.exec.is_some() || user.auth_provider.is_some() {
+            let message =
+                format!("{path} logs {} in with a program, which is not run for a file of a host", named.name);
+            return Err(Error::failed(message));
+        }
+        if let Some(file) = user.client_certificate.take() {
+            user.client_certificate_data = Some(inline(&file, directory, probe).await?);
+        }
+        if let Some(file) = user.client_key.take() {
+            user.client_key_data = Some(inline(&file, directory, probe).await?.into());
+        }
+        if let Some(file) = user.token_file.take() {
+            let token = read(&file, directory, probe).await?;
+            user.token = Some(String::from_utf8_lossy(&token).trim().to_owned().into());
+        }
+    }
+    Ok(kubeconfig)
+}
+
+async fn inline(file: &str, directory: &str, probe: &Probe) -> Result<String, Error> {
+    Ok(BASE64.encode(read(file, directory, probe).await?))
+}
+
+async fn read(file: &str, directory: &str, probe: &Probe) -> Result<Vec<u8>, Error> {
+    let path = if file.starts_with('/') { file.to_owned() } else { format!("{directory}/{file}") };
+    probe.read(&path).await?.ok_or_else(|| Error::failed(format!("there is no {path} on the host")))
+}
+
+fn parse(text: &str, name: &str) -> Result<Kubeconfig, Error> {
+    Kubeconfig::from_yaml(text).map_err(|error| Error::failed(format!("{name} cannot be used: {}", problem(&error))))
+}
+
+/// What is wrong, in words that quote nothing of the content.
+pub fn problem(error: &KubeconfigError) -> String {
+    match error {
+        KubeconfigError::CurrentContextNotSet => "it has no current context".to_owned(),
+        KubeconfigError::LoadContext(name) => format!("it has no context {name:?}"),
+        KubeconfigError::LoadClusterOfContext(name) => format!("it has no cluster {name:?}"),
+        KubeconfigError::MissingClusterUrl => "its cluster has no server".to_owned(),
+        KubeconfigError::ParseClusterUrl(_) => "its server is no URL".to_owned(),
+        KubeconfigError::ReadConfig(error, path) => format!("cannot read {}: {error}", path.display()),
+        KubeconfigError::LoadCertificateAuthority(_) => "its certificate-authority cannot be read".to_owned(),
+        KubeconfigError::LoadClientCertificate(_) => "its client-certificate cannot be read".to_owned(),
+        KubeconfigError::LoadClientKey(_) => "its client-key cannot be read".to_owned(),
+        _ => "it is no kubeconfig".to_owned(),
+    }
+}

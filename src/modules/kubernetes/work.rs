@@ -1,0 +1,313 @@
+//! What `k8s` does to objects: first every one is looked at, and what is wanted of it tried out by the server; then the
+//! changes are made, one after the other.
+
+use std::time::{Duration, Instant};
+
+use futures::{FutureExt, StreamExt, TryStreamExt};
+use kube::core::params::{DeleteParams, Patch, PatchParams, Preconditions, PropagationPolicy, ValidationDirective};
+use serde::Deserialize;
+use serde_json::Value as Json;
+
+use super::FIELD_MANAGER;
+use super::api::{Api, Place};
+use super::compare;
+use super::definitions::Object;
+use super::failure::explain;
+use super::wait::{self, Condition, Patience};
+use crate::modules::{Diff, Error};
+
+/// Requests at once while looking.
+const AT_ONCE: usize = 8;
+/// How long a kind that was just defined may take to be served.
+const DEFINED: Duration = Duration::from_secs(30);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    Present,
+    Patched,
+    Absent,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ServerSideApply {
+    field_manager: Option<String>,
+    force_conflicts: bool,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MergeType {
+    StrategicMerge,
+    Merge,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "camelCase")]
+pub struct DeleteOptions {
+    propagation_policy: Option<Propagation>,
+    grace_period_seconds: Option<u32>,
+}
+
+/// What becomes of what belongs to a removed object.
+#[derive(Debug, Clone, Copy, Deserialize)]
+enum Propagation {
+    Background,
+    Foreground,
+    Orphan,
+}
+
+impl From<Propagation> for PropagationPolicy {
+    fn from(propagation: Propagation) -> Self {
+        match propagation {
+            Propagation::Background => PropagationPolicy::Background,
+            Propagation::Foreground => PropagationPolicy::Foreground,
+            Propagation::Orphan => PropagationPolicy::Orphan,
+        }
+    }
+}
+
+/// What is wanted of all objects alike.
+pub struct Wish {
+    pub state: State,
+    pub apply: ServerSideApply,
+    pub merge: Vec<MergeType>,
+    pub delete: DeleteOptions,
+    pub wait: Option<Patience>,
+    pub condition: Option<Condition>,
+    /// Nothing will be changed, so what is not there yet may be there by then.
+    pub check: bool,
+}
+
+/// What is to be done, and what it is done with.
+pub struct Work {
+    api: Api,
+    wish: Wish,
+    pub steps: Vec<Step>,
+}
+
+/// One object.
+pub struct Step {
+    object: Object,
+    /// None: the API has no such kind yet.
+    place: Option<Place>,
+    /// None: nothing.
+    pub deed: Option<Deed>,
+    pub diff: Option<Diff>,
+    /// The object as it is, or would be.
+    pub known: Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deed {
+    Create,
+    Update,
+    Patch,
+    Delete,
+}
+
+impl Work {
+    /// Looks at every object; nothing is changed.
+    pub async fn plan(api: Api, wish: Wish, objects: &[Object]) -> Result<Work, Error> {
+        let mut work = Work { api, wish, steps: Vec::new() };
+        let mut looks = Vec::with_capacity(objects.len());
+        for object in objects {
+            looks.push(work.look(object, objects).boxed());
+        }
+        work.steps = futures::stream::iter(looks).buffered(AT_ONCE).try_collect().await?;
+        Ok(work)
+    }
+
+    /// Whether there is nothing to change.
+    pub fn is_done(&self) -> bool {
+        self.steps.iter().all(|step| step.deed.is_none())
+    }
+
+    /// Makes the changes, and waits for what is to be waited for.
+    pub async fn carry_out(&mut self) -> Result<(), Error> {
+        let mut order: Vec<usize> = (0..self.steps.len()).collect();
+        // What depends on something comes after it, and goes before it.
+        if self.wish.state == State::Absent {
+            order.reverse();
+        }
+        for at in order {
+            let (place, known) = self.act(&self.steps[at]).await?;
+            let step = &mut self.steps[at];
+            step.place = place;
+            step.known = known;
+        }
+        self.wait().await
+    }
+
+    /// Waits for every object, if that is wished.
+    pub async fn wait(&self) -> Result<(), Error> {
+        let Some(patience) = self.wish.wait else { return Ok(()) };
+        for step in &self.steps {
+            let Some(place) = &step.place else { continue };
+            match self.wish.state {
+                State::Absent if step.deed.is_some() => {
+                    wait::until_gone(&self.api, place, uid(&step.known), patience).await?;
+                }
+                State::Absent => {}
+                State::Patched if step.known.is_null() => {}
+                State::Present | State::Patched => {
+                    wait::until_ready(&self.api, place, self.wish.condition.as_ref(), patience).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What is to be done about one object. The server tries it out.
+    async fn look(&self, object: &Object, all: &[Object]) -> Result<Step, Error> {
+        let Some(place) = self.api.place(object).await? else { return self.without_kind(object, all) };
+        let before = self.api.get(&place).await?;
+        let (deed, after) = match (self.wish.state, &before) {
+            (State::Absent | State::Patched, None) => (None, None),
+            (State::Absent, Some(_)) => {
+                if self.wish.check {
+                    self.api.delete(&place, &self.delete_params(None, true)).await?;
+                }
+                (Some(Deed::Delete), None)
+            }
+            (State::Patched, Some(before)) => {
+                let after = self.patch(&place, object, true).await?;
+                (compare::differs(before, &after, self.manager()).then_some(Deed::Patch), Some(after))
+            }
+            (State::Present, before) => {
+                let after = self.tried(&place, object, all).await?;
+                let deed = match before {
+                    None => Some(Deed::Create),
+                    Some(before) => compare::differs(before, &after, self.manager()).then_some(Deed::Update),
+                };
+                (deed, Some(after))
+            }
+        };
+        let diff = deed.map(|_| compare::diff(&place.label, before.as_ref(), after.as_ref(), self.manager()));
+        let known = after.or(before).unwrap_or_default();
+        Ok(Step { object: object.clone(), place: Some(place), deed, diff, known })
+    }
+
+    /// The object as it would be.
+    async fn tried(&self, place: &Place, object: &Object, all: &[Object]) -> Result<Json, Error> {
+        match self.api.patch(place, &self.apply_params(true), &Patch::Apply(&object.body)).await {
+            Ok(after) => Ok(after),
+            // Its namespace is made by the same task, or would have been by one before it.
+            Err(kube::Error::Api(status))
+                if status.is_not_found() && (self.wish.check || makes_namespace(all, object)) =>
+            {
+                Ok(object.body.clone())
+            }
+            Err(error) => Err(explain(error, &format!("apply {}", place.label))),
+        }
+    }
+
+    /// An object of a kind that the API does not have, or not yet.
+    fn without_kind(&self, object: &Object, all: &[Object]) -> Result<Step, Error> {
+        let deed = (self.wish.state == State::Present).then_some(Deed::Create);
+        if deed.is_some() && !self.wish.check && !is_defined(all, object) {
+            let Object { api_version, kind, name, .. } = object;
+            let message = format!("cannot apply {kind} {name}: the API has no kind {kind} in {api_version}");
+            return Err(Error::failed(message));
+        }
+        let diff = deed.map(|_| compare::diff(&object.label(), None, Some(&object.body), self.manager()));
+        let known = if deed.is_some() { object.body.clone() } else { Json::Null };
+        Ok(Step { object: object.clone(), place: None, deed, diff, known })
+    }
+
+    /// Does what is to be done about one object: where it is, and what is known of it now.
+    async fn act(&self, step: &Step) -> Result<(Option<Place>, Json), Error> {
+        let Some(deed) = step.deed else { return Ok((step.place.clone(), step.known.clone())) };
+        let place = match &step.place {
+            Some(place) => place.clone(),
+            None => self.place_of_defined(&step.object).await?,
+        };
+        let known = match deed {
+            Deed::Create | Deed::Update => {
+                let applied = self.api.patch(&place, &self.apply_params(false), &Patch::Apply(&step.object.body)).await;
+                applied.map_err(|error| explain(error, &format!("apply {}", place.label)))?
+            }
+            Deed::Patch => self.patch(&place, &step.object, false).await?,
+            Deed::Delete => {
+                self.api.delete(&place, &self.delete_params(uid(&step.known), false)).await?;
+                step.known.clone()
+            }
+        };
+        Ok((Some(place), known))
+    }
+
+    /// Kinds that this task has just defined are served a moment later.
+    async fn place_of_defined(&self, object: &Object) -> Result<Place, Error> {
+        let since = Instant::now();
+        while since.elapsed() < DEFINED {
+            if let Some(place) = self.api.place(object).await? {
+                return Ok(place);
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+        Err(Error::failed(format!("cannot apply {}: the API does not serve its kind yet", object.label())))
+    }
+
+    /// Tries the ways to merge in turn; the object afterwards.
+    async fn patch(&self, place: &Place, object: &Object, dry_run: bool) -> Result<Json, Error> {
+        let params = PatchParams { dry_run, field_manager: Some(self.manager().to_owned()), ..PatchParams::default() };
+        let what = format!("patch {}", place.label);
+        let mut refused = Error::failed("k8s: merge_type is empty");
+        for merge in &self.wish.merge {
+            let patch = match merge {
+                MergeType::StrategicMerge => Patch::Strategic(&object.body),
+                MergeType::Merge => Patch::Merge(&object.body),
+            };
+            match self.api.patch(place, &params, &patch).await {
+                Ok(after) => return Ok(after),
+                // The kind does not know this way.
+                Err(kube::Error::Api(status)) if status.code == 415 => {
+                    refused = explain(kube::Error::Api(status), &what);
+                }
+                Err(error) => return Err(explain(error, &what)),
+            }
+        }
+        Err(refused)
+    }
+
+    fn manager(&self) -> &str {
+        self.wish.apply.field_manager.as_deref().unwrap_or(FIELD_MANAGER)
+    }
+
+    fn apply_params(&self, dry_run: bool) -> PatchParams {
+        PatchParams {
+            dry_run,
+            force: self.wish.apply.force_conflicts,
+            field_manager: Some(self.manager().to_owned()),
+            field_validation: Some(ValidationDirective::Strict),
+        }
+    }
+
+    fn delete_params(&self, uid: Option<&str>, dry_run: bool) -> DeleteParams {
+        let options = &self.wish.delete;
+        DeleteParams {
+            dry_run,
+            grace_period_seconds: options.grace_period_seconds,
+            propagation_policy: options.propagation_policy.map(Into::into),
+            // Only what was looked at is removed.
+            preconditions: uid.map(|uid| Preconditions { uid: Some(uid.to_owned()), resource_version: None }),
+        }
+    }
+}
+
+fn uid(object: &Json) -> Option<&str> {
+    object.pointer("/metadata/uid").and_then(Json::as_str)
+}
+
+/// Whether one of the objects is the namespace of this one.
+fn makes_namespace(all: &[Object], object: &Object) -> bool {
+    let of = object.namespace.as_deref();
+    all.iter().any(|other| other.kind == "Namespace" && Some(other.name.as_str()) == of)
+}
+
+/// Whether one of the objects defines the kind of this one.
+fn is_defined(all: &[Object], object: &Object) -> bool {
+    let group = object.api_version.split_once('/').map_or("", |(group, _)| group);
+    all.iter().any(|other| other.defines() == Some((group, object.kind.as_str())))
+}

@@ -1,0 +1,106 @@
+//! `k8s` and `k8s_info` against a real kube-apiserver and etcd: every playbook in `cases/` checks itself by `assert`.
+//! Where there is no kube-apiserver (`WINDLASS_KUBERNETES_DIR`, else `target/kubernetes/`), it says so and passes.
+
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
+
+mod server;
+#[allow(dead_code)]
+#[path = "../ssh/server.rs"]
+mod sshd;
+
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+
+use server::Server;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn programs() -> Option<(PathBuf, PathBuf)> {
+    let named = std::env::var_os("WINDLASS_KUBERNETES_DIR").map(PathBuf::from);
+    let directory = named.unwrap_or_else(|| root().join("target/kubernetes"));
+    let beside = directory.join("etcd");
+    let etcd = if beside.is_file() { beside } else { root().join("target/etcd/3.5/etcd") };
+    let apiserver = directory.join("kube-apiserver");
+    (apiserver.is_file() && etcd.is_file()).then_some((etcd, apiserver))
+}
+
+/// Runs a playbook; what it printed, as an error if it failed.
+fn play(playbook: &Path, arguments: &[String]) -> Result<String, String> {
+    let output = Command::new(env!("CARGO_BIN_EXE_windlass"))
+        .env("NO_COLOR", "1")
+        .args(["playbook", "-D", "-v"])
+        .args(arguments)
+        .arg(playbook)
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let words = format!("{}\n{}{}", playbook.display(), text(&output.stdout), text(&output.stderr));
+    if output.status.success() { Ok(words) } else { Err(words) }
+}
+
+fn words(arguments: &[&str]) -> Vec<String> {
+    arguments.iter().map(|argument| (*argument).to_owned()).collect()
+}
+
+fn on_this_machine() -> Vec<String> {
+    words(&["-i", "localhost,", "-c", "local"])
+}
+
+/// To this machine by way of an SSH server.
+fn over(sshd: &sshd::Server) -> Vec<String> {
+    let port = format!("ansible_port={}", sshd.port);
+    let key = sshd.path("id").display().to_string();
+    let known = format!("-o IdentityAgent=none -o UserKnownHostsFile={}", sshd.path("known_hosts").display());
+    words(&["-i", "127.0.0.1,", "-u", "root", "-e", &port, "--private-key", &key, "--ssh-common-args", &known])
+}
+
+#[test]
+fn every_case_holds_against_a_real_server_here_and_through_ssh() {
+    let Some((etcd, apiserver)) = programs() else {
+        eprintln!("skipped: there is no kube-apiserver and etcd (WINDLASS_KUBERNETES_DIR)");
+        return;
+    };
+    let mut server = Server::start(&etcd, &apiserver);
+    let of_server = words(&["-e", &format!("kubeconfig={} server={}", server.kubeconfig().display(), server.url())]);
+    let mut cases: Vec<PathBuf> =
+        std::fs::read_dir(root().join("tests/kubernetes/cases")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    cases.retain(|path| path.extension().is_some_and(|end| end == "yml"));
+    cases.sort();
+    assert!(cases.len() > 3);
+    let here = [on_this_machine(), of_server.clone()].concat();
+    server.until_ready(|| play(&root().join("tests/kubernetes/ready.yml"), &here).map(drop));
+    let sshd = sshd::Server::start();
+    let through = [over(&sshd), of_server].concat();
+    let mut failed = Vec::new();
+    for case in &cases {
+        match play(case, &here) {
+            Ok(told) => failed.extend(wrongly_told(case, told)),
+            Err(told) => failed.push(told),
+        }
+    }
+    failed.extend(play(&root().join("tests/kubernetes/through.yml"), &through).err());
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+/// What the diffs must show, and must not.
+fn wrongly_told(case: &Path, told: String) -> Option<String> {
+    let good = match case.file_stem().and_then(|name| name.to_str()) {
+        Some("apply") => told.contains("-  colour: red\n+  colour: blue\n"),
+        // hunter2 and hunter3, and both in base64.
+        Some("secrets") => {
+            !["hunter", "aHVudGVyM"].iter().any(|secret| told.contains(secret)) && told.contains("(hidden, changed)")
+        }
+        _ => true,
+    };
+    (!good).then_some(told)
+}
+
+#[test]
+fn a_host_that_forbids_forwarding_is_told() {
+    let sshd = sshd::Server::with("AllowTcpForwarding no");
+    let told = play(&root().join("tests/kubernetes/nowhere.yml"), &over(&sshd)).unwrap_err();
+    assert!(told.contains("the host's SSH server forbids it (AllowTcpForwarding)"), "{told}");
+}

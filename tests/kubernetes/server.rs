@@ -1,0 +1,147 @@
+//! etcd and kube-apiserver on free ports of the loopback address, with certificates made for the purpose.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
+use tempfile::TempDir;
+
+/// A running API server; it ends with this.
+pub struct Server {
+    scratch: TempDir,
+    port: u16,
+    children: Vec<Child>,
+}
+
+impl Server {
+    pub fn start(etcd: &Path, apiserver: &Path) -> Server {
+        let scratch = tempfile::tempdir().unwrap();
+        let [client, peer, port] = free_ports();
+        certificates(scratch.path(), port);
+        let at = |name: &str| scratch.path().join(name).display().to_string();
+        let clients = format!("http://127.0.0.1:{client}");
+        let etcd = run(
+            etcd,
+            &scratch,
+            &[
+                ("name", "t".to_owned()),
+                ("data-dir", at("etcd")),
+                ("listen-client-urls", clients.clone()),
+                ("advertise-client-urls", clients.clone()),
+                ("listen-peer-urls", format!("http://127.0.0.1:{peer}")),
+                ("initial-advertise-peer-urls", format!("http://127.0.0.1:{peer}")),
+                ("initial-cluster", format!("t=http://127.0.0.1:{peer}")),
+            ],
+        );
+        let apiserver = run(
+            apiserver,
+            &scratch,
+            &[
+                ("etcd-servers", clients),
+                ("bind-address", "127.0.0.1".to_owned()),
+                ("secure-port", port.to_string()),
+                ("endpoint-reconciler-type", "none".to_owned()),
+                ("tls-cert-file", at("server.crt")),
+                ("tls-private-key-file", at("server.key")),
+                ("client-ca-file", at("ca.crt")),
+                ("authorization-mode", "RBAC".to_owned()),
+                ("disable-admission-plugins", "ServiceAccount".to_owned()),
+                ("service-account-issuer", "https://kubernetes.default.svc".to_owned()),
+                ("service-account-key-file", at("sa.pub")),
+                ("service-account-signing-key-file", at("sa.key")),
+                ("service-cluster-ip-range", "10.96.0.0/16".to_owned()),
+            ],
+        );
+        Server { scratch, port, children: vec![apiserver, etcd] }
+    }
+
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.scratch.path().join("kubeconfig")
+    }
+
+    pub fn url(&self) -> String {
+        format!("https://127.0.0.1:{}", self.port)
+    }
+
+    /// Tries until it works, for two minutes.
+    pub fn until_ready(&mut self, works: impl Fn() -> Result<(), String>) {
+        let since = Instant::now();
+        while let Err(words) = works() {
+            let ended = self.children.iter_mut().any(|child| child.try_wait().unwrap().is_some());
+            let late = since.elapsed() > Duration::from_secs(120);
+            assert!(!ended && !late, "the API server does not get ready: {words}\n{}", self.log());
+            std::thread::sleep(Duration::from_millis(500));
+        }
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.scratch.path().join("log")).unwrap_or_default()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        for child in &mut self.children {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn run(program: &Path, scratch: &TempDir, flags: &[(&str, String)]) -> Child {
+    let log = std::fs::OpenOptions::new().create(true).append(true).open(scratch.path().join("log")).unwrap();
+    Command::new(program)
+        .args(flags.iter().map(|(name, value)| format!("--{name}={value}")))
+        .stdin(Stdio::null())
+        .stdout(log.try_clone().unwrap())
+        .stderr(log)
+        .spawn()
+        .unwrap()
+}
+
+fn free_ports<const N: usize>() -> [u16; N] {
+    let listeners = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    listeners.map(|listener| listener.local_addr().unwrap().port())
+}
+
+/// An authority, the server's and an administrator's certificate, and a kubeconfig that refers to them.
+fn certificates(scratch: &Path, port: u16) {
+    let write = |name: &str, text: String| std::fs::write(scratch.join(name), text).unwrap();
+    let ca_key = KeyPair::generate().unwrap();
+    let mut ca = CertificateParams::new(Vec::new()).unwrap();
+    ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    ca.distinguished_name.push(DnType::CommonName, "test");
+    write("ca.crt", ca.self_signed(&ca_key).unwrap().pem());
+    let issuer = Issuer::new(ca, ca_key);
+    let issue = |name: &str, names: &[&str], groups: &str, usage: ExtendedKeyUsagePurpose| {
+        let key = KeyPair::generate().unwrap();
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let mut params = CertificateParams::new(names).unwrap();
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.distinguished_name.push(DnType::OrganizationName, groups);
+        params.extended_key_usages = vec![usage];
+        write(&format!("{name}.crt"), params.signed_by(&key, &issuer).unwrap().pem());
+        write(&format!("{name}.key"), key.serialize_pem());
+    };
+    issue("server", &["127.0.0.1", "localhost"], "none", ExtendedKeyUsagePurpose::ServerAuth);
+    issue("admin", &[], "system:masters", ExtendedKeyUsagePurpose::ClientAuth);
+    issue("reader", &[], "nobody", ExtendedKeyUsagePurpose::ClientAuth);
+    let tokens = KeyPair::generate().unwrap();
+    write("sa.key", tokens.serialize_pem());
+    write("sa.pub", tokens.public_key_pem());
+    write(
+        "kubeconfig",
+        format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: admin\n\
+             clusters:\n- name: test\n  cluster: {{server: 'https://127.0.0.1:{port}', certificate-authority: ca.crt}}\n\
+             users:\n\
+             - {{name: admin, user: {{client-certificate: admin.crt, client-key: admin.key}}}}\n\
+             - {{name: reader, user: {{client-certificate: reader.crt, client-key: reader.key}}}}\n\
+             contexts:\n\
+             - {{name: admin, context: {{cluster: test, user: admin}}}}\n\
+             - {{name: reader, context: {{cluster: test, user: reader, namespace: elsewhere}}}}\n"
+        ),
+    );
+}
