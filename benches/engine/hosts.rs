@@ -98,7 +98,7 @@ impl Run {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("threads can be had");
         runtime.block_on(async {
             let (sender, mut events) = tokio::sync::mpsc::unbounded_channel();
-            let ways = Arc::new(FakeHosts::default());
+            let ways = Arc::new(FakeHosts);
             let running = tokio::spawn(engine::run_over(self.0, ways, sender, Arc::new(AtomicBool::new(false))));
             let mut results = 0;
             while let Some(told) = events.recv().await {

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use russh::client::Handle;
-use russh::{ChannelMsg, ChannelOpenFailure, Disconnect};
+use russh::client::{Handle, Msg};
+use russh::{Channel, ChannelMsg, ChannelOpenFailure, Disconnect};
 use tokio::sync::{Semaphore, watch};
 
 use self::channel::Line;
@@ -85,6 +85,22 @@ impl Ssh {
         self.handle.as_ref().expect("the handle is only taken when the connection is dropped")
     }
 
+    /// Opens a channel for a program; None: the host opens no further one. OpenSSH counts a session until some time after
+    /// it has told of its end, so a host that refuses is asked again for a moment.
+    async fn session(&self) -> Result<Option<Channel<Msg>>, Error> {
+        let mut delays = [10, 20, 40, 80, 160, 320].map(Duration::from_millis).into_iter();
+        loop {
+            match self.unless_lost(self.handle().channel_open_session()).await? {
+                Ok(channel) => return Ok(Some(channel)),
+                Err(russh::Error::ChannelOpenFailure(_)) => match delays.next() {
+                    Some(delay) => tokio::time::sleep(delay).await,
+                    None => return Ok(None),
+                },
+                Err(_) => return Err(self.line.error()),
+            }
+        }
+    }
+
     /// Waits for something that the connection's end would make wait for ever.
     async fn unless_lost<T>(&self, something: impl Future<Output = T>) -> Result<T, Error> {
         let mut lost = self.line.lost.clone();
@@ -105,13 +121,8 @@ impl Connection for Ssh {
         let refused = |reason: &str| Error::Start { what: line.to_owned(), reason: reason.to_owned() };
         let permit = self.unless_lost(self.permits.clone().acquire_owned()).await?;
         let permit = permit.map_err(|_| self.line.error())?;
-        let opened = self.unless_lost(self.handle().channel_open_session()).await?;
-        let mut channel = match opened {
-            Ok(channel) => channel,
-            Err(russh::Error::ChannelOpenFailure(_)) => {
-                return Err(refused("the host opens no further session (MaxSessions in its sshd_config?)"));
-            }
-            Err(_) => return Err(self.line.error()),
+        let Some(mut channel) = self.session().await? else {
+            return Err(refused("the host opens no further session (MaxSessions in its sshd_config?)"));
         };
         self.unless_lost(channel.exec(true, line)).await?.map_err(|_| self.line.error())?;
         loop {

@@ -1,3 +1,5 @@
+//! Files of keys in a scratch directory, and what sshd would make of them.
+
 use std::os::unix::fs::symlink;
 
 use crate::modules::testing::{Bench, value};
