@@ -83,6 +83,7 @@ mod wait_for_connection;
 mod x509;
 mod x509_ca;
 mod x509_certificate;
+mod x509_certificate_info;
 mod x509_key;
 
 use std::path::PathBuf;
@@ -166,6 +167,7 @@ pub static MODULES: &[Entry] = &[
     local::<wait_for_connection::WaitForConnection>(),
     entry::<x509_ca::X509Ca>(),
     entry::<x509_certificate::X509Certificate>(),
+    entry::<x509_certificate_info::X509CertificateInfo>(),
     entry::<x509_key::X509Key>(),
 ];
 

@@ -1,0 +1,85 @@
+//! `x509_certificate_info`: what a certificate says, and how many days it has left.
+
+use async_trait::async_trait;
+use serde::Deserialize;
+
+use super::x509::{self, Certificate};
+use super::{Controller, Error, Module, Outcome, Plan};
+use crate::remote::{Probe, Remote};
+use crate::value::doc::{Argument, Doc, Kind, Return};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct X509CertificateInfo {
+    path: String,
+}
+
+#[async_trait]
+impl Module for X509CertificateInfo {
+    const DOC: Doc = Doc {
+        name: "x509_certificate_info",
+        collection: "windlass",
+        summary: "Tells what a certificate says, and how many days it has left",
+        arguments: &[Argument::new("path", Kind::Path, "The certificate, PEM; of several the first").required()],
+        free_form: None,
+        example: "\
+- name: When the server's certificate ends
+  windlass.x509_certificate_info:
+    path: /etc/etcd/pki/server.crt
+  register: certificate
+  failed_when: certificate.days_left < 14
+",
+        returns: &[
+            Return::new("subject", "The certificate's subject"),
+            Return::new("issuer", "Who signed it"),
+            Return::new("serial", "Its serial number, hex"),
+            Return::new("fingerprint", "Its SHA-256 fingerprint, hex"),
+            Return::new("not_before", "When it begins to be valid, UTC"),
+            Return::new("not_after", "When it ends to be valid, UTC"),
+            Return::new("days_left", "Whole days until then; negative once it has ended"),
+            Return::new("subject_alt_name", "The names it is for"),
+        ],
+    };
+    type Change = ();
+
+    async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<()>, Error> {
+        let path = probe.expand(&self.path).await?;
+        let found = x509::read(probe, &path).await?;
+        let found = found.ok_or_else(|| Error::failed(format!("there is no certificate {path}")))?;
+        let certificate = Certificate::parse(&found.text, &path)?;
+        let left = certificate.not_after - x509::in_days(0).unix_timestamp();
+        let outcome = Outcome::default().with("days_left", left.div_euclid(24 * 60 * 60));
+        Ok(Plan::Unchanged(x509::described(outcome, &certificate)))
+    }
+
+    async fn apply(&self, (): (), _: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        unreachable!("x509_certificate_info never plans a change")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Bench, value};
+
+    #[tokio::test]
+    async fn it_tells_what_was_asked_for_when_the_certificate_was_made() {
+        let bench = Bench::new().await;
+        bench.run("x509_ca: {path: HOST/ca.crt, privatekey_path: HOST/ca.key, common_name: ca, validity: 30, renew_before: 1}")
+            .await
+            .unwrap();
+        let told = bench.run("x509_certificate_info: {path: HOST/ca.crt}").await.unwrap();
+        assert!(!told.changed);
+        assert_eq!(value(&told.outcome, "subject"), "CN=ca");
+        assert_eq!(value(&told.outcome, "days_left"), "29");
+        bench.close().await;
+    }
+
+    #[tokio::test]
+    async fn what_is_not_there_or_no_certificate_is_named() {
+        let bench = Bench::new().await;
+        assert!(bench.failure("x509_certificate_info: {path: HOST/no}").await.contains("there is no certificate"));
+        bench.on_host("rubbish", "nothing");
+        assert!(bench.failure("x509_certificate_info: {path: HOST/rubbish}").await.contains("rubbish"));
+        bench.close().await;
+    }
+}

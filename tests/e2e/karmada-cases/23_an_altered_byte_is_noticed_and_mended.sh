@@ -1,0 +1,9 @@
+. "$ROOT/tests/e2e/karmada-lib.sh"
+program=$(on h2 readlink -f /opt/windlass/karmada/scheduler/current/karmada-scheduler)
+certificate=/etc/windlass/karmada/webhook/pki/karmada-webhook.crt
+before=$(on h2 sha256sum "$program" "$certificate")
+on h2 "cp $program $program.x && printf x | dd of=$program.x bs=1 seek=4096 conv=notrunc && mv $program.x $program; printf x | dd of=$certificate bs=1 seek=100 conv=notrunc" 2>/dev/null
+karmada karmada
+exits 0
+recap h1 changed 0
+[ "$(on h2 sha256sum "$program" "$certificate")" = "$before" ] || broken "it was not mended"

@@ -1,0 +1,35 @@
+# shellcheck shell=bash
+# karmada-lib.sh: what the cases of the control plane use besides lib.sh.
+karmada_inventory=$state/karmada.ini
+kubeconfig=$state/credentials/admin.kubeconfig
+
+# All three hosts carry etcd and the control plane.
+[ -e "$karmada_inventory" ] || {
+  cat "$inventory"
+  printf '\n[karmada_control_plane:children]\netcd\n'
+} >"$karmada_inventory"
+
+# karmada PLAYBOOK [OPTION]...
+karmada() {
+  local playbook=$1
+  shift
+  windlass playbook -i "$karmada_inventory" -e "karmada_bundle=$WINDLASS_BUNDLE" \
+    -e "etcd_binary_dir=$ROOT/target/etcd/3.5" "$@" "$ROOT/playbooks/$playbook.yml"
+}
+
+bundled() { find "$WINDLASS_BUNDLE" -name "$1" -type f -perm -u+x | head -1; }
+kubectl() { "$(bundled kubectl)" --kubeconfig "$kubeconfig" --request-timeout=20s "$@"; }
+# The same API by another host.
+kubectl_at() { local h=$1; shift; kubectl --server "https://$(address_of "$h"):5443" "$@"; }
+address_of() { sed -n "s/^$1 ansible_host=//p" "$inventory"; }
+
+# eventually COMMAND...: it succeeds within a minute.
+eventually() {
+  local i
+  for ((i = 0; i < 60; i++)); do
+    "$@" >/dev/null 2>&1 && return
+    sleep 1
+  done
+  "$@" || broken "not after a minute: $*"
+}
+components='apiserver aggregated-apiserver kube-controller-manager webhook controller-manager scheduler'
