@@ -80,8 +80,8 @@ same_trees "$scratch/before" "$scratch/after"
 
 play "$scratch/packages.yml"
 recap h1 changed 5
-says "'version': '1.0'"
-says "'origin': 'windlass'"
+says '"version": "1.0"'
+says '"origin": "windlass"'
 [ "$(on h1 cat /usr/share/wl-hello/version /usr/share/wl-second/version | tr '\n' ' ')" = "1.0 1.0 " ] || broken "the packages are not there"
 play "$scratch/packages.yml"
 recap h1 changed 0
