@@ -223,6 +223,8 @@ impl GetUrl {
     ) -> Result<Plan<Planned>, Error> {
         let lacking = self.wanted(probe).await?.lacking(stat);
         let outcome = Outcome::default().with("dest", path).with("url", shown(&self.url)).with("elapsed", 0);
+        // Nothing came, so nothing was compared: both are null in Ansible's result, too.
+        let outcome = outcome.with("checksum_src", Value::from(())).with("checksum_dest", Value::from(()));
         if is_empty(&lacking) {
             return Ok(Plan::Unchanged(file_attributes::describe(outcome.message("file already exists"), stat)));
         }

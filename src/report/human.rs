@@ -353,13 +353,17 @@ impl Report for Human {
         Ok(())
     }
 
-    fn end(&mut self) -> io::Result<()> {
+    fn settle(&mut self) -> io::Result<()> {
         if let Out::Live { screen, .. } = &mut self.out {
             let written = screen.draw(&self.pending, &[]);
             self.pending.clear();
             return written;
         }
         self.show()
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        self.settle()
     }
 }
 

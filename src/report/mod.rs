@@ -104,6 +104,11 @@ trait Report: Send {
         Ok(())
     }
 
+    /// Brings out all that was taken and leaves nothing that is drawn anew: somebody else writes below it.
+    fn settle(&mut self) -> io::Result<()> {
+        self.show()
+    }
+
     /// Timings, shortly before the last event; only if they were asked for.
     fn profile(&mut self, _: SystemTime, _: &Profile) -> io::Result<()> {
         Ok(())

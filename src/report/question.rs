@@ -25,8 +25,8 @@ pub fn is_possible() -> bool {
 /// Puts the question and answers it. None: nobody waits for it any more.
 pub fn put(question: &Question) -> std::io::Result<Option<Answer>> {
     let terminal = Terminal::open()?;
-    let end = if question.limit.is_some() { "\r\n" } else { " " };
-    say(&format!("{}{end}", question.words.replace('\n', "\r\n")))?;
+    let end = if question.limit.is_some() { "\n" } else { " " };
+    say(&format!("{}{end}", question.words))?;
     let mut left = question.limit;
     let mut typed = Vec::new();
     loop {
@@ -40,7 +40,7 @@ pub fn put(question: &Question) -> std::io::Result<Option<Answer>> {
             (_, Some(Duration::ZERO)) => return Ok(Some(Answer::GoOn)),
             (None, _) | (Some(_), Some(_)) => {}
             (Some(b'\r' | b'\n' | CTRL_D), None) => {
-                say("\r\n")?;
+                say("\n")?;
                 return Ok(Some(Answer::Text(String::from_utf8_lossy(&typed).into_owned())));
             }
             (Some(key), None) => edit(&mut typed, key, question.echo)?,
@@ -50,7 +50,7 @@ pub fn put(question: &Question) -> std::io::Result<Option<Answer>> {
 
 /// After Ctrl-C: go on, or not.
 fn confirm(terminal: &Terminal, question: &Question) -> std::io::Result<Option<Answer>> {
-    say("\r\nPress 'C' to continue the play or 'A' to abort\r\n")?;
+    say("\nPress 'C' to continue the play or 'A' to abort\n")?;
     loop {
         match terminal.key(LOOK)? {
             _ if question.is_moot() => return Ok(None),

@@ -115,7 +115,7 @@ impl Reports {
 
     /// Puts a question to the person below all that was told so far. Nothing else is told until it is answered.
     fn ask(&mut self, at: SystemTime, question: &Question) {
-        self.each(|report| report.show());
+        self.each(|report| report.settle());
         if question::is_possible() {
             match question::put(question) {
                 Ok(Some(answer)) => return question.answer(answer),
@@ -172,6 +172,9 @@ impl Report for Box<dyn Report> {
     }
     fn show(&mut self) -> io::Result<()> {
         (**self).show()
+    }
+    fn settle(&mut self) -> io::Result<()> {
+        (**self).settle()
     }
     fn profile(&mut self, at: SystemTime, profile: &Profile) -> io::Result<()> {
         (**self).profile(at, profile)

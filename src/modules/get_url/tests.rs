@@ -67,7 +67,7 @@ fn answer(head: &str) -> Vec<u8> {
             std::io::Write::write_all(&mut packed, b"plain").unwrap();
             ("200 OK", "Content-Encoding: gzip\r\n".to_owned(), packed.finish().unwrap())
         }
-        _ => ("404 Not Found", String::new(), b"gone".to_vec()),
+        _ => ("404 File not found", String::new(), b"gone".to_vec()),
     };
     let mut text = format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\n\r\n", body.len()).into_bytes();
     text.extend(body);
@@ -110,7 +110,8 @@ async fn a_right_checksum_spares_the_download_and_a_wrong_one_leaves_the_old_fil
     bench.on_host("a", "old");
     assert!(bench.run(&task).await.unwrap().changed);
     let before = server.count();
-    assert!(!bench.run(&task).await.unwrap().changed);
+    let right = bench.run(&task).await.unwrap();
+    assert!(!right.changed && right.outcome.values["checksum_src"].is_none());
     assert_eq!(server.count(), before, "it was asked for although it is there");
     let attributes = task.replace("dest:", "mode: '0600', dest:");
     let done = bench.run_twice(&attributes).await;
@@ -132,7 +133,7 @@ async fn a_checksum_comes_from_a_list_of_the_server() {
     let message = bench.failure(&task.replace("/abc'", "/named'")).await;
     assert_eq!(message, format!("unable to find a checksum for file \"named\" in http://{at}/sums"));
     let message = bench.failure(&task.replace("/sums", "/nothing")).await;
-    assert_eq!(message, format!("cannot read http://{at}/nothing: HTTP Error 404: Not Found"));
+    assert_eq!(message, format!("cannot read http://{at}/nothing: HTTP Error 404: File not found"));
     bench.close().await;
 }
 
@@ -167,9 +168,10 @@ async fn redirects_logins_and_packed_answers_are_understood() {
 async fn what_does_not_come_whole_leaves_the_old_file() {
     let (bench, server) = (Bench::new().await, Server::start().await);
     bench.on_host("a", "old");
-    for (path, message) in
-        [("nothing", "Request failed: HTTP Error 404: Not Found"), ("cut", "Request failed: no proper answer from")]
-    {
+    for (path, message) in [
+        ("nothing", "Request failed: HTTP Error 404: File not found"),
+        ("cut", "Request failed: no proper answer from"),
+    ] {
         let task = format!("get_url: {{url: 'http://{}/{path}', dest: HOST/a, force: true}}", server.address);
         let said = bench.failure(&task).await;
         assert!(said.starts_with(message), "{said}");

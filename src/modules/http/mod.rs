@@ -56,7 +56,7 @@ impl Request {
 #[derive(Debug)]
 pub struct Response {
     pub status: u16,
-    /// `Not Found`
+    /// `Not Found`, in the server's own words if it has some.
     pub reason: String,
     /// Lower-case names, in the order they came.
     pub headers: Vec<(String, String)>,
@@ -159,6 +159,7 @@ async fn talk(
             Some((_, limit)) => within(*limit, request, asked).await?,
             None => asked.await?,
         };
+        let reason = reason(&answer);
         let (parts, body) = answer.into_parts();
         let body = match &mut sink {
             Some((sink, limit)) if parts.status.as_u16() == 200 => {
@@ -170,7 +171,7 @@ async fn talk(
         let text = |value: &hyper::header::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
         Ok(Response {
             status: parts.status.as_u16(),
-            reason: parts.status.canonical_reason().unwrap_or("Unknown").to_owned(),
+            reason,
             headers: parts.headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect(),
             body,
         })
@@ -180,6 +181,14 @@ async fn talk(
     tokio::select! {
         answer = &mut exchange => answer,
         _ = &mut connection => exchange.await,
+    }
+}
+
+/// What stands beside the status; hyper keeps it apart only where it is not the usual.
+fn reason(answer: &hyper::Response<Incoming>) -> String {
+    match answer.extensions().get::<hyper::ext::ReasonPhrase>() {
+        Some(own) => String::from_utf8_lossy(own.as_bytes()).into_owned(),
+        None => answer.status().canonical_reason().unwrap_or("Unknown").to_owned(),
     }
 }
 
