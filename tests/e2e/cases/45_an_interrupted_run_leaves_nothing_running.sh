@@ -21,6 +21,7 @@ interrupted() {
     ! on h1 'test -e /run/begun' || break
     sleep 0.1
   done
+  on h1 'test -e /run/begun' || { cat "$output"; broken "the task did not begin"; }
   for _ in $(seq "$4"); do
     kill -"$2" $run
     sleep 0.5
