@@ -7,6 +7,9 @@
 # these what the shell runs.
 # f: finds `cat` and the shell, in $v, and what the shell runs, in $g. A leader of a process group stands as -PID for all
 # its group, as `kill` takes it.
+# k: the children of $1, in $x; nothing where the kernel has no such lists.
+# q: whether the shell runs anything. Mostly not when a session is over, and then there is no need to look at all processes
+# of the host, as f does. A list may lack a child while another one ends, but is never empty while there is one.
 # Signals to the whole group, or to this shell through sudo, must not end the watcher before it has done its work; what
 # it runs gets them as ever.
 trap : 1 2 15;
@@ -39,7 +42,20 @@ esac;
 done;
 done;
 };
+k() {
+x=;
+read -r x </proc/$1/task/$1/children;
+};
+q() {
+k $$; [ "$x" ] || return 0;
+for i in $x; do
+k $i;
+for v in $x; do k $v; [ "$x" ] && return 0; done;
+done;
+return 1;
+};
 e() {
+q || return;
 f;
 for i in $g; do kill -TERM $i; done;
 n=0;

@@ -93,14 +93,20 @@ fn put_out(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Re
         render::put_out(&Value::from(""));
         return Ok(());
     }
-    let settled = match value.as_object() {
-        Some(_) if !is_omit(value) => lazy::settle(value, &lazy::scope_of(state)).map_err(super::Error::into_engine)?,
-        _ => value.clone(),
-    };
-    render::put_out(&settled);
-    match settled.as_str() {
+    // Most values are no objects, and numbers are mostly integers: nothing is allocated for these.
+    if value.as_object().is_none() || is_omit(value) {
+        return write(out, value);
+    }
+    write(out, &lazy::settle(value, &lazy::scope_of(state)).map_err(super::Error::into_engine)?)
+}
+
+/// Writes a settled value into the output.
+fn write(out: &mut Output<'_>, value: &Value) -> Result<(), Error> {
+    render::put_out(value);
+    match value.as_str() {
         Some(text) => out.write_str(text)?,
-        None => out.write_str(&render::print(&settled))?,
+        None if value.is_integer() => write!(out, "{value}")?,
+        None => out.write_str(&render::print(value))?,
     }
     Ok(())
 }

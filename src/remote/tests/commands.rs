@@ -1,5 +1,6 @@
 //! Commands: their output, their end, and what they leave running.
 
+use std::io::{BufRead, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -222,6 +223,27 @@ async fn nothing_is_left_after_the_end() {
         sessions.close().await;
         assert!(!Path::new(&own).exists() && !Path::new(&temporary).exists(), "{kind}");
         assert!(remote.run(&shell("true")).await.is_err(), "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn a_lost_connection_ends_what_runs_whatever_the_kernel_can_tell_of_children() {
+    use std::process::{Command, Stdio};
+    let watch: Vec<&str> = include_str!("../watch.sh").lines().filter(|line| !line.starts_with('#')).collect();
+    let watch = watch.join(" ");
+    let scanning = watch.replace("/children", "/no-such-list");
+    assert_ne!(watch, scanning);
+    for (shell, line) in ["dash", "bash"].iter().flat_map(|shell| [(shell, &watch), (shell, &scanning)]) {
+        let mut session =
+            Command::new(shell).args(["-c", line]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut requests = session.stdin.take().unwrap();
+        requests.write_all(b"sleep 1000 & echo $!\n").unwrap();
+        let mut pid = String::new();
+        std::io::BufReader::new(session.stdout.take().unwrap()).read_line(&mut pid).unwrap();
+        assert!(alive(pid.trim()), "{shell}");
+        drop(requests);
+        session.wait().unwrap();
+        assert!(!alive(pid.trim()), "{shell}: {line}");
     }
 }
 
