@@ -167,9 +167,8 @@ fn check_limit(inventory: &Inventory, limit: &str) -> Result<(), Failure> {
 fn say(failure: &Failure) -> ExitCode {
     match failure {
         Failure::Written(complaints) => {
-            for complaint in complaints {
-                eprintln!("{}", crate::report::complaint::render(complaint));
-            }
+            let words: Vec<String> = complaints.iter().map(crate::report::complaint::render).collect();
+            eprintln!("{}", words.join("\n\n"));
             ExitCode::Parse
         }
         Failure::Other(error) => {

@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use super::batch::Batch;
 use super::event::{Event, Status, TaskResult, TaskStart};
 use super::host::{HostRun, State};
-use super::item::{blank, failed_to_render};
+use super::item::{blank, failed_to_render, failure_of};
 use super::{block, item, loops};
 use crate::playbook::load::From;
 use crate::playbook::{Include, IncludeWhat, Step, Written};
@@ -125,6 +125,20 @@ async fn rounds(
     }
 }
 
+/// A file or role that cannot be loaded, as a result: all that is wrong with it.
+fn wrong(complaints: &[Complaint]) -> TaskResult {
+    let mut results = complaints.iter().map(failure_of);
+    let mut whole = results.next().unwrap_or_else(|| blank(Status::Failed));
+    for result in results {
+        // With several complaints each hint stands below its own; the last one's stays where hints are.
+        let hint = whole.hint.take().map(|hint| format!("\n  hint: {hint}")).unwrap_or_default();
+        whole.message =
+            Some(format!("{}{hint}\n{}", whole.message.unwrap_or_default(), result.message.unwrap_or_default()));
+        whole.hint = result.hint;
+    }
+    whole
+}
+
 async fn run(
     batch: &Arc<Batch>,
     include: &Include,
@@ -135,10 +149,8 @@ async fn run(
     let steps = match load(batch, include, &wish.what, &mut hosts) {
         Ok(steps) => steps,
         Err(complaints) => {
-            let words: Vec<String> = complaints.iter().map(ToString::to_string).collect();
             for host in &mut hosts {
-                let result = TaskResult { message: Some(words.join("\n")), ..blank(Status::Failed) };
-                fail(batch, start, host, result);
+                fail(batch, start, host, wrong(&complaints));
             }
             return hosts;
         }

@@ -16,6 +16,7 @@ use crate::playbook::{Task, Written};
 use crate::remote::Remote;
 use crate::template::{self, Scope};
 use crate::value::doc::ANY_NAME;
+use crate::value::origin::Complaint;
 use crate::value::{Template, Value, Vars, has_marks, mapping};
 
 /// What one item left.
@@ -427,13 +428,9 @@ pub(super) fn from_error(error: &modules::Error) -> TaskResult {
     let (status, hint) = match error {
         modules::Error::Failed { hint, .. } => (Status::Failed, hint.clone()),
         modules::Error::Template(error) => return failed_to_render(error).0,
-        modules::Error::Remote(crate::remote::Error::Connection(error)) => match error {
-            crate::connection::Error::Unreachable { hint, .. } => (Status::Unreachable, hint.clone()),
-            _ => (Status::Unreachable, None),
-        },
+        modules::Error::Remote(error @ crate::remote::Error::Connection(_)) => (Status::Unreachable, error.hint()),
         // Ansible, too, counts a refused sudo as a failure of the host, which was reached.
-        modules::Error::Remote(crate::remote::Error::Become { hint, .. }) => (Status::Failed, hint.clone()),
-        modules::Error::Remote(_) => (Status::Failed, None),
+        modules::Error::Remote(error) => (Status::Failed, error.hint()),
     };
     TaskResult { message: Some(chain(error)), hint, ..blank(status) }
 }
@@ -454,16 +451,31 @@ fn chain(error: &dyn std::error::Error) -> String {
 
 /// A task whose words could not be rendered fails with the place of the words.
 pub(crate) fn failed_to_render(error: &template::Error) -> (TaskResult, Vec<Effect>) {
-    (TaskResult { message: Some(template_message(error)), ..blank(Status::Failed) }, Vec::new())
+    (failure_of(&error.complaint()), Vec::new())
+}
+
+/// What a person wrote wrongly, as a result: the message with its place, and the hint.
+pub(super) fn failure_of(complaint: &Complaint) -> TaskResult {
+    TaskResult { message: Some(placed(complaint)), hint: complaint.hint.clone(), ..blank(Status::Failed) }
 }
 
 /// The error, and the place that it names.
 pub(crate) fn template_message(error: &template::Error) -> String {
-    let complaint = error.complaint();
-    match &complaint.origin {
-        Some(origin) => format!("{}\n  at {origin}\n    {}", complaint.message, origin.line_text().trim()),
-        None => complaint.message,
+    placed(&error.complaint())
+}
+
+/// A message with its place, and the line with a caret below it.
+fn placed(complaint: &Complaint) -> String {
+    let Some(origin) = &complaint.origin else { return complaint.message.clone() };
+    let line = origin.line_text();
+    let (text, indentation) = (line.trim(), line.chars().take_while(|c| c.is_whitespace()).count());
+    if text.is_empty() {
+        return format!("{}\n  at {origin}", complaint.message);
     }
+    let before = text.chars().take((origin.column - 1).saturating_sub(indentation));
+    // A tab stays a tab, so that the caret stands below its character.
+    let blanks: String = before.map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+    format!("{}\n  at {origin}\n    {text}\n    {blanks}^", complaint.message)
 }
 
 /// A result as a variable.

@@ -223,7 +223,9 @@ impl Load<'_> {
         let missing: Vec<&str> =
             required.map(|argument| argument.name).filter(|name| !all.contains_key(*name)).collect();
         if !missing.is_empty() {
-            let message = format!("{} needs the argument {}", chosen.doc.name, missing.join(" and "));
+            let word = if missing.len() == 1 { "argument" } else { "arguments" };
+            let names: Vec<String> = missing.iter().map(|name| format!("{name:?}")).collect();
+            let message = format!("{} needs the {word} {}", chosen.doc.name, names.join(" and "));
             self.complain(Complaint::new(message, Some(&chosen.origin)));
         }
     }

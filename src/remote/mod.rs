@@ -66,6 +66,35 @@ pub enum Error {
     TimedOut { what: String, limit: Duration },
 }
 
+impl Error {
+    /// What a person can do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Error::Connection(crate::connection::Error::Unreachable { hint, .. }) | Error::Become { hint, .. } => {
+                hint.clone()
+            }
+            Error::Refused { reason, .. } => advice(reason).map(str::to_owned),
+            Error::Connection(_) | Error::TimedOut { .. } => None,
+        }
+    }
+}
+
+/// What helps against a tool's reason.
+fn advice(reason: &str) -> Option<&'static str> {
+    let has = |words: &str| reason.contains(words);
+    if has("No space left on device") {
+        Some("make room on the host (df -h and df -i tell where none is left), then run it again")
+    } else if has("Permission denied") || has("Operation not permitted") {
+        Some("does the task need become: true, or another become_user?")
+    } else if has("Read-only file system") {
+        Some("the host mounts it read-only: on purpose, or since its disk has errors (dmesg tells)")
+    } else if has("invalid user") || has("invalid group") || has("unknown user") || has("unknown group") {
+        Some("make it with a task before: user or group")
+    } else {
+        None
+    }
+}
+
 /// Looks at a host as a user of it. Has no verb that writes.
 #[derive(Clone)]
 pub struct Probe {
@@ -193,7 +222,14 @@ pub struct Attributes {
 fn refused(what: impl Into<String>, stderr: &[u8]) -> Error {
     let words = String::from_utf8_lossy(stderr);
     let line = words.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it did not say why");
-    let reason = line.rsplit_once(": ").map_or(line, |(_, reason)| reason);
+    let reason = match line.rsplit_once(": ") {
+        // `chown: invalid user: 'nobody-there'`: the name alone is no reason.
+        Some((before, name)) if name.starts_with(['\'', '‘', '"']) => {
+            before.find(": ").map_or(line, |colon| &line[colon + 2..])
+        }
+        Some((_, reason)) => reason,
+        None => line,
+    };
     // dash's own words for it.
     let reason = match reason {
         "Directory nonexistent" | "nonexistent directory" => "No such file or directory",

@@ -11,8 +11,8 @@ use super::profile::Profile;
 use super::screen::Screen;
 use super::veil::HIDDEN;
 use super::{Report, Shows};
-use crate::engine::{Counts, Event, Recap, Status, TaskResult};
-use crate::value::{Value, Vars};
+use crate::engine::{Counts, Event, Recap, Status, TaskResult, TaskStart};
+use crate::value::{Origin, Value, Vars};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Style {
@@ -134,14 +134,14 @@ impl Human {
             Status::Unreachable => ("unreachable", Colour::Red),
         };
         if result.status == Status::Ignored {
-            self.failure(&format!("failed: {host}{item}"), result);
+            self.failure(&format!("failed: {host}{item}"), result, kind.place);
             if kind.looped || item.is_empty() {
                 self.say(Colour::Cyan, "...ignoring");
             }
             return;
         }
         if result.failed() {
-            return self.failure(&format!("{word}: {host}{item}"), result);
+            return self.failure(&format!("{word}: {host}{item}"), result, kind.place);
         }
         let mut line = format!("{word}: {host}{item}");
         if let Some(words) = self.words(result, kind.action) {
@@ -167,19 +167,24 @@ impl Human {
         (!values.is_empty()).then(|| pretty(&values))
     }
 
-    fn failure(&mut self, head: &str, result: &TaskResult) {
+    /// The reason with its place, what the program said, where the task stands, what to do.
+    fn failure(&mut self, head: &str, result: &TaskResult, place: &Origin) {
         let message = match (&result.message, result.no_log) {
             (_, true) => "the reason is hidden by no_log",
             (Some(message), false) => message,
             (None, false) => "failed",
         };
         let mut text = format!("{head}: {}", message.replace('\n', "\n    "));
-        for name in ["cmd", "rc", "stdout", "stderr"] {
+        for name in ["assertion", "cmd", "rc", "stdout", "stderr"] {
             let Some(value) = result.values.get(name) else { continue };
             let words = if name == "cmd" { command_line(value) } else { value.to_string() };
             if !words.trim().is_empty() && !message.contains(words.trim()) {
                 text.push_str(&format!("\n    {name}: {}", words.trim_end().replace('\n', "\n      ")));
             }
+        }
+        // A host that is not reached is no matter of the task.
+        if result.status != Status::Unreachable {
+            text.push_str(&format!("\n    task: {place}"));
         }
         if let Some(hint) = &result.hint {
             text.push_str(&format!("\n    hint: {}", hint.replace('\n', "\n    ")));
@@ -229,8 +234,14 @@ pub(super) fn command_line(value: &Value) -> String {
 /// What a result line needs beside the result.
 struct Kind<'a> {
     action: &'a str,
+    /// Where the task stands.
+    place: &'a Origin,
     delegated: Option<&'a str>,
     looped: bool,
+}
+
+fn kind<'a>(task: &'a TaskStart, delegated: &'a Option<String>, looped: bool) -> Kind<'a> {
+    Kind { action: task.action, place: &task.origin, delegated: delegated.as_deref(), looped }
 }
 
 fn hosts_word(count: usize) -> String {
@@ -276,7 +287,7 @@ impl Human {
             Event::Question(_) => {}
             Event::Item { task, host, delegated, label, result } => {
                 if result.status != Status::Skipped || self.style.verbosity > 0 {
-                    let kind = Kind { action: task.action, delegated: delegated.as_deref(), looped: false };
+                    let kind = kind(task, delegated, false);
                     self.result(host, result, Some(label), kind);
                 }
             }
@@ -286,7 +297,7 @@ impl Human {
             }
             Event::Result { looped: true, result, .. } if result.status != Status::Skipped => {}
             Event::Result { task, host, delegated, looped, result } => {
-                let kind = Kind { action: task.action, delegated: delegated.as_deref(), looped: *looped };
+                let kind = kind(task, delegated, *looped);
                 self.result(host, result, None, kind);
             }
             Event::Retry { task, host, attempt: _, left, result } => {

@@ -152,7 +152,7 @@ impl Case {
     fn details(&self, message: &str) -> String {
         let mut lines = vec![message.to_string()];
         lines.extend(self.items.iter().cloned());
-        for name in ["cmd", "rc", "stdout", "stderr"] {
+        for name in ["assertion", "cmd", "rc", "stdout", "stderr"] {
             let Some(value) = self.result.values.get(name) else { continue };
             let words = if name == "cmd" { command_line(value) } else { value.to_string() };
             if !words.trim().is_empty() {

@@ -111,15 +111,27 @@ fn conditions_are_true_false_or_an_error() {
         assert_eq!(condition(expression).unwrap(), expected, "{expression}");
     }
     assert_eq!(condition("nope == 1").unwrap_err().undefined(), Some("nope"));
+    assert_eq!(condition("a.b + nope > 1").unwrap_err().undefined(), Some("nope"));
     assert_eq!(condition("need == 1").unwrap_err().undefined(), Some("nope"));
     assert!(condition("t and").is_err());
 }
 
 #[test]
 fn unknown_filters_tests_and_bad_syntax_are_found_without_variables() {
-    let check = |text: &str| Templar::new().check(&Template::value(text, None)).map_err(|error| error.to_string());
-    assert_eq!(check("{{ a | defualt(1) }}").unwrap_err(), "there is no filter \"defualt\", did you mean \"default\"?");
-    assert_eq!(check("{{ a is definde }}").unwrap_err(), "there is no test \"definde\", did you mean \"defined\"?");
+    let check = |text: &str| {
+        Templar::new().check(&Template::value(text, None)).map_err(|error| {
+            let complaint = error.complaint();
+            complaint.message + &complaint.hint.map(|hint| format!(" ({hint})")).unwrap_or_default()
+        })
+    };
+    assert_eq!(
+        check("{{ a | defualt(1) }}").unwrap_err(),
+        "there is no filter \"defualt\" (did you mean \"default\"?)"
+    );
+    assert_eq!(check("{{ a is definde }}").unwrap_err(), "there is no test \"definde\" (did you mean \"defined\"?)");
+    assert_eq!(check("{{ lookup('fil', 'x') }}").unwrap_err(), "there is no lookup \"fil\" (did you mean \"file\"?)");
+    assert_eq!(check("{{ query('nothing_like_it') }}").unwrap_err(), "there is no lookup \"nothing_like_it\"");
+    assert!(check("{{ lookup('ansible.builtin.env', 'HOME') ~ lookup(kind, x) ~ lookup('fi' ~ 'le', x) }}").is_ok());
     assert!(check("{{ a ").unwrap_err().contains("syntax error"));
     assert!(check("{{ a | ansible.builtin.combine(b) }} {% if a is not defined %}x{% endif %}").is_ok());
     let expression = |text: &str| Templar::new().check_expression(text, None).map_err(|error| error.to_string());
@@ -208,10 +220,7 @@ fn lookups_read_files_of_the_search_path_and_keep_passwords() {
     let first = get("lookup('password', 'pw/x length=12')").unwrap();
     assert_eq!((first.len(), get("lookup('password', 'pw/x length=12')").unwrap()), (12, first));
     assert!(get("lookup('file', 'nope.txt')").unwrap_err().contains_place("no such file: nope.txt"));
-    assert_eq!(
-        get("lookup('fiel', 'a')").unwrap_err().to_string(),
-        "there is no lookup \"fiel\", did you mean \"file\"?"
-    );
+    assert_eq!(get("lookup('fiel', 'a')").unwrap_err().to_string(), "there is no lookup \"fiel\"");
     assert_eq!(get("lookup('file', 'nope.txt', errors='ignore') is none").unwrap(), "True");
     let items = templar.lookup("items", &Value::from(vec![1, 2]), &scope).unwrap();
     assert_eq!(items.to_string(), "[1, 2]");

@@ -11,6 +11,9 @@ pub enum Error {
     /// The variable, and where the text that used it stands.
     #[error("{name:?} is undefined")]
     Undefined { name: String, origin: Option<Origin> },
+    /// A filter, test or lookup that is not there; `near` is what may have been meant.
+    #[error("there is no {what} {name:?}")]
+    Unknown { what: &'static str, name: String, near: Option<String>, origin: Option<Origin> },
     #[error("{message}")]
     Other { message: String, origin: Option<Origin> },
     /// A text used `variable`, whose own text failed; `origin` is where the outer text stands.
@@ -42,7 +45,9 @@ impl Error {
     /// Where the text stands that is really wrong; else the nearest text around it that has a place.
     pub fn origin(&self) -> Option<&Origin> {
         match self {
-            Error::Undefined { origin, .. } | Error::Other { origin, .. } => origin.as_ref(),
+            Error::Undefined { origin, .. } | Error::Unknown { origin, .. } | Error::Other { origin, .. } => {
+                origin.as_ref()
+            }
             Error::Within { origin, source, .. } => source.origin().or(origin.as_ref()),
         }
     }
@@ -66,7 +71,11 @@ impl Error {
         for variable in chain.iter().rev() {
             message.push_str(&format!(", needed by {variable:?}"));
         }
-        Complaint::new(message, self.origin())
+        let complaint = Complaint::new(message, self.origin());
+        match self.root() {
+            Error::Unknown { near: Some(near), .. } => complaint.hint(format!("did you mean {near:?}?")),
+            _ => complaint,
+        }
     }
 
     /// Our own error inside one of the template engine.

@@ -31,6 +31,10 @@ pub fn explain(
 fn within(error: Error, source: &str, origin: Option<&Origin>) -> Error {
     match error {
         Error::Other { message, origin: None } => Error::other(message, origin),
+        Error::Unknown { what, name, near, origin: None } => {
+            let origin = origin.map(|origin| find(origin, source, &name));
+            Error::Unknown { what, name, near, origin }
+        }
         Error::Undefined { name, origin: None } => {
             let origin = origin.map(|origin| find(origin, source, &name));
             Error::Undefined { name, origin }
@@ -226,7 +230,7 @@ fn follow(chain: &Chain<'_>, scope: &Arc<Scope>) -> Option<Result<(), Failure>> 
 }
 
 /// The place of a word of the text, found again in the file: the text begins at `origin`.
-fn find(origin: &Origin, source: &str, word: &str) -> Origin {
+pub(super) fn find(origin: &Origin, source: &str, word: &str) -> Origin {
     let lines = origin.source.text.lines().enumerate().skip(origin.line.saturating_sub(1));
     for (i, line) in lines.take(source.lines().count() + 1) {
         let skip = if i + 1 == origin.line { origin.column - 1 } else { 0 };

@@ -215,6 +215,7 @@ pub fn check_text(source: &str) -> Result<(), Error> {
 fn place(error: Error, at: Option<&Origin>) -> Error {
     match error {
         Error::Other { message, origin: None } => Error::other(message, at),
+        Error::Unknown { what, name, near, origin: None } => Error::Unknown { what, name, near, origin: at.cloned() },
         error => error,
     }
 }
@@ -278,7 +279,10 @@ impl Drop for Running {
 
 /// Whether an engine error means that something is undefined.
 pub fn is_undefined(error: &minijinja::Error) -> bool {
-    error.kind() == ErrorKind::UndefinedError
+    // An operator tells it among its operands' types: `unsupported types number and undefined`.
+    let among_types =
+        || error.detail().is_some_and(|words| words.contains("unsupported types") && words.contains("undefined"));
+    error.kind() == ErrorKind::UndefinedError || error.kind() == ErrorKind::InvalidOperation && among_types()
 }
 
 /// The value without lazy parts, rendered in its own scopes.

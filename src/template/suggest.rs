@@ -1,4 +1,4 @@
-//! Finds wrong syntax and unknown filters and tests before anything runs, and says what may have been meant.
+//! Finds wrong syntax and unknown filters, tests and lookups before anything runs, and says what may have been meant.
 
 use std::sync::LazyLock;
 
@@ -6,6 +6,8 @@ use minijinja::machinery::Token;
 use minijinja::syntax::SyntaxConfig;
 
 use super::environment::{COLLECTIONS, filter_names, test_names};
+use super::lookups::LOOKUPS;
+use super::naming::find;
 use super::rewrite::{Reading, tokens};
 use super::{Error, render};
 use crate::value::origin::nearest;
@@ -36,13 +38,20 @@ pub fn expression(source: &str, origin: Option<&Origin>) -> Result<(), Error> {
     names(source, Reading::Expression, &SyntaxConfig::default(), origin)
 }
 
-/// Filters stand behind `|`, tests behind `is` and `is not`.
+/// Filters stand behind `|`, tests behind `is` and `is not`, names of lookups in `lookup('NAME'` and `query('NAME'`.
 fn names(source: &str, reading: Reading, syntax: &SyntaxConfig, origin: Option<&Origin>) -> Result<(), Error> {
     static FILTERS: LazyLock<Vec<&str>> = LazyLock::new(filter_names);
     static TESTS: LazyLock<Vec<&str>> = LazyLock::new(test_names);
     let Ok(tokens) = tokens(source, reading, syntax) else { return Ok(()) };
+    static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| LOOKUPS.iter().map(|(word, _)| word.name).collect());
     for (i, (token, _)) in tokens.iter().enumerate() {
         let after = match token {
+            Token::Ident("lookup" | "query" | "q") => {
+                if let Some(name) = first_text(&tokens[i + 1..]) {
+                    known_name(name, "lookup", &NAMES, source, origin)?;
+                }
+                continue;
+            }
             Token::Pipe => i + 1,
             Token::Ident("is") if matches!(tokens.get(i + 1).map(|t| &t.0), Some(Token::Ident("not"))) => i + 2,
             Token::Ident("is") => i + 1,
@@ -50,9 +59,18 @@ fn names(source: &str, reading: Reading, syntax: &SyntaxConfig, origin: Option<&
         };
         let name = dotted(&tokens[after.min(tokens.len())..]);
         let (what, known) = if matches!(token, Token::Pipe) { ("filter", &FILTERS) } else { ("test", &TESTS) };
-        known_name(&name, what, known).map_err(|message| Error::other(message, origin))?;
+        known_name(&name, what, known, source, origin)?;
     }
     Ok(())
+}
+
+/// The first argument of a call, if it is a text and not put together from several.
+fn first_text<'a, S>(tokens: &'a [(Token<'_>, S)]) -> Option<&'a str> {
+    match tokens {
+        [(Token::ParenOpen, _), (Token::Str(name), _), (Token::Comma | Token::ParenClose, _), ..] => Some(name),
+        [(Token::ParenOpen, _), (Token::String(name), _), (Token::Comma | Token::ParenClose, _), ..] => Some(name),
+        _ => None,
+    }
 }
 
 fn dotted<S>(tokens: &[(Token<'_>, S)]) -> String {
@@ -68,13 +86,18 @@ fn dotted<S>(tokens: &[(Token<'_>, S)]) -> String {
     name
 }
 
-fn known_name(name: &str, what: &str, known: &[&str]) -> Result<(), String> {
+fn known_name(
+    name: &str,
+    what: &'static str,
+    known: &[&str],
+    source: &str,
+    origin: Option<&Origin>,
+) -> Result<(), Error> {
     let short = COLLECTIONS.iter().find_map(|collection| name.strip_prefix(collection)).unwrap_or(name);
     if name.is_empty() || known.contains(&short) {
         return Ok(());
     }
-    Err(match nearest(short, known.iter().copied()) {
-        Some(near) => format!("there is no {what} {name:?}, did you mean {near:?}?"),
-        None => format!("there is no {what} {name:?}"),
-    })
+    let near = nearest(short, known.iter().copied()).map(str::to_owned);
+    let origin = origin.map(|origin| find(origin, source, name));
+    Err(Error::Unknown { what, name: name.to_owned(), near, origin })
 }

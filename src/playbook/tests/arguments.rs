@@ -86,8 +86,8 @@ fn literals_of_a_wrong_type_are_refused_and_templates_are_not() {
 
 #[test]
 fn a_missing_argument_is_told_unless_defaults_may_give_it() {
-    assert_eq!(wrong("- copy: {src: a}"), "3:7: copy needs the argument dest");
-    assert_eq!(wrong("- meta:"), "3:7: meta needs the argument free_form");
+    assert_eq!(wrong("- copy: {src: a}"), "3:7: copy needs the argument \"dest\"");
+    assert_eq!(wrong("- meta:"), "3:7: meta needs the argument \"free_form\"");
     assert_eq!(given("- copy: {src: a}\n  module_defaults: {copy: {dest: /b}}"), "src=a");
     assert_eq!(given("- copy: {src: a}\n  module_defaults: {ansible.builtin.copy: {dest: /b}}"), "src=a");
 }

@@ -69,7 +69,7 @@ fn a_task_has_exactly_one_module() {
 fn arguments_beside_their_module_are_told_to_be_indented() {
     assert_eq!(
         wrong("- copy:\n  src: a\n  dest: /b"),
-        "3:7: copy needs the argument dest\n\
+        "3:7: copy needs the argument \"dest\"\n\
          4:7: \"src\" is an argument of copy, not a keyword of a task (indent it below \"copy:\")\n\
          5:7: \"dest\" is an argument of copy, not a keyword of a task (indent it below \"copy:\")"
     );
@@ -172,7 +172,7 @@ fn an_include_takes_only_what_concerns_itself() {
     let told = wrong("- include_tasks: a.yml\n  become: true\n  register: x");
     assert_eq!(told, "4:7: include_tasks takes no \"become\" (put it below \"apply:\", for the tasks it brings)");
     assert!(wrong("- include_role: {nam: x}").contains("did you mean \"name\"?"));
-    assert!(wrong("- include_role: {}").contains("include_role needs the argument name"));
+    assert!(wrong("- include_role: {}").contains("include_role needs the argument \"name\""));
     assert!(
         wrong("- include_tasks: {file: a, apply: {loop: [1]}}")
             .contains("\"loop\" is a keyword of a task, not of a block")

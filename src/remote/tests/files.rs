@@ -390,3 +390,21 @@ async fn an_upload_waits_for_its_turn_and_nothing_else_does() {
     assert_eq!(std::fs::read(place.at("large")).unwrap(), large);
     assert_eq!(turns.available_permits(), 1, "the turn was not given back");
 }
+
+#[test]
+fn a_refusal_has_the_tools_reason_and_what_helps() {
+    let told = |words: &str| {
+        let error = super::super::refused("write /x", words.as_bytes());
+        (error.to_string(), error.hint().is_some())
+    };
+    let cases = [
+        ("mv: cannot move 'a' to 'b': No space left on device\n", "No space left on device", true),
+        ("chown: changing ownership of '/x': Operation not permitted", "Operation not permitted", true),
+        ("chown: invalid user: 'nobody-there'", "invalid user: 'nobody-there'", true),
+        ("sh: 1: cannot create /x: Directory nonexistent", "No such file or directory", false),
+        ("", "it did not say why", false),
+    ];
+    for (words, reason, helped) in cases {
+        assert_eq!(told(words), (format!("cannot write /x: {reason}"), helped), "{words}");
+    }
+}

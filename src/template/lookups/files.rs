@@ -12,7 +12,13 @@ use crate::template::{Error, Options};
 use crate::value::{Value, vault};
 
 fn not_found(call: &Call<'_>, name: &str, folder: &str) -> Error {
-    let places: Vec<String> = call.places(name, folder).iter().map(|path| path.display().to_string()).collect();
+    let mut places: Vec<String> = Vec::new();
+    for path in call.places(name, folder) {
+        let place = path.display().to_string();
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
     fail(format!("no such file: {name}, looked for as {}", places.join(", ")))
 }
 

@@ -233,10 +233,8 @@ pub fn run(
 ) -> Result<Vec<Value>, Error> {
     let short = COLLECTION_NAMES.iter().find_map(|collection| name.strip_prefix(collection)).unwrap_or(name);
     let Some((_, lookup)) = LOOKUPS.iter().find(|(word, _)| word.name == short) else {
-        return Err(fail(match nearest(short, LOOKUPS.iter().map(|(word, _)| word.name)) {
-            Some(near) => format!("there is no lookup {name:?}, did you mean {near:?}?"),
-            None => format!("there is no lookup {name:?}"),
-        }));
+        let near = nearest(short, LOOKUPS.iter().map(|(word, _)| word.name)).map(str::to_owned);
+        return Err(Error::Unknown { what: "lookup", name: name.to_owned(), near, origin: None });
     };
     lookup(&mut Call { terms, named, scope })
 }

@@ -194,8 +194,9 @@ impl<'a> Reader<'a, '_> {
         let lines: Vec<&str> = self.text.lines().collect();
         let line = lines.get(origin.line - 1).copied().unwrap_or("");
         let before = origin.line.checked_sub(2).and_then(|i| lines.get(i)).copied().unwrap_or("");
+        // The parser stops before a tab, in it or behind it.
         let tab = |line: &str| line.chars().take_while(|c| c.is_whitespace()).any(|c| c == '\t');
-        if let Some(nth) = [origin.line, origin.line.saturating_sub(1)]
+        if let Some(nth) = [origin.line, origin.line + 1, origin.line.saturating_sub(1)]
             .into_iter()
             .find(|n| *n > 0 && tab(lines.get(n - 1).unwrap_or(&"")))
         {
@@ -203,7 +204,7 @@ impl<'a> Reader<'a, '_> {
             return Complaint::new("a tab is used for indentation", Some(&self.origin(nth, column))).hint("use spaces");
         }
         let complaint = Complaint::new(format!("not valid YAML: {}", error.info()), Some(&origin));
-        match advice(line).or_else(|| advice(before)) {
+        match advice(line).or_else(|| advice(before)).or_else(|| advice_on(error.info())) {
             Some(hint) => complaint.hint(hint),
             None => complaint,
         }
@@ -222,13 +223,32 @@ fn advice(line: &str) -> Option<&'static str> {
     if quoted('"') || quoted('\'') {
         return Some("the quotes must span the whole value");
     }
-    if value.starts_with(['@', '`', '%']) {
+    if value.starts_with("\"{{") && value.ends_with("}}\"") {
+        return Some("use single quotes inside of double ones: \"{{ lookup('file', 'x') }}\"");
+    }
+    if value.starts_with(['@', '`', '%', '*', '&', '!']) {
         return Some("a value that begins with this character must be quoted");
     }
     if !value.starts_with(['"', '\'']) && value.contains(": ") {
         return Some("a value with \": \" in it must be quoted");
     }
     None
+}
+
+/// What is often wrong where the parser says this.
+fn advice_on(words: &str) -> Option<&'static str> {
+    let has = |part: &str| words.contains(part);
+    if has("quoted scalar") && has("end of stream") {
+        Some("the quote that is opened here is never closed")
+    } else if has("expected '-' indicator") || has("did not find expected key") {
+        Some("keys of one mapping, and entries of one list, begin in the same column")
+    } else if has("illegal placement of ':'") || has("flow") {
+        Some("is a [ or { above never closed?")
+    } else if has("mapping values are not allowed") {
+        Some("is the line above a key with its colon, and is there a blank behind each \"-\"?")
+    } else {
+        None
+    }
 }
 
 fn merge_into(merged: &mut Vec<(Node, Node)>, value: Node) -> Result<(), Complaint> {

@@ -9,6 +9,7 @@ echo "$address ssh-ed25519 $other" >>"$scratch/known_hosts"
 windlass playbook -i "$scratch/inventory.ini" -e "etcd_binary_dir=$ROOT/target/etcd/3.5" "$ROOT/playbooks/etcd.yml"
 exits 4
 recap h2 unreachable 1
-says 'host key'
+says 'unreachable: \[h2\]: WARNING: the host key of h2 \(.*\) has changed: it shows ssh-ed25519 SHA256:.*, but .*/known_hosts:[0-9]+ has ssh-ed25519 SHA256:'
+says 'hint: somebody may be listening in; .* remove the old key: .*/known_hosts:[0-9]+'
 trees >"$scratch/after"
 same_trees "$scratch/before" "$scratch/after"

@@ -4,7 +4,8 @@ hosts shrink h2 /usr/local/bin 5m
 etcd_playbook -e preflight_skip=space
 exits 2
 recap h2 failed 1
-says 'No space left'
+says 'cannot write /usr/local/bin/.*: No space left on device$'
+says 'hint: make room on the host'
 on h2 "test -z \"\$(find /usr/local -type f)\"" || broken "half a file is on h2"
 etcd_playbook
 exits 2
