@@ -1,12 +1,10 @@
 //! Where apt gets packages from: `apt_repository` (one line of a list) and `deb822_repository` (a file of its own).
 
 pub mod deb822;
-#[cfg(test)]
-mod deb822_tests;
 mod list;
 pub mod repository;
 #[cfg(test)]
-mod repository_tests;
+mod tests;
 
 use super::Error;
 use crate::remote::{Command, Probe};

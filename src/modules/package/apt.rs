@@ -1,14 +1,18 @@
 //! `apt`: packages of Debian and its kin.
 
+mod policy;
+mod words;
+
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use serde::Deserialize;
 
+use self::policy::Policy;
 use super::dpkg::{self, Installed, Spec, candidate, outdated};
 use super::{failure, in_english, said};
 use crate::modules::{Controller, Error, Module, Outcome, Plan};
-use crate::remote::{Attributes, Command, Output, Probe, Remote};
+use crate::remote::{Command, Output, Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Deserialize)]
@@ -436,62 +440,6 @@ impl Apt {
         Ok(text.lines().any(|line| ["Inst ", "Remv ", "Purg "].iter().any(|word| line.starts_with(word))))
     }
 
-    fn install_words(&self) -> Vec<&'static str> {
-        let flags = [
-            (self.only_upgrade, "--only-upgrade"),
-            (self.allow_downgrade, "--allow-downgrades"),
-            (self.allow_unauthenticated, "--allow-unauthenticated"),
-            (self.allow_change_held_packages, "--allow-change-held-packages"),
-            (self.force, "--force-yes"),
-            (self.state == State::Fixed, "--fix-broken"),
-            (self.fail_on_autoremove, "--no-remove"),
-            (self.install_recommends == Some(true), "--install-recommends"),
-            (self.install_recommends == Some(false), "--no-install-recommends"),
-        ];
-        let flags = flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag);
-        ["install"].into_iter().chain(flags).collect()
-    }
-
-    fn upgrade_words(&self, verb: &'static str) -> Vec<&'static str> {
-        let flags = [
-            (self.fail_on_autoremove, "--no-remove"),
-            (self.allow_unauthenticated, "--allow-unauthenticated"),
-            (self.allow_downgrade, "--allow-downgrades"),
-            (self.force, "--force-yes"),
-        ];
-        [verb].into_iter().chain(flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag)).collect()
-    }
-
-    fn remove_words(&self) -> Vec<&'static str> {
-        let flags = [
-            (self.purge, "--purge"),
-            (self.allow_change_held_packages, "--allow-change-held-packages"),
-            (self.autoremove, "--auto-remove"),
-        ];
-        ["remove"].into_iter().chain(flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag)).collect()
-    }
-
-    fn autoremove_words(&self) -> Vec<&'static str> {
-        if self.purge { vec!["autoremove", "--purge"] } else { vec!["autoremove"] }
-    }
-
-    fn argv(&self, words: &[&str], names: &[String]) -> Vec<String> {
-        let mut argv = vec!["apt-get".to_owned(), "-y".to_owned()];
-        for option in self.dpkg_options.split(',').map(str::trim).filter(|option| !option.is_empty()) {
-            argv.extend(["-o".to_owned(), format!("Dpkg::Options::=--{option}")]);
-        }
-        argv.extend(["-o".to_owned(), format!("DPkg::Lock::Timeout={}", self.lock_timeout)]);
-        if let Some(release) = &self.default_release {
-            argv.extend(["-t".to_owned(), release.clone()]);
-        }
-        argv.extend(words.iter().map(|word| (*word).to_owned()));
-        if !names.is_empty() {
-            argv.push("--".to_owned());
-            argv.extend(names.iter().cloned());
-        }
-        argv
-    }
-
     /// Runs apt-get; while another tool holds a lock, again and again until the time is over. (Its own waiting covers
     /// neither the lock of the lists nor releases before 2.0.)
     async fn apt_get(&self, remote: &Remote, words: &[&str], names: &[String]) -> Result<Output, Error> {
@@ -524,34 +472,6 @@ async fn fetched(probe: &Probe) -> Result<Fetched, Error> {
     let text = String::from_utf8_lossy(&output.stdout);
     let mut times = text.lines().map(|line| line.trim().parse::<u64>().unwrap_or(0));
     Ok(Fetched { now: times.next().unwrap_or(0), at: times.next().unwrap_or(0) })
-}
-
-/// What packages are told that would start services, while it is another than the host's own.
-struct Policy {
-    is_set: bool,
-    own: Option<Vec<u8>>,
-}
-
-impl Policy {
-    const PATH: &str = "/usr/sbin/policy-rc.d";
-
-    async fn set(remote: &Remote, code: Option<i64>) -> Result<Policy, Error> {
-        let Some(code) = code else { return Ok(Policy { is_set: false, own: None }) };
-        let own = remote.read(Policy::PATH).await?;
-        let text = format!("#!/bin/sh\nexit {code}\n");
-        let attributes = Attributes { mode: Some(0o755), ..Attributes::default() };
-        remote.write(Policy::PATH, text.as_bytes(), &attributes).await?;
-        Ok(Policy { is_set: true, own })
-    }
-
-    async fn put_back(self, remote: &Remote) -> Result<(), Error> {
-        match self.own {
-            _ if !self.is_set => {}
-            Some(own) => remote.write(Policy::PATH, &own, &Attributes::default()).await?,
-            None => remote.remove(Policy::PATH).await?,
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

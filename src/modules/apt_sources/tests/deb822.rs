@@ -2,8 +2,8 @@
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::super::testing::value;
-use super::repository_tests::host;
+use super::repository::host;
+use crate::modules::testing::value;
 
 #[tokio::test]
 async fn a_source_is_written_changed_and_removed() {

@@ -1,6 +1,6 @@
 //! Lists of sources in a directory that apt's configuration names.
 
-use super::super::testing::{Bench, value};
+use crate::modules::testing::{Bench, value};
 
 /// A host whose apt looks into its own directory, and an `apt-get` that succeeds unless the lists name `broken`.
 pub async fn host() -> Option<(Bench, tempfile::TempDir)> {
