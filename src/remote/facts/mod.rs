@@ -118,7 +118,7 @@ static COLLECTORS: &[Collector] = &[
     Collector { part: "storage", minimal: false, ..minimal("fibre_channel_wwn", &[], storage::fibre_channel) },
     Collector { part: "storage", minimal: false, ..minimal("iscsi", &[], storage::iscsi) },
     Collector { part: "storage", minimal: false, ..minimal("nvme", &[], storage::nvme) },
-    Collector { part: "systemd", minimal: false, needs: &["service_mgr"], ..minimal("systemd", &[], system::systemd) },
+    Collector { part: "systemd", minimal: false, ..minimal("systemd", &[], system::systemd) },
     Collector {
         name: "network",
         aliases: &["interfaces", "default_ipv4", "default_ipv6", "all_ipv4_addresses", "all_ipv6_addresses"],

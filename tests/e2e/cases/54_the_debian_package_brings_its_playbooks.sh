@@ -1,7 +1,9 @@
 # shellcheck shell=bash
 # The package with the binary under test in it: how it is compiled (packaging/build) takes too long here.
 hosts reset h1
-package=$("$ROOT/packaging/build" --binary "$WINDLASS" "$(dpkg --print-architecture)" | tail -1)
+# Without what is there for debuggers, which takes minutes to be packed.
+strip -o "$scratch/windlass" "$WINDLASS"
+package=$("$ROOT/packaging/build" --binary "$scratch/windlass" "$(dpkg --print-architecture)" | tail -1)
 cp "$package" "$state/h1/root/root/windlass.deb"
 on h1 "dpkg -i /root/windlass.deb && windlass --version" | tee "$output"
 says '^windlass [0-9]'
