@@ -1,6 +1,7 @@
 //! Finds wrong syntax and unknown filters, tests and lookups before anything runs, and says what may have been meant.
 
-use std::sync::LazyLock;
+use std::collections::HashSet;
+use std::sync::{LazyLock, RwLock};
 
 use minijinja::machinery::Token;
 use minijinja::syntax::SyntaxConfig;
@@ -28,14 +29,32 @@ pub fn value(value: &Value) -> Result<(), Error> {
 }
 
 fn text(source: &str, origin: Option<&Origin>) -> Result<(), Error> {
-    render::check_text(source).map_err(|error| Error::other(error.to_string(), origin))?;
-    names(source, Reading::Template, &render::syntax(), origin)
+    static GOOD: Good = Good::new(RwLock::default);
+    once(&GOOD, source, || {
+        render::check_text(source).map_err(|error| Error::other(error.to_string(), origin))?;
+        names(source, Reading::Template, &render::syntax(), origin)
+    })
 }
 
 /// Checks an expression without braces.
 pub fn expression(source: &str, origin: Option<&Origin>) -> Result<(), Error> {
-    render::check_expression(source).map_err(|error| Error::other(error.to_string(), origin))?;
-    names(source, Reading::Expression, &SyntaxConfig::default(), origin)
+    static GOOD: Good = Good::new(RwLock::default);
+    once(&GOOD, source, || {
+        render::check_expression(source).map_err(|error| Error::other(error.to_string(), origin))?;
+        names(source, Reading::Expression, &SyntaxConfig::default(), origin)
+    })
+}
+
+/// What was checked and found good: in a large project the same is written many times.
+type Good = LazyLock<RwLock<HashSet<Box<str>>>>;
+
+fn once(good: &Good, source: &str, check: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
+    if good.read().unwrap_or_else(|e| e.into_inner()).contains(source) {
+        return Ok(());
+    }
+    check()?;
+    good.write().unwrap_or_else(|e| e.into_inner()).insert(source.into());
+    Ok(())
 }
 
 /// Filters stand behind `|`, tests behind `is` and `is not`, names of lookups in `lookup('NAME'` and `query('NAME'`.
