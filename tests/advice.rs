@@ -127,3 +127,14 @@ fn the_documentation_lists_every_rule_with_its_words() {
     let rows = page.lines().filter(|line| line.starts_with("| `")).count();
     assert_eq!(rows, RULES.len(), "docs/lint.md has a rule that is none");
 }
+
+#[test]
+fn a_file_of_yaml_that_is_no_text_is_told_and_not_passed_over() {
+    let scratch = tempfile::tempdir().unwrap();
+    std::fs::write(scratch.path().join("site.yml"), b"- hosts: all\n  tasks:\n    - shell: \"\xff\"\n").unwrap();
+    let told = "error[load]: cannot read site.yml: it is not UTF-8 text";
+    let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
+    let output = command.current_dir(&scratch).env("NO_COLOR", "1").args(["lint", "site.yml"]).output().unwrap();
+    let out = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.code() == Some(2) && out.contains(told), "{:?} {out}", output.status);
+}

@@ -333,3 +333,65 @@ fn facts_are_kept_from_run_to_run_and_are_hostvars_of_hosts_outside_the_play() {
     let (_, stdout, _) = playbook(scratch.path(), &["-i", "hosts.ini", "g.yml"]);
     assert!(stdout.contains("TASK [Gathering Facts]"), "an empty cache was taken for facts: {stdout}");
 }
+
+/// Sub-commands that print, each with something to print.
+const PRINTING: [&str; 11] = [
+    "doc -l",
+    "doc copy --output json",
+    "schema playbook",
+    "config",
+    "lint --list-rules",
+    "man",
+    "completion bash",
+    "inventory -i one, --list",
+    "inventory -i one, --graph",
+    "run -i one, all --list-hosts",
+    "playbook -i one, site.yml --list-tasks",
+];
+
+#[test]
+fn a_reader_that_has_gone_is_no_error_for_what_prints() {
+    let scratch = directory(&[("site.yml", "- hosts: all\n  tasks:\n    - ping:\n")]);
+    for words in PRINTING {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_windlass"));
+        let output = command.current_dir(&scratch).args(words.split(' ')).stdout(writer).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), &*told), (Some(0), ""), "{words}");
+    }
+}
+
+#[test]
+fn what_prints_says_that_the_disk_is_full() {
+    let scratch = directory(&[("site.yml", "- hosts: all\n  tasks:\n    - ping:\n")]);
+    for words in PRINTING {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_windlass"));
+        let output = command.current_dir(&scratch).args(words.split(' ')).stdout(full).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        let expected = "error: cannot write to standard output: No space left on device (os error 28)\n";
+        assert_eq!((output.status.code(), &*told), (Some(1), expected), "{words}");
+    }
+}
+
+#[test]
+fn a_complaint_that_cannot_be_written_changes_no_exit_code() {
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_windlass"));
+    let status = command.args(["playbook", "-i", "one,", "/nonexistent.yml"]).stderr(full).status().unwrap();
+    assert_ne!(status.code(), Some(101));
+    assert!(status.code().is_some_and(|code| code != 0));
+}
+
+#[test]
+fn a_file_that_includes_itself_for_ever_fails_the_host_and_not_the_program() {
+    let play = "- hosts: all\n  gather_facts: false\n  connection: local\n  tasks:\n    - include_tasks: again.yml\n";
+    let again = "- block:\n    - block:\n        - include_tasks: again.yml\n";
+    let scratch = directory(&[("site.yml", play), ("again.yml", again)]);
+    let (code, out, err) = playbook(scratch.path(), &["-i", "one,", "site.yml"]);
+    assert_eq!((code, &*err), (2, ""));
+    let told = "[one]: more than 200 includes within each other, the last one of \"again.yml\"\n";
+    assert!(out.contains(told), "{out}");
+    assert!(out.contains("hint: give what includes itself a condition that ends it"), "{out}");
+}

@@ -77,7 +77,7 @@ fn make(create: &Create) -> Result<ExitCode, Failure> {
             path
         }
     };
-    print(&table(&scanned.manifest.files));
+    super::print(table(&scanned.manifest.files))?;
     note(&format!("{} written", written.display()));
     Ok(ExitCode::Ok)
 }
@@ -90,7 +90,7 @@ fn verify(path: &Path) -> Result<ExitCode, Failure> {
     }
     let files = bundle.manifest().map_err(failure)?.files.len();
     if problems.is_empty() {
-        print(&format!("all {files} files are as the manifest says\n"));
+        super::print(format!("all {files} files are as the manifest says\n"))?;
         return Ok(ExitCode::Ok);
     }
     Err(anyhow::anyhow!("{} of {files} files are not as the manifest says", problems.len()).into())
@@ -98,7 +98,7 @@ fn verify(path: &Path) -> Result<ExitCode, Failure> {
 
 fn show(path: &Path) -> Result<ExitCode, Failure> {
     let manifest = Bundle::open(path).and_then(|bundle| bundle.manifest()).map_err(failure)?;
-    print(&table(&manifest.files));
+    super::print(table(&manifest.files))?;
     Ok(ExitCode::Ok)
 }
 
@@ -128,9 +128,4 @@ fn table(files: &[Item]) -> String {
 fn failure(error: crate::bundle::Error) -> Failure {
     let hint = error.hint.as_deref().map(|hint| format!("; {hint}")).unwrap_or_default();
     anyhow::anyhow!("{}{hint}", error.message).into()
-}
-
-#[allow(clippy::print_stdout)]
-fn print(text: &str) {
-    print!("{text}");
 }

@@ -1,7 +1,5 @@
 //! `windlass completion`: a shell's completion of this command line, the words of `windlass doc` among it.
 
-use std::io::Write;
-
 use clap::builder::PossibleValuesParser;
 use clap::{Args, CommandFactory};
 use clap_complete::{Shell, generate};
@@ -20,10 +18,8 @@ pub struct CompletionArgs {
 pub fn run(args: &CompletionArgs) -> Result<ExitCode, Failure> {
     let mut script = Vec::new();
     generate(args.shell, &mut command(), "windlass", &mut script);
-    match std::io::stdout().write_all(&script) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(anyhow::Error::new(error).into()),
-        _ => Ok(ExitCode::Ok),
-    }
+    super::print(script)?;
+    Ok(ExitCode::Ok)
 }
 
 /// The command line, with all words that `doc` knows and all modules that `run` does; the parser itself takes any, to

@@ -48,7 +48,6 @@ struct Shown {
 }
 
 /// Prints the settings. `matches` are the options as they were given: those that win over settings are shown as such.
-#[allow(clippy::print_stdout)]
 pub fn run(args: &ConfigArgs, matches: Option<&ArgMatches>) -> Result<ExitCode, Failure> {
     let settings = super::settings()?;
     let mut all: Vec<Shown> = settings.all().map(|(setting, _)| shown(setting, &settings, matches)).collect();
@@ -59,13 +58,13 @@ pub fn run(args: &ConfigArgs, matches: Option<&ArgMatches>) -> Result<ExitCode, 
     if args.only_changed {
         all.retain(|one| one.set_by != SetBy::Default);
     }
-    if args.output == Output::Json {
-        println!("{}", json(&settings, &all));
+    super::print(if args.output == Output::Json {
+        format!("{}\n", json(&settings, &all))
     } else if args.settings.is_empty() {
-        print!("{}", table(&settings, &all, args.only_changed));
+        table(&settings, &all, args.only_changed)
     } else {
-        print!("{}", explained(&all));
-    }
+        explained(&all)
+    })?;
     Ok(ExitCode::Ok)
 }
 

@@ -51,7 +51,6 @@ pub struct InventoryArgs {
 }
 
 /// Prints what was asked for. Decrypted values are shown as they are, as by `ansible-inventory`.
-#[allow(clippy::print_stdout)]
 pub fn run(args: &InventoryArgs) -> Result<ExitCode, Failure> {
     let settings = super::settings()?;
     let keyring = vault::keyring(&args.vault, &settings)?;
@@ -74,7 +73,7 @@ pub fn run(args: &InventoryArgs) -> Result<ExitCode, Failure> {
     };
     let answer = if args.graph {
         let group = args.group.as_deref().unwrap_or("all");
-        print!("{}", view.graph(group, args.vars)?);
+        super::print(view.graph(group, args.vars)?)?;
         return Ok(ExitCode::Ok);
     } else if let Some(pattern) = &args.host {
         view.one_host(pattern)?
@@ -83,7 +82,7 @@ pub fn run(args: &InventoryArgs) -> Result<ExitCode, Failure> {
     } else {
         view.list()
     };
-    print!("{}", if args.yaml { yaml(&answer)? } else { pretty(&answer)? });
+    super::print(if args.yaml { yaml(&answer)? } else { pretty(&answer)? })?;
     Ok(ExitCode::Ok)
 }
 

@@ -53,11 +53,10 @@ impl Launch {
     }
 
     /// Says what is odd but not wrong in the inventory and in what was loaded so far.
-    #[allow(clippy::print_stderr)]
     pub fn warn(&self) {
         self.inventory.warnings.iter().for_each(|warning| super::warn(warning));
         for warning in self.loader.take_warnings() {
-            eprintln!("{}", report::complaint::render_as("warning", &warning));
+            super::tell(&report::complaint::render_as("warning", &warning));
         }
     }
 
@@ -116,6 +115,9 @@ pub fn log_in(job: &mut Job, connection: &ConnectionArgs, settings: &Settings) -
     Ok(())
 }
 
+/// Bytes of stack for the run: as deeply as includes may be nested, whatever `ulimit -s` is. It takes memory as it is used.
+const STACK: usize = 128 << 20;
+
 /// Runs the job; its events are told as they come, on standard output in the `usual` form unless `--output` says
 /// otherwise. Ctrl-C once stops after the tasks in flight, twice at once. Hosts that fail are written to `retry_file`.
 pub fn go(
@@ -125,8 +127,14 @@ pub fn go(
     job: Job,
     retry_file: Option<&Path>,
 ) -> Result<ExitCode, Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start")?;
-    runtime.block_on(told(reporting, settings, usual, job, retry_file))
+    let work = || {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start")?;
+        runtime.block_on(told(reporting, settings, usual, job, retry_file))
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work).context("cannot start")?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 async fn told(

@@ -1,6 +1,5 @@
 //! `windlass man`: the manual pages, from the same texts as `--help`.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -27,12 +26,7 @@ pub fn run(args: &ManArgs) -> Result<ExitCode, Failure> {
         }
         None => {
             let page = page(&command)?;
-            match std::io::stdout().write_all(&page) {
-                Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-                    return Err(anyhow::Error::new(error).into());
-                }
-                _ => {}
-            }
+            super::print(page)?;
         }
     }
     Ok(ExitCode::Ok)

@@ -15,6 +15,7 @@ mod lint;
 mod man;
 mod options;
 mod playbook;
+mod print;
 mod reporting;
 mod retry;
 mod run;
@@ -26,6 +27,7 @@ use std::ffi::OsString;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub use exit::ExitCode;
+use print::{print, tell};
 
 use crate::inventory::Inventory;
 use crate::settings::{Settings, Surroundings};
@@ -123,25 +125,22 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 /// Reads the settings; warns of what is odd about them.
-#[allow(clippy::print_stderr)]
 fn settings() -> Result<Settings, Failure> {
     let settings = Settings::load(&Surroundings::of_process())?;
     for warning in &settings.warnings {
-        eprintln!("{}", crate::report::complaint::render_as("warning", warning));
+        tell(&crate::report::complaint::render_as("warning", warning));
     }
     Ok(settings)
 }
 
 /// Prints what a person should do now.
-#[allow(clippy::print_stderr)]
 fn note(message: &str) {
-    eprintln!("{message}");
+    tell(message);
 }
 
 /// Prints what a person should know although the work goes on.
-#[allow(clippy::print_stderr)]
 fn warn(message: &str) {
-    eprintln!("warning: {message}");
+    tell(&format!("warning: {message}"));
 }
 
 /// Warns of names in a pattern that match no host.
@@ -163,16 +162,15 @@ fn check_limit(inventory: &Inventory, limit: &str) -> Result<(), Failure> {
 }
 
 /// Prints a failure with its causes and hints.
-#[allow(clippy::print_stderr)]
 fn say(failure: &Failure) -> ExitCode {
     match failure {
         Failure::Written(complaints) => {
             let words: Vec<String> = complaints.iter().map(crate::report::complaint::render).collect();
-            eprintln!("{}", words.join("\n\n"));
+            tell(&words.join("\n\n"));
             ExitCode::Parse
         }
         Failure::Other(error) => {
-            eprintln!("error: {error:#}");
+            tell(&format!("error: {error:#}"));
             ExitCode::Error
         }
     }

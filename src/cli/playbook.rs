@@ -147,46 +147,48 @@ fn answer(prompt: &Prompt) -> Result<Value, Failure> {
 }
 
 /// `--syntax-check` and the `--list-*` options.
-#[allow(clippy::print_stdout)]
 fn list(args: &PlaybookArgs, job: &Job) -> Result<ExitCode, Failure> {
+    let mut text = String::new();
     for (path, plays) in args.playbooks.iter().zip(&job.playbooks) {
-        println!("\nplaybook: {}", path.display());
+        text.push_str(&format!("\nplaybook: {}\n", path.display()));
         if args.syntax_check && !args.list_hosts && !args.list_tasks && !args.list_tags {
             continue;
         }
         for (number, play) in plays.iter().enumerate() {
             let name = play.name.as_ref().map_or_else(|| play.hosts.value.to_string(), ToString::to_string);
-            println!("\n  play #{} ({}): {name}", number + 1, play.hosts.value);
+            text.push_str(&format!("\n  play #{} ({}): {name}\n", number + 1, play.hosts.value));
             if args.list_hosts {
                 let hosts = engine::hosts_of(job, play).map_err(anyhow::Error::new)?;
-                println!("    pattern: {}\n    hosts ({}):", play.hosts.value, hosts.len());
-                hosts.iter().for_each(|host| println!("      {host}"));
+                text.push_str(&format!("    pattern: {}\n    hosts ({}):\n", play.hosts.value, hosts.len()));
+                hosts.iter().for_each(|host| text.push_str(&format!("      {host}\n")));
             }
             if args.list_tasks || args.list_tags {
-                list_tasks(args, job, play);
+                text.push_str(&list_tasks(args, job, play));
             }
         }
     }
+    super::print(text)?;
     Ok(ExitCode::Ok)
 }
 
-#[allow(clippy::print_stdout)]
-fn list_tasks(args: &PlaybookArgs, job: &Job, play: &Play) {
+fn list_tasks(args: &PlaybookArgs, job: &Job, play: &Play) -> String {
+    let mut text = String::new();
     let sections = [&play.pre_tasks, &play.roles, &play.tasks, &play.post_tasks];
     let tasks = sections.into_iter().flat_map(|section| engine::listed(section));
     let tasks: Vec<_> = tasks.filter(|task| job.tags.allow(&task.keywords.tags)).collect();
     if args.list_tasks {
-        println!("    tasks:");
+        text.push_str("    tasks:\n");
         for task in &tasks {
             let name = task.name.as_ref().map_or_else(|| task.action.doc.name.to_string(), ToString::to_string);
             let name = task.role.as_ref().map_or_else(|| name.clone(), |role| format!("{} : {name}", role.name));
-            println!("      {name}\tTAGS: [{}]", task.keywords.tags.join(", "));
+            text.push_str(&format!("      {name}\tTAGS: [{}]\n", task.keywords.tags.join(", ")));
         }
     }
     if args.list_tags {
         let mut tags: Vec<&str> = tasks.iter().flat_map(|task| &task.keywords.tags).map(AsRef::as_ref).collect();
         tags.sort_unstable();
         tags.dedup();
-        println!("    TASK TAGS: [{}]", tags.join(", "));
+        text.push_str(&format!("    TASK TAGS: [{}]\n", tags.join(", ")));
     }
+    text
 }

@@ -106,10 +106,9 @@ impl Reporting {
 }
 
 /// Says what the reports could not; a run that was not told wholly does not exit as if all were well.
-#[allow(clippy::print_stderr)]
 pub fn exit_code(ending: &Ending, code: ExitCode) -> ExitCode {
     ending.warnings.iter().for_each(|warning| super::warn(warning));
-    ending.failures.iter().for_each(|failure| eprintln!("error: {failure}"));
+    ending.failures.iter().for_each(|failure| super::tell(&format!("error: {failure}")));
     if code == ExitCode::Ok && !ending.failures.is_empty() { ExitCode::Error } else { code }
 }
 

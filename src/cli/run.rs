@@ -88,7 +88,6 @@ pub fn run(args: &AdHocArgs) -> Result<ExitCode, Failure> {
 }
 
 /// `--list-hosts`
-#[allow(clippy::print_stdout)]
 fn list_hosts(args: &AdHocArgs, launch: &Launch) -> Result<ExitCode, Failure> {
     launch.warn();
     let (mut hosts, unmatched) = launch.inventory.select(&args.pattern)?;
@@ -97,7 +96,7 @@ fn list_hosts(args: &AdHocArgs, launch: &Launch) -> Result<ExitCode, Failure> {
         let (within, _) = launch.inventory.select_limit(limit)?;
         hosts.retain(|host| within.contains(host));
     }
-    println!("  hosts ({}):", hosts.len());
-    hosts.iter().for_each(|host| println!("    {host}"));
+    let lines: String = hosts.iter().map(|host| format!("    {host}\n")).collect();
+    super::print(format!("  hosts ({}):\n{lines}", hosts.len()))?;
     Ok(ExitCode::Ok)
 }

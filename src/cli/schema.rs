@@ -29,7 +29,6 @@ enum Kind {
 }
 
 /// Prints the schema.
-#[allow(clippy::print_stdout)]
 pub fn run(args: &SchemaArgs) -> Result<ExitCode, Failure> {
     let schema = match args.kind {
         Kind::Playbook => schema::playbook(),
@@ -39,6 +38,6 @@ pub fn run(args: &SchemaArgs) -> Result<ExitCode, Failure> {
         Kind::Inventory => schema::inventory(),
         Kind::Vars => schema::vars(),
     };
-    println!("{schema:#}");
+    super::print(format!("{schema:#}\n"))?;
     Ok(ExitCode::Ok)
 }

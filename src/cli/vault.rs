@@ -82,7 +82,7 @@ pub fn run(args: &VaultArgs) -> Result<ExitCode, Failure> {
         VaultCommand::View(files) => {
             let keyring = with_question(&files.passwords, &settings)?;
             for path in &files.paths {
-                print(&decrypted(path, &keyring)?)?;
+                super::print(decrypted(path, &keyring)?)?;
             }
         }
         VaultCommand::EncryptString(text) => {
@@ -96,7 +96,7 @@ pub fn run(args: &VaultArgs) -> Result<ExitCode, Failure> {
                 );
             }
             std::io::stdin().read_to_end(&mut plain).context("cannot read standard input")?;
-            print(inline(&vault::encrypt(&plain, password, identity.as_deref()), text.name.as_deref()).as_bytes())?;
+            super::print(inline(&vault::encrypt(&plain, password, identity.as_deref()), text.name.as_deref()))?;
         }
     }
     Ok(ExitCode::Ok)
@@ -111,11 +111,6 @@ fn inline(encrypted: &str, name: Option<&str>) -> String {
 fn decrypted(path: &Path, keyring: &Keyring) -> anyhow::Result<Vec<u8>> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     keyring.decrypt(&text).with_context(|| format!("cannot decrypt {}", path.display()))
-}
-
-fn print(bytes: &[u8]) -> anyhow::Result<()> {
-    let mut out = std::io::stdout();
-    out.write_all(bytes).and_then(|()| out.flush()).context("cannot write to standard output")
 }
 
 /// Puts new content in a file's place, whole or not at all, readable by its owner alone.

@@ -15,6 +15,10 @@ use crate::template::{self, Scope};
 use crate::value::Vars;
 use crate::value::origin::Complaint;
 
+/// How many includes may be within each other: enough for a file that includes itself until something is so, and an end
+/// for one that never stops.
+const DEEPEST: usize = 200;
+
 /// One thing that a host asks for: what to load, and the loop variables for it.
 #[derive(Debug, Clone, PartialEq)]
 struct Wish {
@@ -146,7 +150,10 @@ async fn run(
     wish: &Wish,
     mut hosts: Vec<HostRun>,
 ) -> Vec<HostRun> {
-    let steps = match load(batch, include, &wish.what, &mut hosts) {
+    let deepest = hosts.iter().map(|host| host.include_params.len()).max().unwrap_or(0);
+    let loaded =
+        if deepest < DEEPEST { load(batch, include, &wish.what, &mut hosts) } else { Err(vec![endless(wish)]) };
+    let steps = match loaded {
         Ok(steps) => steps,
         Err(complaints) => {
             for host in &mut hosts {
@@ -167,6 +174,11 @@ async fn run(
         host.include_params.pop();
     });
     after
+}
+
+fn endless(wish: &Wish) -> Complaint {
+    let message = format!("more than {DEEPEST} includes within each other, the last one of {:?}", wish.what.words());
+    Complaint::new(message, None).hint("give what includes itself a condition that ends it")
 }
 
 fn load(batch: &Batch, include: &Include, what: &What, hosts: &mut [HostRun]) -> Result<Vec<Step>, Vec<Complaint>> {

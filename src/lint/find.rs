@@ -1,5 +1,6 @@
 //! From the paths of a command line to files, and what each file is.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 /// A path that is not there.
@@ -27,7 +28,7 @@ pub fn files(paths: &[PathBuf]) -> Result<Vec<Place>, Missing> {
         if path.is_file() {
             found.push(place(path));
         } else if path.is_dir() {
-            walk(path, &mut found);
+            walk(path, &mut HashSet::new(), &mut found);
         } else {
             return Err(Missing(path.clone()));
         }
@@ -37,18 +38,28 @@ pub fn files(paths: &[PathBuf]) -> Result<Vec<Place>, Missing> {
     Ok(found)
 }
 
-fn walk(directory: &Path, found: &mut Vec<Place>) {
+/// `seen` are the directories it has been in: a symbolic link may lead back to one.
+fn walk(directory: &Path, seen: &mut HashSet<PathBuf>, found: &mut Vec<Place>) {
+    if !directory.canonicalize().is_ok_and(|real| seen.insert(real)) {
+        return;
+    }
+    let mut links = Vec::new();
     for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();
         if entry.file_name().to_string_lossy().starts_with('.') {
             continue;
         }
-        if path.is_dir() {
-            walk(&path, found);
-        } else {
-            found.push(place(&path));
+        match path.is_dir() {
+            true if path.is_symlink() => links.push(path),
+            true => walk(&path, seen, found),
+            // Reading a pipe would never end.
+            false if path.is_file() => found.push(place(&path)),
+            false => {}
         }
     }
+    // Last, so that what is here has its own name.
+    links.sort();
+    links.iter().for_each(|link| walk(link, seen, found));
 }
 
 fn place(path: &Path) -> Place {
@@ -95,5 +106,21 @@ mod tests {
         let expected = [("roles/web/files/x/y", "files"), ("roles/web/tasks/main.yml", "tasks"), ("site.yml", "")];
         assert_eq!(told, expected.map(|(path, folder)| (path.to_owned(), folder)));
         assert!(files(&[root.path().join("nowhere")]).is_err());
+    }
+
+    #[test]
+    fn links_in_circles_and_pipes_do_not_keep_it_for_ever() {
+        let root = tempfile::tempdir().unwrap();
+        for directory in ["a", "b"] {
+            std::fs::create_dir(root.path().join(directory)).unwrap();
+            std::fs::write(root.path().join(directory).join("x.yml"), "").unwrap();
+            for link in ["one", "two"] {
+                std::os::unix::fs::symlink(root.path(), root.path().join(directory).join(link)).unwrap();
+            }
+        }
+        std::os::unix::net::UnixListener::bind(root.path().join("socket.yml")).unwrap();
+        let found = files(&[root.path().to_owned()]).unwrap();
+        let paths: Vec<_> = found.iter().map(|place| place.path.strip_prefix(root.path()).unwrap()).collect();
+        assert_eq!(paths, [Path::new("a/x.yml"), Path::new("b/x.yml")]);
     }
 }

@@ -108,9 +108,9 @@ impl Project {
 }
 
 impl File {
-    /// None: it is no text.
+    /// None: it is no text, and need not be.
     fn read(place: Place, settings: &Settings) -> Option<File> {
-        let content = String::from_utf8(std::fs::read(&place.path).ok()?).ok()?;
+        let content = std::fs::read(&place.path).ok().and_then(|bytes| String::from_utf8(bytes).ok());
         let mut file = File {
             path: place.path.clone(),
             role: place.role.clone(),
@@ -122,11 +122,11 @@ impl File {
         };
         let is_yaml = place.path.extension().is_some_and(|end| end == "yml" || end == "yaml");
         if !is_yaml || matches!(place.folder.as_str(), "templates" | "files") {
-            file.mentions = text::Names::of_text(&content);
+            file.mentions = text::Names::of_text(&content?);
             return Some(file);
         }
         // A vault file needs its password; whether it can be read is told by the loads that need it.
-        if !vault::is_vault(&content) {
+        if !content.is_some_and(|content| vault::is_vault(&content)) {
             match yaml::load_with(&place.path, &settings.keyring, &mut Vec::new()) {
                 Ok(node) => file.node = node,
                 Err(complaint) => file.broken = Some(complaint),

@@ -1,6 +1,7 @@
 //! The text of a configuration file: sections, keys and values, each with its place. Reads what Python's `configparser`
 //! reads as Ansible uses it: `key = value` or `key: value`, `#` and `;` comments, values that go on in indented lines.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::value::origin::{Complaint, Origin, Source};
@@ -27,6 +28,7 @@ pub struct File {
 pub fn parse(source: &Arc<Source>) -> Result<File, Vec<Complaint>> {
     let mut file = File::default();
     let mut complaints = Vec::new();
+    let mut known = HashSet::new();
     // Whether an indented line goes on with the entry before it.
     let mut open = false;
     for (index, line) in source.text.lines().enumerate() {
@@ -39,7 +41,10 @@ pub fn parse(source: &Arc<Source>) -> Result<File, Vec<Complaint>> {
             |byte: usize| Origin { source: source.clone(), line: index + 1, column: line[..byte].chars().count() + 1 };
         if indent > 0 && open {
             if let Some(entry) = file.entries.last_mut() {
-                entry.value = format!("{}\n{}", entry.value, text.trim()).trim().to_owned();
+                if !entry.value.is_empty() {
+                    entry.value.push('\n');
+                }
+                entry.value.push_str(text.trim());
             }
             continue;
         }
@@ -57,6 +62,10 @@ pub fn parse(source: &Arc<Source>) -> Result<File, Vec<Complaint>> {
             continue;
         }
         match entry(&file, text, indent, &at) {
+            Ok(entry) if !known.insert((entry.section.clone(), entry.key.clone())) => {
+                let message = format!("{:?} is there twice in [{}]", entry.key, entry.section);
+                complaints.push(Complaint::new(message, Some(&at(indent))));
+            }
             Ok(entry) => file.entries.push(entry),
             Err(complaint) => complaints.push(complaint),
         }
@@ -90,9 +99,6 @@ fn entry(file: &File, text: &str, indent: usize, at: &dyn Fn(usize) -> Origin) -
         return Err(complaint.hint("write key = value"));
     };
     let key = text[..split].trim().to_ascii_lowercase();
-    if file.entries.iter().any(|entry| entry.section == *section && entry.key == key) {
-        return Err(Complaint::new(format!("{key:?} is there twice in [{section}]"), Some(&at(indent))));
-    }
     let rest = &text[split + 1..];
     let value_at = split + 1 + (rest.len() - rest.trim_start().len());
     Ok(Entry {
@@ -143,5 +149,14 @@ mod tests {
             "ansible.cfg:6:1: this section is never closed with ]",
         ];
         assert_eq!(told, expected);
+    }
+
+    /// With time that grows with the square of the lines, this takes many minutes.
+    #[test]
+    fn a_huge_file_is_read_as_any_other() {
+        let keys: String = (0..100_000).map(|number| format!("key{number} = 1\n")).collect();
+        let file = read(&format!("[defaults]\n{keys}inventory =\n{}", "    a.example\n".repeat(200_000))).unwrap();
+        assert_eq!(file.entries.len(), 100_001);
+        assert_eq!(file.entries[100_000].value.lines().count(), 200_000);
     }
 }

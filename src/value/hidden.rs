@@ -29,8 +29,8 @@ impl Hidden {
         let telling = |line: &&str| line.len() >= SHORTEST_LINE && !line.starts_with("-----");
         let lines = whole.lines().map(str::trim).filter(telling);
         let lines: Vec<&str> = if whole.contains('\n') { lines.collect() } else { Vec::new() };
-        for text in std::iter::once(whole).chain(lines) {
-            if !list.iter().any(|known| &**known == text) {
+        for text in std::iter::once(whole).chain(lines).flat_map(spellings) {
+            if !list.iter().any(|known| **known == text) {
                 list.push(text.into());
             }
         }
@@ -53,6 +53,29 @@ impl Hidden {
         }
         text
     }
+}
+
+/// The text, and what becomes of it where others spell it with escapes: in quotes as JSON and our log have them, in
+/// quotes of Python, in a shell's, in an address.
+fn spellings(text: &str) -> Vec<String> {
+    let backslashes = text.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r").replace('\t', "\\t");
+    let in_address = |byte: u8| match byte {
+        b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    };
+    let mut all = vec![
+        text.to_owned(),
+        backslashes.replace('"', "\\\""),
+        backslashes.replace('\'', "\\'"),
+        text.replace('\'', r#"'"'"'"#),
+        text.replace('\'', r"'\''"),
+        text.bytes().map(in_address).collect(),
+        text.split('/').map(|part| part.bytes().map(in_address).collect()).collect::<Vec<String>>().join("/"),
+        backslashes,
+    ];
+    all.sort();
+    all.dedup();
+    all
 }
 
 impl fmt::Debug for Hidden {
@@ -79,6 +102,25 @@ mod tests {
         hidden.add("-----BEGIN KEY-----\nMC4CAQAwBQYDK2VwBCIEIA\nshort\n-----END KEY-----\n");
         assert_eq!(hidden.hide("  + MC4CAQAwBQYDK2VwBCIEIA"), "  + ***");
         assert_eq!(hidden.hide("-----BEGIN KEY----- short"), "-----BEGIN KEY----- short");
+    }
+
+    #[test]
+    fn a_text_is_hidden_however_it_is_quoted() {
+        let secret = "pa\"ss\\wo'rd/q 7";
+        let hidden = Hidden::default();
+        hidden.add(secret);
+        for told in [
+            format!("name={secret:?}"),
+            serde_json::json!({ "a": secret }).to_string(),
+            r#"{'a': 'pa"ss\\wo\'rd/q 7'}"#.to_owned(),
+            r#"'pa"ss\wo'"'"'rd/q 7'"#.to_owned(),
+            r#"'pa"ss\wo'\''rd/q 7'"#.to_owned(),
+            "http://h/?t=pa%22ss%5Cwo%27rd/q%207".to_owned(),
+            "http://h/?t=pa%22ss%5Cwo%27rd%2Fq%207".to_owned(),
+        ] {
+            let shown = hidden.hide(&told);
+            assert!(shown.contains("***") && !shown.contains("ss") && !shown.contains("rd"), "{told}: {shown}");
+        }
     }
 
     #[test]

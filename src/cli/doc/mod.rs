@@ -34,7 +34,6 @@ enum Output {
 }
 
 /// Prints the documentation.
-#[allow(clippy::print_stdout)]
 pub fn run(args: &DocArgs) -> Result<ExitCode, Failure> {
     let mut entries: Vec<Entry> = Vec::new();
     if args.list {
@@ -47,14 +46,14 @@ pub fn run(args: &DocArgs) -> Result<ExitCode, Failure> {
         }
         entries.extend(found);
     }
-    match args.output {
+    super::print(match args.output {
         Output::Json => {
             let objects: Vec<serde_json::Value> = entries.iter().map(json::object).collect();
-            println!("{:#}", serde_json::Value::from(objects));
+            format!("{:#}\n", serde_json::Value::from(objects))
         }
-        Output::Human if args.list => print!("{}", text::list(&entries)),
-        Output::Human => print!("{}", entries.iter().map(text::text).collect::<Vec<_>>().join("\n")),
-    }
+        Output::Human if args.list => text::list(&entries),
+        Output::Human => entries.iter().map(text::text).collect::<Vec<_>>().join("\n"),
+    })?;
     Ok(ExitCode::Ok)
 }
 

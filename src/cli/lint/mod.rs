@@ -54,13 +54,11 @@ enum FailOn {
 }
 
 /// Lints and tells.
-#[allow(clippy::print_stdout)]
 pub fn run(args: &LintArgs) -> Result<ExitCode, Failure> {
     if args.list_rules {
         let width = RULES.iter().map(|rule| rule.id.len()).max().unwrap_or(0);
-        for rule in RULES {
-            println!("{:width$}  {:6}  {}", rule.id, rule.level.word(), rule.about);
-        }
+        let lines = RULES.iter().map(|rule| format!("{:width$}  {:6}  {}\n", rule.id, rule.level.word(), rule.about));
+        super::print(lines.collect::<String>())?;
         return Ok(ExitCode::Ok);
     }
     let in_force = super::settings()?;
@@ -71,12 +69,12 @@ pub fn run(args: &LintArgs) -> Result<ExitCode, Failure> {
     };
     let settings = Settings { keyring, roles_path };
     let findings = lint::lint(&args.paths, &settings).map_err(anyhow::Error::new)?;
-    match args.output {
-        Output::Human => print!("{}", human::text(&findings)),
-        Output::Json => println!("{:#}", json::list(&findings)),
-        Output::Sarif => println!("{:#}", sarif::log(&findings)),
-        Output::Github => print!("{}", github::annotations(&findings)),
-    }
+    super::print(match args.output {
+        Output::Human => human::text(&findings),
+        Output::Json => format!("{:#}\n", json::list(&findings)),
+        Output::Sarif => format!("{:#}\n", sarif::log(&findings)),
+        Output::Github => github::annotations(&findings),
+    })?;
     let least = match args.fail_on {
         FailOn::Advice => Level::Advice,
         FailOn::Error => Level::Error,

@@ -1,0 +1,22 @@
+//! Words on standard output and standard error. Nobody panics because nobody reads, or because a disk is full.
+
+use std::io::{self, ErrorKind, Write};
+
+use anyhow::Context;
+
+/// Writes all of it to standard output. A reader that had enough (`| head`) is no error.
+///
+/// # Errors
+/// Standard output takes no more, such as a file on a full disk.
+pub fn print(text: impl AsRef<[u8]>) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_ref()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot write to standard output"),
+        _ => Ok(()),
+    }
+}
+
+/// Writes a line to standard error. Where it cannot be told, it cannot be told either that it could not.
+pub fn tell(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
