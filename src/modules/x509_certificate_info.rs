@@ -70,7 +70,8 @@ mod tests {
         let told = bench.run("x509_certificate_info: {path: HOST/ca.crt}").await.unwrap();
         assert!(!told.changed);
         assert_eq!(value(&told.outcome, "subject"), "CN=ca");
-        assert_eq!(value(&told.outcome, "days_left"), "29");
+        // A second may have passed since.
+        assert!(["29", "30"].contains(&value(&told.outcome, "days_left").as_str()));
         bench.close().await;
     }
 
