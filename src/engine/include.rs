@@ -8,6 +8,7 @@ use super::batch::Batch;
 use super::event::{Event, Status, TaskResult, TaskStart};
 use super::host::{HostRun, State};
 use super::item::{blank, failed_to_render, failure_of};
+use super::task::spread_failure;
 use super::{block, item, loops};
 use crate::playbook::load::From;
 use crate::playbook::{Include, IncludeWhat, Step, Written};
@@ -83,6 +84,8 @@ pub(super) fn on_hosts<'a>(
             }
         }
         rest.extend(rounds(batch, include, &start, queue).await);
+        // Those for whom nothing was included have to hear of it too.
+        spread_failure(batch, &include.task, &mut rest);
         batch.run.tell(Event::TaskEnd(start));
         rest.sort_by_key(|host| host.order);
         rest
@@ -126,6 +129,7 @@ async fn rounds(
             (host, wishes)
         }));
         queue.sort_by_key(|(host, _)| host.order);
+        spread_failure(batch, &include.task, queue.iter_mut().map(|(host, _)| host));
     }
 }
 

@@ -278,7 +278,8 @@ async fn apply(batch: &Arc<Batch>, task: &Task, host: &mut HostRun, effect: Effe
 }
 
 /// `any_errors_fatal` and `max_fail_percentage`: one host's failure ends the play for the others.
-fn spread_failure(batch: &Batch, task: &Task, hosts: &mut [HostRun]) {
+pub(super) fn spread_failure<'a>(batch: &Batch, task: &Task, hosts: impl IntoIterator<Item = &'a mut HostRun>) {
+    let mut hosts: Vec<_> = hosts.into_iter().collect();
     let Some(lost) = hosts.iter().find(|host| matches!(host.state, State::Failed | State::Unreachable)) else {
         return;
     };
