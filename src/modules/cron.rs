@@ -164,6 +164,7 @@ impl Cron {
     fn check(&self) -> Result<(), Error> {
         let times = [&self.minute, &self.hour, &self.day, &self.month, &self.weekday];
         let problem = match () {
+            () if self.breaks_lines() => "a job, a name, a user and a time are one line each",
             () if self.cron_file.as_deref() == Some("/etc/crontab") => "cron_file cannot be /etc/crontab",
             () if self.insertafter.is_some() && self.insertbefore.is_some() => {
                 "only insertafter or insertbefore can be given, not both"
@@ -181,6 +182,15 @@ impl Cron {
             () => return Ok(()),
         };
         Err(Error::failed(problem))
+    }
+
+    /// A line break would make lines of their own, for cron to run.
+    fn breaks_lines(&self) -> bool {
+        let job = self.job.as_deref().map(|job| job.trim_matches(['\r', '\n']));
+        let words = [&self.user, &self.special_time, &self.insertafter, &self.insertbefore];
+        let times = [&self.name, &self.minute, &self.hour, &self.day, &self.month, &self.weekday];
+        let words = words.into_iter().filter_map(|word| word.as_deref());
+        words.chain(times.map(String::as_str)).chain(job).any(|word| word.contains(['\r', '\n']))
     }
 
     /// Makes the table as it is to be. Gives whether that was a change.

@@ -84,6 +84,9 @@ async fn what_cannot_be_is_refused() {
         ("name: x, job: y, special_time: daily, hour: '1', cron_file: HOST/f, user: root", "special_time"),
         ("name: x y, value: z, env: true, cron_file: HOST/f, user: root", "no spaces"),
         ("name: x, job: y, insertafter: z, cron_file: HOST/f, user: root", "env: true"),
+        ("name: x, job: \"y\\n* * * * * root z\", cron_file: HOST/f, user: root", "one line each"),
+        ("name: \"x\\n* * * * * root z\", job: y, cron_file: HOST/f, user: root", "one line each"),
+        ("name: x, job: y, minute: \"1\\n\", cron_file: HOST/f, user: root", "one line each"),
     ] {
         let message = bench.failure(&format!("cron: {{{arguments}}}")).await;
         assert!(message.contains(words), "{message}");
