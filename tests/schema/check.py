@@ -17,7 +17,7 @@ NOT_OF_FORM = (
     "handler_block", "import_", "include_apply", "include_tasks_become", "play_hosts_empty", "play_vars_file",
     "role_cycle", "role_missing", "role_mistake", "role_of", "role_tasks_from", "task_args_wrong",
     "task_async_refused", "task_template", "task_two", "task_until", "task_when_syntax",
-    "task_when_unknown",
+    "task_when_unknown", "yaml_unknown_tag",
 )
 
 
