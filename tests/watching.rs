@@ -150,23 +150,21 @@ fn a_full_disk_is_told_and_is_no_success_but_a_reader_who_goes_away_is_none_of_o
     assert!(text(&output.stderr).contains("error: cannot write no/such/dir.xml: No such file"), "{output:?}");
 }
 
-/// What the program writes on a terminal of 24 rows and 80 columns, as it comes.
-fn on_a_terminal(directory: &Path, variables: &str, arguments: &str) -> impl Iterator<Item = Vec<u8>> {
+/// What the program writes on a terminal of 24 rows and 80 columns.
+fn on_a_terminal(directory: &Path, variables: &str, arguments: &str) -> Vec<u8> {
     let program = env!("CARGO_BIN_EXE_windlass");
     let line = format!("stty rows 24 cols 80; {variables} {program} playbook -i hosts.ini {arguments}");
     let mut command = Command::new("script");
     command.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm-256color").env_remove("NO_COLOR");
     command.env_remove("WINDLASS_LOG").env("SHELL", "/bin/sh");
-    let mut child = command.current_dir(directory).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
-    let mut out = child.stdout.take().unwrap();
-    let mut bytes = vec![0; 4096];
-    std::iter::from_fn(move || match out.read(&mut bytes).unwrap() {
-        0 => {
-            child.wait().unwrap();
-            None
-        }
-        count => Some(bytes[..count].to_vec()),
-    })
+    command.current_dir(directory).stdin(Stdio::null()).output().unwrap().stdout
+}
+
+/// What was written, cut before each return to the frame's first row: a reader may get half a frame at a time.
+fn drawn(written: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let returns = written.windows(3).enumerate().filter(|(_, bytes)| bytes == b"\r\x1b[").map(|(place, _)| place);
+    let mut begin = 0;
+    returns.chain([written.len()]).map(move |end| &written[std::mem::replace(&mut begin, end)..end])
 }
 
 fn nonzero(number: u16) -> std::num::NonZero<u16> {
@@ -181,8 +179,9 @@ fn a_hundred_hosts_at_work_are_a_few_lines_at_the_foot_of_a_terminal_and_leave_n
     let files = directory(100, sleep);
     let mut terminal = vt100::Parser::new(nonzero(24), nonzero(80), 300);
     let mut frames = 0;
-    for bytes in on_a_terminal(files.path(), "", "-f 30 p.yml") {
-        terminal.process(&bytes);
+    let written = on_a_terminal(files.path(), "", "-f 30 p.yml");
+    for whole in drawn(&written) {
+        terminal.process(whole);
         let screen = terminal.screen().contents();
         let Some((above, frame)) = screen.split_once("Sleeps: ") else { continue };
         frames += 1;
@@ -209,7 +208,7 @@ fn a_hundred_hosts_at_work_are_a_few_lines_at_the_foot_of_a_terminal_and_leave_n
 #[test]
 fn what_is_no_terminal_or_a_dumb_one_gets_plain_lines_and_no_color_takes_only_colours_away() {
     let files = directory(2, "    - name: Sleeps\n      command: sleep 1.2\n      changed_when: false\n");
-    let told = |variables: &str| text(&on_a_terminal(files.path(), variables, "p.yml").flatten().collect::<Vec<u8>>());
+    let told = |variables: &str| text(&on_a_terminal(files.path(), variables, "p.yml"));
     let dumb = told("TERM=dumb");
     assert!(dumb.contains("ok: [h001]") && !dumb.contains('\x1b'), "{dumb:?}");
     let plain = told("NO_COLOR=1");
