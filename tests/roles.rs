@@ -98,3 +98,71 @@ fn every_release_of_the_catalogue_has_its_flags() {
         }
     }
 }
+
+/// What a component's role gives its program is what every release's program takes.
+#[test]
+fn no_flag_of_a_component_s_role_is_unknown_to_a_release() {
+    let catalogues = below("roles/karmada_catalogue/files/catalogue");
+    let mut seen = 0;
+    for role in below("roles") {
+        let file = role.join("vars/main.yml");
+        let Some(vars) = file.is_file().then(|| yaml(&file)) else { continue };
+        let described = vars.as_mapping().expect("variables").values();
+        for component in described.filter(|value| value.get("program").is_some_and(Value::is_string)) {
+            let program = component["program"].as_str().expect("a name");
+            let ours = keys(&component["flags"]);
+            for catalogue in catalogues.iter().map(|path| yaml(path)) {
+                let Some(of_program) = catalogue["programs"].get(program) else { continue };
+                let unknown: Vec<_> = ours.difference(&keys(&of_program["flags"])).cloned().collect();
+                assert!(unknown.is_empty(), "{program} of {:?} has no {unknown:?}", catalogue["version"]);
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 10, "only {seen} programs were compared");
+}
+
+/// What the role that knows the releases says, with these variables.
+fn catalogue_says(variables: &str) -> String {
+    let scratch = tempfile::tempdir().expect("a scratch directory");
+    let playbook = scratch.path().join("catalogue.yml");
+    let role = root().join("roles/karmada_catalogue");
+    let text = format!("- hosts: all\n  gather_facts: false\n  roles: [{{role: {}, {variables}}}]\n", role.display());
+    fs::write(&playbook, text).expect("it can be written");
+    let mut windlass = Command::cargo_bin("windlass").expect("it is built");
+    // The host cannot be reached: nobody needs to ask it anything.
+    let output = windlass.args(["playbook", "-i", "nowhere.invalid,"]).arg(&playbook).output().expect("it runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    text(&output.stdout) + &text(&output.stderr)
+}
+
+#[test]
+fn a_flag_that_the_release_does_not_have_is_refused_without_asking_a_host() {
+    let said = catalogue_says("karmada_catalogue_flags: {karmada-scheduler: {kube-api-brust: 1}}");
+    assert!(said.contains("karmada-scheduler of karmada v1.19.0-rc.0 has no flag --kube-api-brust"), "{said}");
+    assert!(said.contains("did you mean \"kube-api-burst\"?"), "{said}");
+    assert!(catalogue_says("karmada_catalogue_flags: {karmada-scheduler: {kube-api-burst: 1}}").contains("failed=0"));
+}
+
+#[test]
+fn a_feature_gate_that_the_release_does_not_have_is_refused_without_asking_a_host() {
+    let gates =
+        |name: &str, gate: &str| format!("karmada_catalogue_flags: {{{name}: {{feature-gates: {{{gate}: true}}}}}}");
+    let said = catalogue_says(&gates("karmada-controller-manager", "Failovr"));
+    assert!(said.contains("karmada-controller-manager of karmada v1.19.0-rc.0 has no feature gate Failovr"), "{said}");
+    assert!(said.contains("did you mean \"Failover\"?"), "{said}");
+    let said = catalogue_says(&gates("kube-apiserver", "OpenAPIEnum"));
+    assert!(said.contains("kube-apiserver of kubernetes v1.36.2 has no feature gate OpenAPIEnum"), "{said}");
+    assert!(catalogue_says(&gates("karmada-controller-manager", "Failover")).contains("failed=0"));
+}
+
+#[test]
+fn releases_that_nobody_tried_together_are_refused_without_asking_a_host() {
+    let said = catalogue_says("karmada_catalogue_karmada: v1.17.3");
+    assert!(said.contains("Karmada v1.17.3 is not one of the releases that are known: 1.18, 1.19"), "{said}");
+    let said = catalogue_says("karmada_catalogue_kubernetes: 1.30.1");
+    assert!(said.contains("Karmada 1.19 is not known to work with Kubernetes 1.30.1, but with 1.36"), "{said}");
+    let said = catalogue_says("karmada_catalogue_etcd: 3.4.23");
+    assert!(said.contains("Karmada 1.19 is not known to work with etcd 3.4.23, but with 3.5, 3.6"), "{said}");
+    assert!(catalogue_says("karmada_catalogue_etcd: 3.5.30").contains("failed=0"));
+}

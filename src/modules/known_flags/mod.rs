@@ -110,11 +110,15 @@ impl Judged {
         self.problems.push(problem);
     }
 
-    /// Feature gates: a mapping, or as on a command line.
+    /// Feature gates: a mapping, or as on a command line, where a gate may have its component before it (`kube:Name`).
     fn gates(&mut self, catalogue: &Catalogue, name: &str, program: &Program, value: &Value) {
         let text = catalogue::flag_text(value);
         for gate in text.split(',').filter(|gate| !gate.trim().is_empty()) {
-            let gate = gate.split('=').next().unwrap_or_default().trim();
+            let (gate, choice) = gate.split_once('=').unwrap_or((gate, ""));
+            let gate = gate.trim().rsplit(':').next().unwrap_or_default();
+            if !matches!(choice.trim().to_ascii_lowercase().as_str(), "true" | "false") {
+                self.problems.push(format!("the feature gate {gate} of {name} must be true or false, not {choice:?}"));
+            }
             if !program.gates.iter().any(|known| known == gate) {
                 self.problems.push(format!("{name} of {} has no feature gate {gate}", catalogue.release()));
                 self.near(gate, program.gates.iter().map(String::as_str));
@@ -211,12 +215,18 @@ programs:
 
     #[tokio::test]
     async fn a_feature_gate_is_checked_in_both_ways_of_writing() {
-        for gates in ["{Failovr: true}", "Failover=true,Failovr=false"] {
+        for gates in ["{Failovr: true}", "Failover=true,Failovr=false", "kube:Failover=true,kube:Failovr=false"] {
             let (message, hint) =
                 complaint(&format!("{{feature-gates: {gates:?}}}").replace("\"{", "{").replace("}\"", "}")).await;
             assert_eq!(message, "karmada-scheduler of karmada v1.19.0 has no feature gate Failovr");
             assert_eq!(hint, "did you mean \"Failover\"?");
         }
+    }
+
+    #[tokio::test]
+    async fn a_feature_gate_is_either_true_or_false() {
+        let (message, _) = complaint("{feature-gates: {Failover: 1}}").await;
+        assert_eq!(message, "the feature gate Failover of karmada-scheduler must be true or false, not \"1\"");
     }
 
     #[tokio::test]
