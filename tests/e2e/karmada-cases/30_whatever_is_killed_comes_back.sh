@@ -1,10 +1,15 @@
 . "$ROOT/tests/e2e/karmada-lib.sh"
+pid() { on h1 systemctl show -p MainPID --value "karmada-$1"; }
+runs() { [ "$(on h1 systemctl is-active "karmada-$1")" = active ]; }
+back() { runs "$1" && [ "$(pid "$1")" != "$before" ]; }
 for c in $components; do
-  before=$(on h1 systemctl show -p MainPID --value "karmada-$c")
+  # The death of an API server may have ended those that it served.
+  eventually runs "$c"
+  before=$(pid "$c")
+  killed=$SECONDS
   on h1 systemctl kill -s KILL "karmada-$c"
-  back() { [ "$(on h1 systemctl is-active "karmada-$c")" = active ] && [ "$(on h1 systemctl show -p MainPID --value "karmada-$c")" != "$before" ]; }
-  eventually back
+  eventually back "$c"
+  echo "karmada-$c is back after $((SECONDS - killed)) s"
 done
-sleep 5
-karmada status
-exits 0
+ready() { karmada status && [ "$code" = 0 ]; }
+eventually ready
