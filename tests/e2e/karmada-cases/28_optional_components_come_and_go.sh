@@ -1,5 +1,6 @@
 . "$ROOT/tests/e2e/karmada-lib.sh"
-optional='{"karmada_descheduler_enabled": true, "karmada_search_enabled": true, "karmada_metrics_adapter_enabled": true}'
+optional='{"karmada_descheduler_enabled": true, "karmada_search_enabled": true, "karmada_metrics_adapter_enabled": true,
+  "karmada_scheduler_estimator_enabled": true, "karmada_members": [{"name": "member-1", "kubeconfig": "member.kubeconfig"}]}'
 available() { [ "$(kubectl get apiservice "$1" -o 'jsonpath={.status.conditions[?(@.type=="Available")].status}')" = True ]; }
 karmada karmada -e "$optional"
 exits 0
@@ -11,9 +12,18 @@ done
 for service in v1alpha1.search.karmada.io v1beta1.metrics.k8s.io v1beta1.custom.metrics.k8s.io v1beta2.custom.metrics.k8s.io; do
   available "$service" || broken "$service is not available"
 done
+# A node of the member is found by way of every host.
+kubectl apply -f - <<'END2'
+apiVersion: search.karmada.io/v1alpha1
+kind: ResourceRegistry
+metadata: {name: nodes}
+spec:
+  targetCluster: {clusterNames: [member-1]}
+  resourceSelectors: [{apiVersion: v1, kind: Node}]
+END2
+found() { kubectl_at "$1" get --raw /apis/search.karmada.io/v1alpha1/search/cache/api/v1/nodes | grep '"name":"n1"'; }
 for h in h1 h2 h3; do
-  kubectl_at "$h" get resourceregistries
-  kubectl_at "$h" get --raw /apis/search.karmada.io/v1alpha1/search/cache/api/v1/nodes | grep NodeList
+  eventually found "$h"
   kubectl_at "$h" get --raw /apis/metrics.k8s.io/v1beta1/nodes | grep NodeMetricsList
   kubectl_at "$h" get --raw /apis/custom.metrics.k8s.io/v1beta2 | grep APIResourceList
 done
@@ -32,6 +42,8 @@ for h in h1 h2 h3; do
   ! on "$h" ls -d /etc/windlass/karmada/search /opt/windlass/karmada/search /etc/systemd/system/karmada-search.service 2>/dev/null || broken "something of search is left on $h"
   ! on "$h" getent passwd karmada-descheduler || broken "the user karmada-descheduler is left on $h"
 done
+! on h1 ls -d /etc/windlass/karmada/estimator-member-1 2>/dev/null || broken "something of the estimator is left"
+! kubectl -n karmada-system get service karmada-scheduler-estimator-member-1 || broken "schedulers are still led to the estimator"
 ! available v1alpha1.search.karmada.io || broken "the API of search is still registered"
 kubectl create namespace short
 kubectl delete namespace short --timeout=60s
