@@ -14,7 +14,7 @@ karmada() {
   local playbook=$1
   shift
   windlass playbook -i "$karmada_inventory" -e "karmada_bundle=$WINDLASS_BUNDLE" \
-    -e "etcd_binary_dir=$ROOT/target/etcd/3.5" "$@" "$ROOT/playbooks/$playbook.yml"
+    -e "etcd_binary_dir=$ROOT/target/etcd/3.5" ${WINDLASS_STAND_INS:+-e "@$WINDLASS_STAND_INS"} "$@" "$ROOT/playbooks/$playbook.yml"
 }
 
 bundled() { find "$WINDLASS_BUNDLE" -name "$1" -type f -perm -u+x | head -1; }
@@ -45,3 +45,6 @@ member_up() {
 member_down() { on h3 'systemctl stop member-agent member-kcm member-apiserver member-etcd; rm -rf /srv/member'; rm -rf "$member_kubeconfig" "$state/credentials/member"; }
 member() { "$(bundled kubectl)" --kubeconfig "$member_kubeconfig" --request-timeout=20s "$@"; }
 karmadactl_there() { on h3 "/srv/member/agent/current/karmadactl $*"; }
+
+# No host was changed, and none came so far that it could have been.
+nothing_touched() { local h; for h in h1 h2 h3; do recap "$h" changed 0; done; }

@@ -1,3 +1,4 @@
+# Needs Karmada's own programs.
 . "$ROOT/tests/e2e/karmada-lib.sh"
 kubectl create deployment web --image=nginx --replicas=2
 kubectl apply -f - <<'END'

@@ -1,3 +1,4 @@
+# Needs Karmada's own programs.
 . "$ROOT/tests/e2e/karmada-lib.sh"
 member_up
 # Outside of the hosts: a token, and what a member does with it.

@@ -1,3 +1,4 @@
+# Needs Karmada's own programs.
 . "$ROOT/tests/e2e/karmada-lib.sh"
 # It needs no more rights in the member than these.
 member apply -f - <<'END2'

@@ -1,3 +1,4 @@
+# Needs Karmada's own programs.
 . "$ROOT/tests/e2e/karmada-lib.sh"
 optional='{"karmada_descheduler_enabled": true, "karmada_search_enabled": true, "karmada_metrics_adapter_enabled": true,
   "karmada_scheduler_estimator_enabled": true, "karmada_members": [{"name": "member-1", "kubeconfig": "member.kubeconfig"}]}'

@@ -1,0 +1,29 @@
+. "$ROOT/tests/e2e/karmada-lib.sh"
+credentials=$state/credentials/karmada
+openssl() { command openssl "$@" 2>"$scratch/openssl" || { cat "$scratch/openssl"; return 1; }; }
+# issue NAME DAYS SUBJECT CA: a certificate for the key that h2 has.
+issue() {
+  local at=$credentials/hosts/h2/$1
+  openssl req -new -key "$at.key" -subj "$3" -out "$scratch/request"
+  openssl x509 -req -in "$scratch/request" -CA "$4.crt" -CAkey "$4.key" -set_serial 7 -days "$2" -out "$at.crt"
+}
+# One that has expired and one that a stranger signed: made anew, and their services started anew, on that host alone.
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "$scratch/stranger.key" -out "$scratch/stranger.crt" -subj /CN=karmada -days 2
+issue scheduler-client 0 "/O=system:masters/CN=system:karmada:karmada-scheduler" "$credentials/ca"
+issue karmada-webhook 30 "/CN=system:karmada:karmada-webhook" "$scratch/stranger"
+karmada karmada
+exits 0
+recap h1 changed 0
+for name in scheduler-client karmada-webhook; do
+  openssl verify -CAfile "$credentials/ca.crt" "$credentials/hosts/h2/$name.crt"
+done
+karmada status
+exits 0
+# An authority whose key is another's is refused: nothing can be signed with it.
+cp "$credentials/ca.key" "$scratch/ca.key"
+cp "$scratch/stranger.key" "$credentials/ca.key"
+karmada karmada
+cp "$scratch/ca.key" "$credentials/ca.key"
+exits 2
+says 'ca.key.*belong'
+nothing_touched

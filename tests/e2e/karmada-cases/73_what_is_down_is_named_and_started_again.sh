@@ -1,0 +1,19 @@
+. "$ROOT/tests/e2e/karmada-lib.sh"
+# The webhook of a host: status says so, a run starts it.
+on h2 systemctl stop karmada-webhook
+karmada status
+exits 2
+says 'webhook +h2 +inactive +no'
+says 'h2.*not ready: webhook'
+karmada karmada
+exits 0
+recap h1 changed 0
+# An API server that is down, the same.
+on h3 systemctl stop karmada-apiserver
+karmada status
+exits 2
+says 'apiserver +h3 +inactive +no'
+karmada karmada
+exits 0
+karmada status
+exits 0

@@ -1,0 +1,101 @@
+//! Whom the program talks to: the API server by its kubeconfig, etcd by its certificates.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::api::{Api, ApiResource, DynamicObject};
+use kube::config::KubeConfigOptions;
+use kube::{Client, Config};
+use rustls::crypto::ring::default_provider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use crate::files;
+use crate::flags::Given;
+
+/// A client of the API server, once it has answered this identity. Whom it does not know ends here, as does whoever
+/// cannot reach it: systemd tries again.
+pub async fn connect(given: &Given) -> Result<Client, String> {
+    let path = given.get("karmada-kubeconfig").or(given.get("kubeconfig")).ok_or("--kubeconfig is not given")?;
+    let kubeconfig = files::kubeconfig(Path::new(path))?;
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
+    let config = config.map_err(|error| format!("{path}: {error}"))?;
+    let server = config.cluster_url.to_string();
+    let client = Client::try_from(config).map_err(|error| format!("{path}: {error}"))?;
+    let namespaces = Api::<DynamicObject>::all_with(client.clone(), &resource("", "v1", "Namespace", "namespaces"));
+    let asked = tokio::time::timeout(Duration::from_secs(10), namespaces.get("kube-system")).await;
+    let answered = asked.map_err(|_| format!("{server} does not answer"))?;
+    answered.map(|_| client).map_err(|error| format!("{server}: {error}"))
+}
+
+/// Whom the API server presents itself with when it forwards requests.
+pub async fn front_proxy_authorities(client: &Client) -> Result<Vec<CertificateDer<'static>>, String> {
+    const NAME: &str = "extension-apiserver-authentication";
+    let kind = resource("", "v1", "ConfigMap", "configmaps");
+    let maps = Api::<DynamicObject>::namespaced_with(client.clone(), "kube-system", &kind);
+    let map = maps.get(NAME).await.map_err(|error| format!("{NAME}: {error}"))?;
+    let text = map.data["data"]["requestheader-client-ca-file"].as_str().unwrap_or_default();
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
+    found.ok().filter(|found| !found.is_empty()).ok_or_else(|| format!("{NAME} names no authority of the front proxy"))
+}
+
+pub fn resource(group: &str, version: &str, kind: &str, plural: &str) -> ApiResource {
+    let api_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
+    ApiResource { group: group.into(), version: version.into(), api_version, kind: kind.into(), plural: plural.into() }
+}
+
+/// etcd, as an API server's flags say it.
+pub struct Etcd {
+    endpoints: Vec<String>,
+    tls: Arc<ClientConfig>,
+}
+
+impl Etcd {
+    /// None for a program that stores nothing.
+    pub fn of(given: &Given) -> Result<Option<Etcd>, String> {
+        let Some(servers) = given.get("etcd-servers") else { return Ok(None) };
+        let path = |flag: &str| given.get(flag).map(PathBuf::from).ok_or_else(|| format!("--{flag} is not given"));
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(files::certificates(&path("etcd-cafile")?)?);
+        let (chain, key) = files::pair(&path("etcd-certfile")?, &path("etcd-keyfile")?)?;
+        let tls = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+            .with_safe_default_protocol_versions()
+            .and_then(|builder| builder.with_root_certificates(roots).with_client_auth_cert(chain, key))
+            .map_err(|error| format!("etcd's certificates: {error}"))?;
+        Ok(Some(Etcd { endpoints: servers.split(',').map(str::to_owned).collect(), tls: Arc::new(tls) }))
+    }
+
+    /// One of the members is healthy.
+    pub async fn answers(&self) -> Result<(), String> {
+        let mut told = Vec::new();
+        for endpoint in &self.endpoints {
+            match tokio::time::timeout(Duration::from_secs(3), self.ask(endpoint)).await {
+                Ok(Ok(())) => return Ok(()),
+                Ok(Err(words)) => told.push(format!("{endpoint}: {words}")),
+                Err(_) => told.push(format!("{endpoint}: no answer")),
+            }
+        }
+        Err(format!("no etcd: {}", told.join("; ")))
+    }
+
+    async fn ask(&self, endpoint: &str) -> Result<(), String> {
+        let address = endpoint.strip_prefix("https://").ok_or("it is not https")?.trim_end_matches('/');
+        let host = address.rsplit_once(':').map_or(address, |(host, _)| host).trim_matches(['[', ']']);
+        let name = ServerName::try_from(host.to_owned()).map_err(|error| error.to_string())?;
+        let plain = TcpStream::connect(address).await.map_err(|error| error.to_string())?;
+        let connector = TlsConnector::from(self.tls.clone());
+        let mut stream = connector.connect(name, plain).await.map_err(|error| error.to_string())?;
+        let request = format!("GET /health HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.map_err(|error| error.to_string())?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await.map_err(|error| error.to_string())?;
+        let answer = String::from_utf8_lossy(&answer);
+        let healthy = answer.starts_with("HTTP/1.1 200");
+        if healthy { Ok(()) } else { Err(answer.lines().next().unwrap_or("it closed the connection").to_owned()) }
+    }
+}
