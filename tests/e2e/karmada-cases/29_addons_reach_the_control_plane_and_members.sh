@@ -1,3 +1,4 @@
+# Needs Karmada's own programs.
 . "$ROOT/tests/e2e/karmada-lib.sh"
 mkdir -p "$scratch/pack"
 cat >"$scratch/pack/1-definition.yaml" <<'END2'
