@@ -93,6 +93,7 @@ END2
 why() { kubectl -n room get resourcebinding disk-deployment -o 'jsonpath={.status.conditions[?(@.type=="Scheduled")].message}'; }
 one() { why | grep 'available replicas 1 are not enough'; }
 eventually one
+why
 kubectl -n room scale deployment disk --replicas=1
 fits() { member -n room get deployment disk -o 'jsonpath={.spec.replicas}' | grep -x 1; }
 eventually fits
