@@ -16,8 +16,8 @@ use self::checksum::Checksum;
 use self::fetched::{Answer, Fetched};
 use super::file_attributes::{self, Wanted, is_empty};
 use super::file_write::{self, Content, Destination, Wish, Write};
-use super::http::Url;
-use super::{Controller, Error, Module, Outcome, Plan, host_path};
+use super::http::{Url, arguments as web};
+use super::{Controller, Error, Module, Outcome, Plan, file_arguments, host_path};
 use crate::remote::{Attributes, Digest, FileKind, Links, Probe, Remote, Stat};
 use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
@@ -80,8 +80,8 @@ impl Module for GetUrl {
                 "Whether to ask for it even if it did not change since dest was written",
             )
             .default("false"),
-            Argument::new("backup", Kind::Bool, "Whether to keep the old file beside the new one").default("false"),
-            Argument::new("headers", Kind::Dict, "Headers to send").default("{}"),
+            file_arguments::BACKUP,
+            web::HEADERS,
             Argument::new(
                 "unredirected_headers",
                 Kind::List(&Kind::Str),
@@ -89,20 +89,19 @@ impl Module for GetUrl {
             )
             .default("[]"),
             Argument::new("timeout", Kind::Int, "How many seconds the server may be silent").default("10"),
-            Argument::new("validate_certs", Kind::Bool, "Whether the server's certificate is checked").default("true"),
-            Argument::new("client_cert", Kind::Path, "A file on the host with the certificate to show"),
-            Argument::new("client_key", Kind::Path, "A file on the host with its key, unless it is in client_cert"),
+            web::VALIDATE_CERTS,
+            web::CLIENT_CERT,
+            web::CLIENT_KEY,
             Argument::new("url_username", Kind::Str, "Who to log in as").alias(&["username"]),
-            Argument::new("url_password", Kind::Str, "The password").alias(&["password"]).secret(),
-            Argument::new("force_basic_auth", Kind::Bool, "Whether the login is sent at once, without being asked for")
-                .default("false"),
-            Argument::new("http_agent", Kind::Str, "What to call oneself").default("ansible-httpget"),
+            web::URL_PASSWORD,
+            web::FORCE_BASIC_AUTH,
+            web::HTTP_AGENT,
             Argument::new("decompress", Kind::Bool, "Whether an answer that was packed for the way is unpacked")
                 .default("true"),
             Argument::new("use_proxy", Kind::Bool, "Only false is taken: no proxy is ever used"),
-            Argument::new("owner", Kind::Str, "User that is to own it"),
-            Argument::new("group", Kind::Str, "Group that is to own it"),
-            Argument::new("mode", Kind::Mode, "Permissions"),
+            file_arguments::OWNER,
+            file_arguments::GROUP,
+            file_arguments::MODE,
         ],
         free_form: None,
         example: r#"
@@ -131,13 +130,13 @@ impl Module for GetUrl {
             Return::new("checksum_src", "SHA-1 of what was downloaded"),
             Return::new("checksum_dest", "SHA-1 of the file that was there, null if there was none"),
             Return::new("md5sum", "MD5 of what was downloaded"),
-            Return::new("backup_file", "Where the old file is kept"),
-            Return::new("mode", "Permissions, octal"),
-            Return::new("owner", "User that owns it"),
-            Return::new("group", "Group that owns it"),
-            Return::new("uid", "Number of the user"),
-            Return::new("gid", "Number of the group"),
-            Return::new("size", "Bytes"),
+            file_arguments::returns::BACKUP_FILE,
+            file_arguments::returns::MODE,
+            file_arguments::returns::OWNER,
+            file_arguments::returns::GROUP,
+            file_arguments::returns::UID,
+            file_arguments::returns::GID,
+            file_arguments::returns::SIZE,
             Return::new("state", "File or link"),
         ],
     };

@@ -11,8 +11,8 @@ use serde::Deserialize;
 use super::file_attributes::Wanted;
 use super::http::follow::{Manner, Redirects, basic};
 use super::http::tls::Files;
-use super::http::{Failure, Request, Response, Tls, Url};
-use super::{Controller, Error, Module, Outcome, Plan};
+use super::http::{Failure, Request, Response, Tls, Url, arguments as web};
+use super::{Controller, Error, Module, Outcome, Plan, file_arguments};
 use crate::remote::{FileKind, Links, Probe, Remote};
 use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
@@ -76,21 +76,19 @@ impl Module for Uri {
                 "form-urlencoded",
             ]),
             Argument::new("src", Kind::Path, "A file to send instead of body"),
-            Argument::new("remote_src", Kind::Bool, "Whether src is on the host, not on the controller")
-                .default("false"),
-            Argument::new("headers", Kind::Dict, "Headers to send").default("{}"),
+            file_arguments::REMOTE_SRC.default("false"),
+            web::HEADERS,
             Argument::new("status_code", Kind::List(&Kind::Int), "The codes that mean success").default("200"),
             Argument::new("return_content", Kind::Bool, "Whether the answer's body is returned as content")
                 .default("false"),
-            Argument::new("validate_certs", Kind::Bool, "Whether the server's certificate is checked").default("true"),
+            web::VALIDATE_CERTS,
             Argument::new("ca_path", Kind::Path, "A file on the host with the authorities to trust, not the system's"),
-            Argument::new("client_cert", Kind::Path, "A file on the host with the certificate to show"),
-            Argument::new("client_key", Kind::Path, "A file on the host with its key, unless it is in client_cert"),
+            web::CLIENT_CERT,
+            web::CLIENT_KEY,
             Argument::new("url_username", Kind::Str, "Who to log in as").alias(&["user"]),
-            Argument::new("url_password", Kind::Str, "The password").alias(&["password"]).secret(),
-            Argument::new("force_basic_auth", Kind::Bool, "Whether the login is sent at once, without being asked for")
-                .default("false"),
-            Argument::new("http_agent", Kind::Str, "What to call oneself").default("ansible-httpget"),
+            web::URL_PASSWORD,
+            web::FORCE_BASIC_AUTH,
+            web::HTTP_AGENT,
             Argument::new("timeout", Kind::Int, "How many seconds to wait for the answer").default("30"),
             Argument::new("follow_redirects", Kind::Str, "safe: only of GET and HEAD")
                 .default("safe")
@@ -99,9 +97,9 @@ impl Module for Uri {
             Argument::new("dest", Kind::Path, "Where on the host to keep the answer's body: a file or a directory"),
             Argument::new("creates", Kind::Path, "If this path exists, nothing is sent"),
             Argument::new("removes", Kind::Path, "Unless this path exists, nothing is sent"),
-            Argument::new("owner", Kind::Str, "The owner of dest"),
-            Argument::new("group", Kind::Str, "The group of dest"),
-            Argument::new("mode", Kind::Mode, "The permissions of dest"),
+            file_arguments::OWNER,
+            file_arguments::GROUP,
+            file_arguments::MODE,
         ],
         free_form: None,
         example: "\

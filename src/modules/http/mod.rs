@@ -1,6 +1,7 @@
 //! HTTP/1.1 as the host sees the network: the bytes go through the connection to the host, the client runs here, and
 //! the host needs nothing for it. For `uri`, `get_url` and `etcd_cluster_info`; [`over`] takes any stream.
 
+pub mod arguments;
 pub mod follow;
 pub mod tls;
 pub mod url;

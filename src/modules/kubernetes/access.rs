@@ -7,6 +7,7 @@ use hyper_util::rt::TokioExecutor;
 use kube::client::{Body, ClientBuilder, ConfigExt};
 use kube::config::{Cluster, KubeConfigOptions, Kubeconfig, NamedCluster};
 use kube::{Client, Config};
+use serde::Deserialize;
 use tower::{BoxError, ServiceExt as _};
 
 use super::kubeconfig;
@@ -47,26 +48,27 @@ pub mod arguments {
 }
 
 /// What the arguments say.
-pub struct Access<'a> {
-    pub kubeconfig: Option<&'a Value>,
-    pub context: Option<&'a str>,
-    pub host: Option<&'a str>,
-    pub api_key: Option<&'a str>,
-    pub ca_cert: Option<&'a str>,
-    pub client_cert: Option<&'a str>,
-    pub client_key: Option<&'a str>,
-    pub validate_certs: Option<bool>,
+#[derive(Deserialize)]
+pub struct Access {
+    kubeconfig: Option<Value>,
+    context: Option<String>,
+    host: Option<String>,
+    api_key: Option<String>,
+    ca_cert: Option<String>,
+    client_cert: Option<String>,
+    client_key: Option<String>,
+    validate_certs: Option<bool>,
 }
 
-impl Access<'_> {
+impl Access {
     /// A client, and the namespace of objects that name none. Connects to nothing yet.
     pub async fn client(&self, probe: &Probe, here: &Controller<'_>) -> Result<(Client, String), Error> {
-        let mut kubeconfig = match (self.kubeconfig, self.host) {
+        let mut kubeconfig = match (&self.kubeconfig, &self.host) {
             (None, Some(_)) => nobody(),
-            (given, _) => kubeconfig::load(given, probe, here).await?,
+            (given, _) => kubeconfig::load(given.as_ref(), probe, here).await?,
         };
         self.adjust(&mut kubeconfig, probe).await?;
-        let options = KubeConfigOptions { context: self.context.map(str::to_owned), ..KubeConfigOptions::default() };
+        let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
         // The crate's own words might quote what is in the file.
         let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| {
             Error::failed(format!("the kubeconfig cannot be used: {}", kubeconfig::problem(&error)))
@@ -91,13 +93,13 @@ impl Access<'_> {
             let content = content.ok_or_else(|| Error::failed(format!("there is no {path} on the host")))?;
             Ok::<_, Error>(BASE64.encode(content))
         };
-        let ca = match self.ca_cert {
+        let ca = match &self.ca_cert {
             Some(path) => Some(read(path).await?),
             None => None,
         };
         for cluster in kubeconfig.clusters.iter_mut().filter_map(|named| named.cluster.as_mut()) {
-            if let Some(host) = self.host {
-                cluster.server = Some(host.to_owned());
+            if let Some(host) = &self.host {
+                cluster.server = Some(host.clone());
             }
             if let Some(ca) = &ca {
                 cluster.certificate_authority_data = Some(ca.clone());
@@ -108,13 +110,13 @@ impl Access<'_> {
             // The way leads through the host.
             cluster.proxy_url = None;
         }
-        let certificate = match self.client_cert {
-            Some(path) => Some((read(path).await?, read(self.client_key.unwrap_or(path)).await?)),
+        let certificate = match &self.client_cert {
+            Some(path) => Some((read(path).await?, read(self.client_key.as_ref().unwrap_or(path)).await?)),
             None => None,
         };
         for user in kubeconfig.auth_infos.iter_mut().filter_map(|named| named.auth_info.as_mut()) {
-            if let Some(token) = self.api_key {
-                user.token = Some(token.to_owned().into());
+            if let Some(token) = &self.api_key {
+                user.token = Some(token.clone().into());
             }
             if let Some((certificate, key)) = &certificate {
                 user.client_certificate_data = Some(certificate.clone());

@@ -18,7 +18,6 @@ use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct K8sInfo {
     kind: String,
     api_version: String,
@@ -30,14 +29,8 @@ pub struct K8sInfo {
     wait_condition: Option<Value>,
     wait_timeout: u64,
     wait_sleep: u64,
-    kubeconfig: Option<Value>,
-    context: Option<String>,
-    host: Option<String>,
-    api_key: Option<String>,
-    ca_cert: Option<String>,
-    client_cert: Option<String>,
-    client_key: Option<String>,
-    validate_certs: Option<bool>,
+    #[serde(flatten)]
+    access: Access,
 }
 
 #[async_trait]
@@ -86,7 +79,7 @@ impl Module for K8sInfo {
     type Change = ();
 
     async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<()>, Error> {
-        let (client, namespace) = self.access().client(probe, here).await?;
+        let (client, namespace) = self.access.client(probe, here).await?;
         let api = Api::new(client, namespace);
         let found = match &self.name {
             Some(_) => self.one(&api).await?,
@@ -130,18 +123,5 @@ impl K8sInfo {
             params = params.fields(&self.field_selectors.join(","));
         }
         api.list(&self.api_version, &self.kind, self.namespace.as_deref(), &params).await
-    }
-
-    fn access(&self) -> Access<'_> {
-        Access {
-            kubeconfig: self.kubeconfig.as_ref(),
-            context: self.context.as_deref(),
-            host: self.host.as_deref(),
-            api_key: self.api_key.as_deref(),
-            ca_cert: self.ca_cert.as_deref(),
-            client_cert: self.client_cert.as_deref(),
-            client_key: self.client_key.as_deref(),
-            validate_certs: self.validate_certs,
-        }
     }
 }

@@ -19,7 +19,6 @@ use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct K8s {
     state: State,
     definition: Option<Value>,
@@ -36,14 +35,8 @@ pub struct K8s {
     wait_condition: Option<Value>,
     wait_timeout: u64,
     wait_sleep: u64,
-    kubeconfig: Option<Value>,
-    context: Option<String>,
-    host: Option<String>,
-    api_key: Option<String>,
-    ca_cert: Option<String>,
-    client_cert: Option<String>,
-    client_key: Option<String>,
-    validate_certs: Option<bool>,
+    #[serde(flatten)]
+    access: Access,
 }
 
 #[async_trait]
@@ -133,7 +126,7 @@ impl Module for K8s {
     async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Work>, Error> {
         let objects = self.objects(here).await?;
         let wish = self.wish(here.check)?;
-        let (client, namespace) = self.access().client(probe, here).await?;
+        let (client, namespace) = self.access.client(probe, here).await?;
         let work = Work::plan(Api::new(client, namespace), wish, &objects).await?;
         let outcome = outcome(&work.steps);
         if work.is_done() {
@@ -203,19 +196,6 @@ impl K8s {
             condition: Condition::given(self.wait_condition.as_ref())?,
             check,
         })
-    }
-
-    fn access(&self) -> Access<'_> {
-        Access {
-            kubeconfig: self.kubeconfig.as_ref(),
-            context: self.context.as_deref(),
-            host: self.host.as_deref(),
-            api_key: self.api_key.as_deref(),
-            ca_cert: self.ca_cert.as_deref(),
-            client_cert: self.client_cert.as_deref(),
-            client_key: self.client_key.as_deref(),
-            validate_certs: self.validate_certs,
-        }
     }
 }
 
