@@ -86,7 +86,7 @@ mod x509_certificate;
 mod x509_certificate_info;
 mod x509_key;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -243,7 +243,17 @@ pub trait Open: Send + Sync {
 impl Controller<'_> {
     /// Finds a file of the play on this side: below `files/` (or whatever `folder` says) of each search directory,
     /// then in the directory itself, first match wins. An absolute path, or one that begins with `~/`, is taken as it is.
+    /// Devices and pipes are refused: many have no end, and what is sent is read twice.
     pub fn find(&self, folder: &str, name: &str) -> Result<PathBuf, Error> {
+        let path = self.search_for(folder, name)?;
+        let special = std::fs::metadata(&path).is_ok_and(|found| !found.is_file() && !found.is_dir());
+        match special && path != Path::new("/dev/null") {
+            true => Err(Error::failed(format!("{} is a device, a socket or a pipe, not a file", path.display()))),
+            false => Ok(path),
+        }
+    }
+
+    fn search_for(&self, folder: &str, name: &str) -> Result<PathBuf, Error> {
         if let Some(below_home) = name.strip_prefix("~/") {
             let home = std::env::var_os("HOME")
                 .ok_or_else(|| Error::failed(format!("cannot expand {name}: HOME is not set")))?;

@@ -16,6 +16,8 @@ use crate::value::{Value, Vars};
 
 /// What the kernel has mounted.
 const DYNAMIC: &[&str] = &["/etc/mtab", "/proc/mounts", "/etc/mnttab"];
+/// The exit code that stands for a source that is no regular file.
+const NO_FILE: i32 = 99;
 /// What is to be mounted.
 const STATIC: &[&str] = &["/etc/fstab", "/etc/vfstab", "/etc/filesystems"];
 
@@ -250,7 +252,13 @@ fn patterns_match(patterns: Option<&[String]>, text: &str) -> Result<bool, Error
 /// A file's mounts; nothing if there is no such file, or it was read under another name, or has another form.
 async fn file(probe: &Probe, path: &str, seen: &mut BTreeSet<String>) -> Result<Vec<Mount>, Error> {
     let word = quote(path);
-    let output = probe.query(&Command::shell(format!("readlink -f -- {word} && cat -- {word}"))).await?;
+    // What is no file may have no end.
+    let line =
+        format!("if [ -e {word} ] && ! [ -f {word} ]; then exit {NO_FILE}; fi; readlink -f -- {word} && cat -- {word}");
+    let output = probe.query(&Command::shell(line)).await?;
+    if output.code == NO_FILE {
+        return Err(Error::failed(format!("cannot read mounts from {path}: it is no regular file")));
+    }
     let text = String::from_utf8_lossy(&output.stdout);
     let Some((real, text)) = text.split_once('\n').filter(|_| output.code == 0) else { return Ok(Vec::new()) };
     // What the kernel has for the process that looks.
@@ -379,6 +387,18 @@ mod tests {
         );
         let chosen = facts(&bench, "sources: [HOST/fstab], devices: ['/dev/*'], fstypes: ['x*']").await;
         assert_eq!(chosen.get_attr("mount_points").unwrap().len(), Some(1));
+        bench.close().await;
+    }
+
+    #[tokio::test]
+    async fn a_source_that_has_no_end_is_refused() {
+        let bench = Bench::new().await;
+        let pipe = bench.host("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        for source in ["/dev/zero", "HOST/pipe", "HOST"] {
+            let message = bench.failure(&format!("mount_facts: {{sources: [{source}]}}")).await;
+            assert!(message.ends_with(": it is no regular file"), "{message}");
+        }
         bench.close().await;
     }
 

@@ -86,6 +86,9 @@ mod tests {
         let bench = Bench::new().await;
         let message = bench.failure("slurp: {src: HOST/none}").await;
         assert!(message.starts_with("there is no file ") && message.ends_with("/none on the host"), "{message}");
+        let message = bench.failure("slurp: {src: /dev/zero}").await;
+        assert_eq!(message, "cannot read /dev/zero: Is a device");
+        assert_eq!(value(&bench.run("slurp: {src: /dev/null}").await.unwrap().outcome, "content"), "");
         let message = bench.failure("slurp: {src: HOST}").await;
         assert!(message.ends_with("is a directory, not a file"), "{message}");
     }

@@ -2,6 +2,7 @@
 
 use indexmap::IndexMap;
 
+use super::frames::Kept;
 use super::session::Session;
 use super::{Command, Error, Output, What, quote, refused};
 
@@ -34,7 +35,7 @@ impl Session {
     ) -> Result<Output, Error> {
         let text = program(command, environment, input, group)?;
         self.begin(&text).await?;
-        let mut stdout = Vec::new();
+        let mut stdout = Kept::new();
         let answer = match command.limit {
             None => self.answer(&mut stdout).await,
             Some(limit) => match tokio::time::timeout(limit, self.answer(&mut stdout)).await {
@@ -45,7 +46,7 @@ impl Session {
                 }
             },
         };
-        let (code, stderr) = answer?;
+        let ((code, stderr), stdout) = (answer?, stdout.bytes);
         if code == NO_DIRECTORY {
             let directory = command.directory.as_deref().unwrap_or_default();
             return Err(refused(format!("change to the directory {directory}"), &stderr));

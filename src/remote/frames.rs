@@ -1,6 +1,8 @@
 //! Reads a byte stream up to marks. What is before a mark is handed on as it comes, in constant memory.
 
 use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 use futures::FutureExt;
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -68,6 +70,38 @@ impl Frames {
     }
 }
 
+/// What of a stream is kept in memory, up to a bound: a host may answer without end.
+pub(super) struct Kept {
+    pub(super) bytes: Vec<u8>,
+    most: usize,
+}
+
+impl Kept {
+    /// More than any program says that is to be read as a variable.
+    const MOST: usize = 1 << 30;
+
+    pub(super) fn new() -> Kept {
+        Kept { bytes: Vec::new(), most: Kept::MOST }
+    }
+}
+
+impl AsyncWrite for Kept {
+    fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        if self.bytes.len() + bytes.len() > self.most {
+            let reason = format!("it is more than {} MiB", self.most >> 20);
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::FileTooLarge, reason)));
+        }
+        self.bytes.extend_from_slice(bytes);
+        Poll::Ready(Ok(bytes.len()))
+    }
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
 /// How many bytes at the end of `text` are the beginning of `mark`.
 fn beginning(text: &[u8], mark: &[u8]) -> usize {
     (1..mark.len().min(text.len() + 1)).rev().find(|&n| text.ends_with(&mark[..n])).unwrap_or(0)
@@ -106,6 +140,15 @@ mod tests {
             let end = frames.until(b"\nEND\n", &mut one).await.unwrap_err();
             assert_eq!(end.kind(), io::ErrorKind::UnexpectedEof);
         }
+    }
+
+    #[tokio::test]
+    async fn of_an_endless_answer_no_more_is_kept_than_the_bound() {
+        let mut frames = Frames::new(Box::new(tokio::io::repeat(0)));
+        let mut kept = Kept { bytes: Vec::new(), most: 1 << 20 };
+        let error = frames.until(b"\nEND\n", &mut kept).await.unwrap_err();
+        assert_eq!((error.kind(), error.to_string().as_str()), (io::ErrorKind::FileTooLarge, "it is more than 1 MiB"));
+        assert!(kept.bytes.len() <= 1 << 20);
     }
 
     #[tokio::test]

@@ -225,7 +225,8 @@ pub(super) fn subshell(body: &str) -> String {
 fn file_check(word: &str) -> String {
     format!(
         "if [ -d {word} ]; then echo 'cat: Is a directory' >&2; exit 1; fi\n\
-             if [ -p {word} ]; then echo 'cat: Is a named pipe' >&2; exit 1; fi"
+             if [ -p {word} ]; then echo 'cat: Is a named pipe' >&2; exit 1; fi\n\
+             if [ -b {word} ] || [ -c {word} ] && [ {word} != /dev/null ]; then echo 'cat: Is a device' >&2; exit 1; fi"
     )
 }
 

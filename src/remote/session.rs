@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Semaphore, watch};
 
-use super::frames::Frames;
+use super::frames::{Frames, Kept};
 use super::words::Words;
 use super::{Become, Error, Output, becoming, quote, stat};
 use crate::connection::{self, Connection, Exit, Process, Writer};
@@ -116,9 +116,9 @@ impl Session {
 
     /// Runs shell text in the session itself; its stdout and stderr come back.
     pub(super) async fn ask(&mut self, body: &str) -> Result<Output, Error> {
-        let mut stdout = Vec::new();
+        let mut stdout = Kept::new();
         let (code, stderr) = self.ask_into(body, &mut stdout).await?;
-        Ok(Output { code, stdout, stderr })
+        Ok(Output { code, stdout: stdout.bytes, stderr })
     }
 
     /// As [`Session::ask`], with stdout going to `sink` as it comes. Gives code and stderr.
@@ -294,8 +294,9 @@ impl Session {
 
     async fn end_of_answer(&mut self) -> Result<(i32, Vec<u8>), Error> {
         let end = self.mark("=", "");
-        let mut stderr = Vec::new();
+        let mut stderr = Kept::new();
         self.until(&end, &mut stderr).await?;
+        let stderr = stderr.bytes;
         let mut code = Vec::new();
         self.until("\n", &mut code).await?;
         if self.connection.is_closed() {
@@ -320,6 +321,9 @@ impl Session {
         match read {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Err(self.lost(None).await),
+            Err(error) if error.kind() == std::io::ErrorKind::FileTooLarge => {
+                Err(Error::Refused { what: "keep what it says".into(), reason: error.to_string() })
+            }
             Err(error) => Err(self.lost(Some(error)).await),
         }
     }

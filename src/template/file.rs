@@ -77,7 +77,7 @@ fn search(path: &Path, options: &Options, scope: &Scope) -> Vec<PathBuf> {
 /// Finds and reads an included file.
 fn read(name: &str, search: &[PathBuf], syntax: &SyntaxConfig) -> Result<Option<String>, minijinja::Error> {
     let Some(path) = search.iter().map(|dir| dir.join(name)).find(|path| path.is_file()) else { return Ok(None) };
-    let text = std::fs::read_to_string(&path)
+    let text = crate::value::read::text(&path)
         .map_err(|error| super::args::fail(format!("cannot read {}: {error}", path.display())))?;
     rewrite(&text, Reading::Template, syntax, false).map(Some)
 }

@@ -5,6 +5,7 @@ pub mod doc;
 pub mod hidden;
 mod merge;
 pub mod origin;
+pub mod read;
 pub mod secret;
 pub mod vault;
 pub mod yaml;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 pub use minijinja::Value;
-use minijinja::value::{Object, ObjectRepr};
+use minijinja::value::{DynObject, Object, ObjectRepr};
 
 pub use hidden::Hidden;
 pub use merge::{HashBehaviour, merged};
@@ -27,6 +28,25 @@ pub type Vars = IndexMap<Arc<str>, Value>;
 pub fn mapping<K: AsRef<str>>(pairs: impl IntoIterator<Item = (K, Value)>) -> Value {
     let pairs = pairs.into_iter().map(|(key, value)| (Value::from(key.as_ref()), value));
     Value::from_object(pairs.collect::<IndexMap<Value, Value>>())
+}
+
+/// How deep lists and mappings may nest within each other: no one writes more, and all that walks through a value (reports,
+/// filters, comparisons) goes down as deep.
+pub const DEEPEST: usize = 200;
+
+/// Whether lists and mappings nest deeper in it than [`DEEPEST`]. Looks only into what is there, and renders nothing.
+pub fn is_too_deep(value: &Value) -> bool {
+    fn deeper(value: &Value, left: usize) -> bool {
+        let Some(left) = left.checked_sub(1) else { return value.len().is_some() && value.as_str().is_none() };
+        if let Some(items) = value.downcast_object_ref::<Vec<Value>>() {
+            return items.iter().any(|item| deeper(item, left));
+        }
+        match value.downcast_object_ref::<IndexMap<Value, Value>>() {
+            Some(pairs) => pairs.values().any(|item| deeper(item, left)),
+            None => false,
+        }
+    }
+    deeper(value, DEEPEST)
 }
 
 /// A string that came from a file of ours and has template marks in it, not yet rendered.
@@ -55,10 +75,38 @@ pub fn has_marks(text: &str) -> bool {
 }
 
 impl Object for Template {
+    /// The same words are the same template, wherever they stand.
+    fn custom_cmp(self: &Arc<Self>, other: &DynObject) -> Option<std::cmp::Ordering> {
+        other.downcast_ref::<Template>().map(|other| self.source.cmp(&other.source))
+    }
     fn repr(self: &Arc<Self>) -> ObjectRepr {
         ObjectRepr::Plain
     }
     fn render(self: &Arc<Self>, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.source)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nesting_has_an_end() {
+        let nested = |levels: usize| {
+            (1..levels).fold(Value::from(vec![Value::from("x")]), |inner, level| match level % 2 {
+                0 => Value::from(vec![Value::from(1), inner]),
+                _ => mapping([("a", Value::from(1)), ("b", inner)]),
+            })
+        };
+        assert!(!is_too_deep(&nested(DEEPEST)));
+        assert!(is_too_deep(&nested(DEEPEST + 1)));
+        assert!(!is_too_deep(&Value::from("x")));
+    }
+
+    #[test]
+    fn a_template_is_its_words() {
+        assert_eq!(Template::value("{{ a }}", None), Template::value("{{ a }}", None));
+        assert_ne!(Template::value("{{ a }}", None), Template::value("{{ b }}", None));
     }
 }

@@ -9,10 +9,11 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
 use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, ReadBuf};
+use tokio::task::coop::poll_proceed;
 
 /// Bytes of one stream that are held in memory at most.
 const MEMORY: usize = 1 << 20;
@@ -140,6 +141,9 @@ pub(super) struct Tap(Arc<Mutex<State>>);
 
 impl AsyncRead for Tap {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        // While bytes come faster than they are read there is always something here: without giving way now and then no
+        // time limit and no interrupt would ever be heard.
+        let turn = ready!(poll_proceed(cx));
         let mut state = lock(&self.0);
         if state.memory.is_empty() {
             state.refill()?;
@@ -154,6 +158,7 @@ impl AsyncRead for Tap {
                 state.memory.pop_front();
                 state.held -= PIECE;
             }
+            turn.made_progress();
             return Poll::Ready(Ok(()));
         }
         match &state.end {
@@ -217,6 +222,20 @@ mod tests {
         tokio::task::yield_now().await;
         filler.push(Bytes::from_static(b"x"));
         assert_eq!(reading.await.unwrap().unwrap(), b'x');
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_always_finds_more_can_be_stopped() {
+        let (filler, mut tap) = spool();
+        let endless = async {
+            let mut bytes = [0; 16];
+            loop {
+                filler.push(Bytes::from_static(&[0; 16]));
+                tap.read_exact(&mut bytes).await.unwrap();
+            }
+        };
+        let stopped = tokio::time::timeout(std::time::Duration::from_millis(10), endless).await;
+        assert!(stopped.is_err());
     }
 
     #[test]

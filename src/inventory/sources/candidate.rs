@@ -32,7 +32,7 @@ impl Candidate {
         let unreadable = |why: &dyn std::fmt::Display| {
             Complaint::new(format!("cannot read inventory {}: {why}", path.display()), None)
         };
-        let bytes = std::fs::read(path).map_err(|error| unreadable(&error))?;
+        let bytes = crate::value::read::bytes(path).map_err(|error| unreadable(&error))?;
         let mode = std::fs::metadata(path).map_err(|error| unreadable(&error))?.permissions().mode();
         let text = std::str::from_utf8(&bytes).ok().filter(|text| vault::is_vault(text));
         let plain = text.map(|text| keyring.decrypt(text)).transpose().map_err(|error| {

@@ -9,7 +9,7 @@ use super::super::args::text;
 use super::super::{file as template_file, filters};
 use super::{Call, fail};
 use crate::template::{Error, Options};
-use crate::value::{Value, vault};
+use crate::value::{Value, read as whole, vault};
 
 fn not_found(call: &Call<'_>, name: &str, folder: &str) -> Error {
     let mut places: Vec<String> = Vec::new();
@@ -24,8 +24,7 @@ fn not_found(call: &Call<'_>, name: &str, folder: &str) -> Error {
 
 fn read(call: &Call<'_>, name: &str, folder: &str) -> Result<(PathBuf, String), Error> {
     let path = call.find(name, folder).ok_or_else(|| not_found(call, name, folder))?;
-    let text =
-        std::fs::read_to_string(&path).map_err(|error| fail(format!("cannot read {}: {error}", path.display())))?;
+    let text = whole::text(&path).map_err(|error| fail(format!("cannot read {}: {error}", path.display())))?;
     if !vault::is_vault(&text) {
         return Ok((path, text));
     }

@@ -64,7 +64,7 @@ pub fn load_with(path: &Path, keyring: &Keyring, warnings: &mut Vec<Complaint>) 
 fn read(path: &Path, keyring: &Keyring) -> Result<(Arc<Source>, Option<String>), Complaint> {
     let unreadable =
         |why: &dyn std::fmt::Display| Complaint::new(format!("cannot read {}: {why}", path.display()), None);
-    let bytes = std::fs::read(path).map_err(|error| unreadable(&error))?;
+    let bytes = super::read::bytes(path).map_err(|error| unreadable(&error))?;
     let text = String::from_utf8(bytes).map_err(|_| unreadable(&"it is not UTF-8 text"))?;
     if !vault::is_vault(&text) {
         return Ok((Arc::new(Source { path: path.into(), text }), None));

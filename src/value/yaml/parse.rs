@@ -6,10 +6,9 @@ use std::sync::Arc;
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
 
 use super::{Node, NodeKind, scalar};
+use crate::value::DEEPEST;
 use crate::value::origin::{Complaint, Origin, Source};
 
-/// How deep lists and mappings may nest.
-const DEPTH: usize = 200;
 /// How many nodes aliases may copy, so that a small file cannot fill the memory.
 const COPIES: usize = 500_000;
 
@@ -53,8 +52,8 @@ impl<'a> Reader<'a, '_> {
 
     fn node(&mut self, event: Event<'a>, span: Span, depth: usize) -> Result<Node, Complaint> {
         let origin = self.origin(span.start.line(), span.start.col());
-        if depth > DEPTH {
-            return Err(Complaint::new(format!("more than {DEPTH} levels of nesting"), Some(&origin)));
+        if depth > DEEPEST {
+            return Err(too_deep(&origin));
         }
         let (kind, anchor, tag) = match event {
             Event::Alias(id) => return self.alias(id, &origin),
@@ -203,12 +202,19 @@ impl<'a> Reader<'a, '_> {
             let column = lines[nth - 1].find('\t').unwrap_or(0);
             return Complaint::new("a tab is used for indentation", Some(&self.origin(nth, column))).hint("use spaces");
         }
+        if error.info().contains("recursion limit") {
+            return too_deep(&origin);
+        }
         let complaint = Complaint::new(format!("not valid YAML: {}", error.info()), Some(&origin));
         match advice(line).or_else(|| advice(before)).or_else(|| advice_on(error.info())) {
             Some(hint) => complaint.hint(hint),
             None => complaint,
         }
     }
+}
+
+fn too_deep(origin: &Origin) -> Complaint {
+    Complaint::new(format!("more than {DEEPEST} lists and mappings within each other"), Some(origin))
 }
 
 const QUOTE: &str = "quote the template: \"{{ ... }}\"";

@@ -124,6 +124,15 @@ fn only_strings_with_marks_become_templates_and_never_unsafe_ones() {
 }
 
 #[test]
+fn nesting_has_an_end() {
+    let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+    let too_deep = "more than 200 lists and mappings within each other";
+    assert_eq!(one(&nested(200)).what(), "a list");
+    assert!(complaint(&nested(202)).to_string().ends_with(too_deep));
+    assert!(complaint(&nested(3000)).to_string().ends_with(too_deep));
+}
+
+#[test]
 fn unknown_tags_and_keys_that_are_lists_are_refused() {
     assert_eq!(complaint("a: !foo x\n").to_string(), "play.yml:1:4: unknown tag !foo");
     assert_eq!(complaint("[1, 2]: x\n").to_string(), "play.yml:1:1: a list cannot be a key");

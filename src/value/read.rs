@@ -1,0 +1,52 @@
+//! Reading files of the controller whole, up to a bound: a device or a pipe may have no end.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// More than any text that is to become variables.
+const MOST: u64 = 1 << 30;
+
+/// What is in a file.
+///
+/// # Errors
+/// What the system says, or that it is more than 1 GiB.
+pub fn bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let file = File::open(path)?;
+    let size = file.metadata().map_or(0, |found| found.len().min(MOST));
+    let mut content = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
+    up_to(file, MOST, &mut content)?;
+    Ok(content)
+}
+
+/// As [`bytes`], of a file that is UTF-8 text.
+pub fn text(path: &Path) -> io::Result<String> {
+    String::from_utf8(bytes(path)?).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
+}
+
+fn up_to(reader: impl Read, most: u64, content: &mut Vec<u8>) -> io::Result<()> {
+    match reader.take(most + 1).read_to_end(content)? as u64 > most {
+        true => Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is more than {} MiB", most >> 20))),
+        false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_end_is_refused_and_a_file_is_read_whole() {
+        let mut content = Vec::new();
+        let error = up_to(io::repeat(0), 1 << 20, &mut content).unwrap_err();
+        assert_eq!(error.to_string(), "it is more than 1 MiB");
+        content.clear();
+        up_to(io::repeat(7).take(1 << 20), 1 << 20, &mut content).unwrap();
+        assert_eq!(content.len(), 1 << 20);
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "täxt").unwrap();
+        assert_eq!(text(file.path()).unwrap(), "täxt");
+        std::fs::write(file.path(), [0xff]).unwrap();
+        assert_eq!(text(file.path()).unwrap_err().to_string(), "it is not UTF-8 text");
+    }
+}
