@@ -70,7 +70,7 @@ pub async fn look(probe: &Probe, parent: &str, id: &str) -> Result<Outcome, Erro
         }
         Some(JobState::Ended(ended)) => {
             let known = told(id, &directory, true);
-            let mut outcome = result(probe, &ended).await?;
+            let mut outcome = result(probe, ended).await?;
             known.values.into_iter().for_each(|(name, value)| _ = outcome.values.insert(name, value));
             outcome
         }
@@ -123,13 +123,14 @@ fn empty(outcome: Outcome) -> Outcome {
 }
 
 /// The result that the task would have had without `async`.
-async fn result(probe: &Probe, ended: &Ended) -> Result<Outcome, Error> {
+async fn result(probe: &Probe, ended: Ended) -> Result<Outcome, Error> {
     if ended.late {
         return Ok(empty(Outcome { failed: Some("Timeout exceeded".into()), ..Outcome::default() }));
     }
     let notes: Notes = serde_json::from_str(&ended.notes)
         .map_err(|error| Error::failed(format!("the notes of the job cannot be read: {error}")))?;
-    let outcome = execution::outcome(&ended.output, notes.strip);
+    let code = ended.output.code;
+    let outcome = execution::outcome(ended.output, notes.strip);
     if notes.bare {
         return Ok(outcome);
     }
@@ -140,7 +141,7 @@ async fn result(probe: &Probe, ended: &Ended) -> Result<Outcome, Error> {
         .with("end", ended.ended.words.as_str())
         .with("delta", execution::delta(took));
     match notes.program {
-        Some(program) => execution::unless_missing(outcome, ended.output.code, &program, probe).await,
+        Some(program) => execution::unless_missing(outcome, code, &program, probe).await,
         None => Ok(outcome),
     }
 }

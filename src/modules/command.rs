@@ -97,8 +97,9 @@ impl Module for Command {
             return async_job::start(remote, &place, &command, limit, &notes).await;
         }
         let (output, times) = execution::timed(remote, &command).await?;
-        let outcome = times.add_to(execution::outcome(&output, self.strip_empty_ends)).with("cmd", argv.clone());
-        execution::unless_missing(outcome, output.code, &argv[0], remote).await
+        let code = output.code;
+        let outcome = times.add_to(execution::outcome(output, self.strip_empty_ends)).with("cmd", argv.clone());
+        execution::unless_missing(outcome, code, &argv[0], remote).await
     }
 }
 
@@ -182,7 +183,7 @@ impl Module for Shell {
             return async_job::start(remote, &place, &command, limit, &notes).await;
         }
         let (output, times) = execution::timed(remote, &command).await?;
-        let outcome = execution::outcome(&output, self.strip_empty_ends);
+        let outcome = execution::outcome(output, self.strip_empty_ends);
         Ok(times.add_to(outcome).with("cmd", self.cmd.as_str()))
     }
 }

@@ -1,8 +1,10 @@
 //! What `command`, `shell`, `raw` and `script` share: whether to run at all (`creates`, `removes`), and the result.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use chrono::{DateTime, Local as LocalTime};
+use minijinja::value::{Enumerator, Object, ObjectRepr};
 
 use super::{Error, Outcome};
 use crate::remote::{Command, Links, Output, Probe, Remote};
@@ -138,23 +140,60 @@ pub fn delta(time: std::time::Duration) -> String {
 }
 
 /// What a command left, under Ansible's names; a code other than 0 is a failure. `strip` takes line ends off the end.
-pub fn outcome(output: &Output, strip: bool) -> Outcome {
-    let text = |bytes: &[u8]| {
-        let text = String::from_utf8_lossy(bytes).into_owned();
-        if strip { text.trim_end_matches(['\r', '\n']).to_owned() } else { text }
+pub fn outcome(output: Output, strip: bool) -> Outcome {
+    let code = output.code;
+    let text = |bytes: Vec<u8>| {
+        let mut text =
+            String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        if strip {
+            text.truncate(text.trim_end_matches(['\r', '\n']).len());
+        }
+        Arc::<str>::from(text)
     };
-    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
-    let lines = |text: &str| Value::from(text.lines().map(str::to_owned).collect::<Vec<_>>());
+    let (stdout, stderr) = (text(output.stdout), text(output.stderr));
     let mut outcome = Outcome { changed: true, ..Outcome::default() }
-        .with("rc", output.code)
-        .with("stdout_lines", lines(&stdout))
-        .with("stderr_lines", lines(&stderr))
+        .with("rc", code)
+        .with("stdout_lines", Lines::of(stdout.clone()))
+        .with("stderr_lines", Lines::of(stderr.clone()))
         .with("stdout", stdout)
         .with("stderr", stderr);
-    if output.code != 0 {
+    if code != 0 {
         outcome.failed = Some("non-zero return code".to_owned());
     }
     outcome
+}
+
+/// The lines of a text as a list that is no copy of it: outputs may be large, and few tasks look at both.
+#[derive(Debug)]
+struct Lines {
+    text: Arc<str>,
+    /// Where lines begin and end.
+    places: Vec<(usize, usize)>,
+}
+
+impl Lines {
+    fn of(text: Arc<str>) -> Value {
+        let base = text.as_ptr() as usize;
+        let place = |line: &str| {
+            let start = line.as_ptr() as usize - base;
+            (start, start + line.len())
+        };
+        let places = text.lines().map(place).collect();
+        Value::from_object(Lines { text, places })
+    }
+}
+
+impl Object for Lines {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Seq
+    }
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        let (start, end) = *self.places.get(key.as_usize()?)?;
+        Some(Value::from(&self.text[start..end]))
+    }
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Seq(self.places.len())
+    }
 }
 
 /// The outcome, unless the code says that there is no such program and that is so: then Ansible's words for it.
@@ -177,17 +216,17 @@ mod tests {
 
     #[test]
     fn a_result_has_texts_and_lines_without_the_last_line_end() {
-        let output = Output { code: 0, stdout: b"a\nb\n\n".to_vec(), stderr: Vec::new() };
-        let outcome = outcome(&output, true);
-        assert_eq!(outcome.values["stdout"].as_str(), Some("a\nb"));
-        assert_eq!(outcome.values["stdout_lines"].len(), Some(2));
+        let output = Output { code: 0, stdout: b"a\r\n\xc3\xa4\n\n".to_vec(), stderr: Vec::new() };
+        let outcome = outcome(output, true);
+        assert_eq!(outcome.values["stdout"].as_str(), Some("a\r\nä"));
+        assert_eq!(outcome.values["stdout_lines"].to_string(), "['a', 'ä']");
         assert_eq!(outcome.values["stderr_lines"].len(), Some(0));
         assert!(outcome.failed.is_none());
     }
 
     #[test]
     fn a_code_other_than_zero_is_a_failure_that_keeps_its_output() {
-        let outcome = outcome(&Output { code: 3, stdout: b"x\n".to_vec(), stderr: b"y".to_vec() }, false);
+        let outcome = outcome(Output { code: 3, stdout: b"x\n".to_vec(), stderr: b"y".to_vec() }, false);
         assert_eq!(outcome.failed.as_deref(), Some("non-zero return code"));
         assert_eq!(outcome.values["stdout"].as_str(), Some("x\n"));
         assert_eq!(outcome.values["rc"].as_i64(), Some(3));

@@ -47,6 +47,6 @@ impl Module for Raw {
     async fn apply(&self, (): (), remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
         let what = What::Shell { line: self.cmd.clone(), executable: self.executable.clone() };
         let output = remote.run(&Command { what, ..Command::default() }).await?;
-        Ok(execution::outcome(&output, false))
+        Ok(execution::outcome(output, false))
     }
 }

@@ -96,7 +96,7 @@ impl Module for Script {
         let command = self.put(&change, &format!("{directory}/"), remote).await?;
         let output = remote.run(&command).await;
         remote.remove(&directory).await?;
-        Ok(execution::outcome(&output?, false))
+        Ok(execution::outcome(output?, false))
     }
 }
 
