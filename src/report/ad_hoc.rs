@@ -8,7 +8,7 @@ use serde_json::ser::{PrettyFormatter, Serializer};
 use serde_json::{Map, Value as Plain, json};
 
 use super::json::plain;
-use super::paint::{Colour, harmless};
+use super::paint::{Colour, harmless, indented, plain_json};
 use super::{Report, diff};
 use crate::engine::{Event, Status, TaskResult};
 
@@ -66,12 +66,12 @@ impl AdHoc {
         let text = match (program, self.style.one_line) {
             (true, false) => format!("{host} | {} | {}", word.trim_end_matches('!'), words(&object)),
             (true, true) => format!("{host} | {} | {}", word.trim_end_matches('!'), line(&object)),
-            (false, true) => format!("{host} | {word} => {object}"),
-            (false, false) => format!("{host} | {word} => {}", pretty(&object)),
+            (false, true) => format!("{host} | {word} => {}", plain_json(&object.to_string())),
+            (false, false) => format!("{host} | {word} => {}", plain_json(&pretty(&object))),
         };
         self.say(colour, &text)?;
         match &result.hint {
-            Some(hint) => self.say(Colour::Red, &format!("    hint: {}", hint.replace('\n', "\n    "))),
+            Some(hint) => self.say(Colour::Red, &format!("    hint: {}", indented(hint))),
             None => Ok(()),
         }
     }
@@ -82,7 +82,7 @@ impl Report for AdHoc {
         match event {
             Event::Result { task, host, result, .. } => self.result(host, task.action, result),
             Event::NoHosts { .. } => self.say(Colour::Purple, "warning: no hosts matched, nothing to do"),
-            Event::Warning(text) => self.say(Colour::Purple, &format!("warning: {text}")),
+            Event::Warning(text) => self.say(Colour::Purple, &format!("warning: {}", indented(text))),
             _ => Ok(()),
         }
     }

@@ -1,6 +1,6 @@
 //! What a file or setting was and what it is, as lines with colours.
 
-use super::paint::Colour;
+use super::paint::{Colour, one_line};
 use crate::modules::Diff;
 
 /// A unified diff with so many lines around each change.
@@ -10,7 +10,7 @@ pub(super) fn lines(diff: &Diff, context: usize) -> Vec<(Colour, String)> {
     let name = |header: &str, other: &str| if header.is_empty() { other.to_string() } else { header.to_string() };
     let before = format!("before: {}", name(&diff.before_header, "(nothing)"));
     let after = format!("after: {}", name(&diff.after_header, &diff.before_header));
-    unified.context_radius(context).header(&before, &after);
+    unified.context_radius(context).header(&one_line(&before), &one_line(&after));
     let coloured = |line: &str| {
         let colour = match line.as_bytes().first() {
             Some(b'+') => Colour::Green,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::live::Live;
 use super::log::stamped;
-use super::paint::{Colour, harmless};
+use super::paint::{Colour, harmless, indented, one_line, plain_json};
 use super::profile::Profile;
 use super::screen::Screen;
 use super::veil::HIDDEN;
@@ -116,12 +116,12 @@ impl Human {
 
     fn result(&mut self, host: &str, result: &TaskResult, item: Option<&str>, kind: Kind<'_>) {
         let item = match item {
-            Some(label) => format!(" => (item={label})"),
+            Some(label) => format!(" => (item={})", one_line(label)),
             None => String::new(),
         };
         let host = match kind.delegated {
-            Some(delegate) => format!("[{host} -> {delegate}]"),
-            None => format!("[{host}]"),
+            Some(delegate) => format!("[{} -> {}]", one_line(host), one_line(delegate)),
+            None => format!("[{}]", one_line(host)),
         };
         for diff in &result.diff {
             super::diff::lines(diff, self.shows.context).into_iter().for_each(|(colour, line)| self.say(colour, &line));
@@ -158,7 +158,7 @@ impl Human {
         }
         if self.style.verbosity == 0 && !shown {
             let message = result.message.as_deref().filter(|_| action == "assert" || action == "pause")?;
-            return Some(message.to_string());
+            return Some(indented(message));
         }
         let mut values = result.values.clone();
         if let Some(message) = &result.message {
@@ -174,7 +174,7 @@ impl Human {
             (Some(message), false) => message,
             (None, false) => "failed",
         };
-        let mut text = format!("{head}: {}", message.replace('\n', "\n    "));
+        let mut text = format!("{head}: {}", indented(message));
         for name in ["assertion", "cmd", "rc", "stdout", "stderr"] {
             let Some(value) = result.values.get(name) else { continue };
             let words = if name == "cmd" { command_line(value) } else { value.to_string() };
@@ -187,7 +187,7 @@ impl Human {
             text.push_str(&format!("\n    task: {place}"));
         }
         if let Some(hint) = &result.hint {
-            text.push_str(&format!("\n    hint: {}", hint.replace('\n', "\n    ")));
+            text.push_str(&format!("\n    hint: {}", indented(hint)));
         }
         self.say(Colour::Red, &text);
         if self.style.verbosity > 0 && !result.values.is_empty() {
@@ -206,7 +206,7 @@ impl Human {
                 Counts { failed: 0, unreachable: 0, .. } => Colour::Yellow,
                 _ => Colour::Red,
             };
-            let name = self.paint(colour, &harmless(&format!("{host:<longest$}")));
+            let name = self.paint(colour, &format!("{:<longest$}", one_line(host)));
             self.write(&format!("{name} : {}", counted(counts)));
         }
         if self.shows.stats && !recap.stats.is_empty() {
@@ -259,7 +259,8 @@ fn counted(counts: &Counts) -> String {
 fn pretty(values: &Vars) -> String {
     let map: serde_json::Map<String, serde_json::Value> =
         values.iter().map(|(name, value)| (name.to_string(), super::json::plain(value))).collect();
-    serde_json::to_string_pretty(&map).unwrap_or_default()
+    // The line ends between its parts stay.
+    plain_json(&serde_json::to_string_pretty(&map).unwrap_or_default()).into_owned()
 }
 
 impl Human {
@@ -267,14 +268,15 @@ impl Human {
         match event {
             Event::PlayStart { name, check, .. } => {
                 let check = if *check { " [CHECK MODE]" } else { "" };
-                self.banner(&format!("PLAY [{name}]{check}"));
+                self.banner(&format!("PLAY [{}]{check}", one_line(name)));
             }
             Event::NoHosts { pattern } => self.say(Colour::Cyan, &format!("skipping: no hosts matched {pattern:?}")),
             Event::TaskStart(task) => {
                 let word = if task.handler { "RUNNING HANDLER" } else { "TASK" };
+                let words = format!("{word} [{}]", one_line(&task.name));
                 match self.shows.ok && self.shows.skipped {
-                    true => self.banner(&format!("{word} [{}]", task.name)),
-                    false => self.held = Some(harmless(&self.starred(&format!("{word} [{}]", task.name))).into_owned()),
+                    true => self.banner(&words),
+                    false => self.held = Some(self.starred(&words)),
                 }
                 if self.style.verbosity >= 2 {
                     self.say(Colour::Plain, &format!("task path: {}", task.origin));
@@ -302,23 +304,29 @@ impl Human {
             }
             Event::Retry { task, host, attempt: _, left, result } => {
                 let why = match &result.message {
-                    Some(message) if self.style.verbosity > 0 => format!(": {message}"),
+                    Some(message) if self.style.verbosity > 0 => format!(": {}", indented(message)),
                     _ => String::new(),
                 };
-                self.say(Colour::Plain, &format!("retrying: [{host}]: {} ({left} retries left){why}", task.name));
+                self.say(
+                    Colour::Plain,
+                    &format!("retrying: [{}]: {} ({left} retries left){why}", one_line(host), one_line(&task.name)),
+                );
             }
             Event::AsyncPoll { host, job, .. } => {
-                self.say(Colour::Cyan, &format!("ASYNC POLL on {host}: jid={job} started=True finished=False"));
+                self.say(
+                    Colour::Cyan,
+                    &format!("ASYNC POLL on {}: jid={job} started=True finished=False", one_line(host)),
+                );
             }
             Event::Included { what, hosts } => {
                 let hosts: Vec<&str> = hosts.iter().map(AsRef::as_ref).collect();
-                self.say(Colour::Cyan, &format!("included: {what} for {}", hosts.join(", ")));
+                self.say(Colour::Cyan, &one_line(&format!("included: {what} for {}", hosts.join(", "))));
             }
             Event::NoHostsLeft => self.banner("NO MORE HOSTS LEFT"),
             Event::Warning(text) => {
                 if !self.warned.contains(text) {
                     self.warned.push(text.clone());
-                    self.say(Colour::Purple, &format!("warning: {text}"));
+                    self.say(Colour::Purple, &format!("warning: {}", indented(text)));
                 }
             }
             Event::Recap(recap) => self.recap(recap),
@@ -348,7 +356,14 @@ impl Report for Human {
             Out::Live { screen, live, drawn } => {
                 let now = Instant::now();
                 *drawn = now;
-                let written = screen.draw(&self.pending, &live.frame(screen.size().0, now));
+                let written = screen.draw(
+                    &self.pending,
+                    &live
+                        .frame(screen.size().0, now)
+                        .iter()
+                        .map(|line| one_line(line).into_owned())
+                        .collect::<Vec<_>>(),
+                );
                 self.pending.clear();
                 written
             }
@@ -401,6 +416,41 @@ mod tests {
         assert_eq!(lines[2], "2023-11-14T22:13:24.000Z changed: [h1]");
         assert_eq!(lines[3], "2023-11-14T22:13:25.000Z fatal: [h2]: no <such> unit & no hope");
         assert!(lines.last().unwrap().ends_with("2 hosts in 6.0 s"), "{text}");
+    }
+
+    #[test]
+    fn no_text_of_data_forges_a_line() {
+        let sheet = Sheet::default();
+        let mut human = Human::new(Box::new(sheet.clone()), style(false));
+        let evil = "x\nok: [h2]\u{1b}[2J\u{9b}";
+        let task = Arc::new(TaskStart { action: "assert", ..script::task(1, evil) });
+        let result = |status| {
+            Arc::new(TaskResult { message: Some(evil.into()), hint: Some(evil.into()), ..script::result(status) })
+        };
+        let diff = crate::modules::Diff { before_header: evil.into(), after: evil.into(), ..Default::default() };
+        let events = [
+            Event::TaskStart(task.clone()),
+            Event::Item {
+                task: task.clone(),
+                host: "h1".into(),
+                delegated: Some(evil.into()),
+                label: evil.into(),
+                result: result(Status::Ok),
+            },
+            script::ended(&task, "h1", TaskResult { diff: vec![diff], ..(*result(Status::Ok)).clone() }),
+            script::ended(&task, "h1", (*result(Status::Failed)).clone()),
+            Event::Warning(evil.into()),
+            Event::Included { what: evil.into(), hosts: vec!["h1".into()] },
+            Event::Retry { task: task.clone(), host: "h1".into(), attempt: 1, left: 1, result: result(Status::Failed) },
+        ];
+        for event in &events {
+            human.event(SystemTime::UNIX_EPOCH, event).unwrap();
+        }
+        human.show().unwrap();
+        let text = sheet.text();
+        assert!(text.lines().all(|line| !line.starts_with("ok: [h2]")), "{text}");
+        assert!(!text.contains(['\u{1b}', '\u{9b}']), "{text:?}");
+        assert_eq!(text.matches("ok: [h2]").count(), 11, "{text}");
     }
 
     #[test]

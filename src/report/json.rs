@@ -8,6 +8,7 @@ use serde_json::{Map, Value as Plain, json};
 
 use super::Report;
 use super::log::stamp;
+use super::paint::plain_json;
 use super::profile::Profile;
 use crate::engine::{Event, Status, TaskResult, TaskStart};
 use crate::value::{Value, Vars};
@@ -25,7 +26,8 @@ impl<W: Write + Send> Json<W> {
 
     fn line(&mut self, at: SystemTime, mut line: Plain) {
         line["time"] = json!(stamp(at));
-        self.pending.push_str(&format!("{line}\n"));
+        self.pending.push_str(&plain_json(&line.to_string()));
+        self.pending.push('\n');
     }
 }
 

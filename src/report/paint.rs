@@ -27,9 +27,14 @@ impl Colour {
     }
 }
 
+/// Whether a terminal would obey it, or show what follows in another order.
+fn obeyed(c: char) -> bool {
+    let turns = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() && !matches!(c, '\n' | '\t') || turns
+}
+
 /// The text without what a terminal would obey: a host's answer may hold escape sequences.
 pub(super) fn harmless(text: &str) -> Cow<'_, str> {
-    let obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     if !text.contains(obeyed) {
         return Cow::Borrowed(text);
     }
@@ -37,9 +42,56 @@ pub(super) fn harmless(text: &str) -> Cow<'_, str> {
     for c in text.chars() {
         match c {
             '\r' => harmless.push_str("\\r"),
-            c if obeyed(c) => harmless.push_str(&format!("\\x{:02x}", u32::from(c))),
+            c if obeyed(c) && u32::from(c) < 256 => harmless.push_str(&format!("\\x{:02x}", u32::from(c))),
+            c if obeyed(c) => harmless.push_str(&format!("\\u{:04x}", u32::from(c))),
             c => harmless.push(c),
         }
     }
     Cow::Owned(harmless)
+}
+
+/// As [`harmless`], of a text that must not begin lines of its own: a name, a label.
+pub(super) fn one_line(text: &str) -> Cow<'_, str> {
+    match harmless(text) {
+        text if text.contains('\n') => Cow::Owned(text.replace('\n', "\\n")),
+        text => text,
+    }
+}
+
+/// Further lines of a text stand further in than those that we begin.
+pub(super) fn indented(text: &str) -> String {
+    text.replace('\n', "\n    ")
+}
+
+/// JSON without characters that a terminal would obey: JSON's own way to write them leaves some as they are.
+pub(super) fn plain_json(json: &str) -> Cow<'_, str> {
+    if !json.contains(obeyed) {
+        return Cow::Borrowed(json);
+    }
+    let written = |c: char| match obeyed(c) {
+        true => format!("\\u{:04x}", u32::from(c)),
+        false => c.to_string(),
+    };
+    Cow::Owned(json.chars().map(written).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_a_terminal_obeys_is_left() {
+        assert_eq!(harmless("a\u{1b}[2J\u{9b}1m\r\n\tb"), "a\\x1b[2J\\x9b1m\\r\n\tb");
+        assert_eq!(harmless("a\u{202e}b"), "a\\u202eb");
+        assert_eq!(one_line("x\nok: [h2]"), "x\\nok: [h2]");
+        assert_eq!(indented("x\nok: [h2]"), "x\n    ok: [h2]");
+    }
+
+    #[test]
+    fn json_stays_json() {
+        let json = serde_json::to_string("a\u{9b}b\u{7f}\u{202e}\n").unwrap();
+        let shown = plain_json(&json);
+        assert_eq!(shown, r#""a\u009bb\u007f\u202e\n""#);
+        assert_eq!(serde_json::from_str::<String>(&shown).unwrap(), "a\u{9b}b\u{7f}\u{202e}\n");
+    }
 }

@@ -8,6 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::stdio::stdin;
 use rustix::termios::{LocalModes, OptionalActions, Termios};
 
+use super::paint::harmless;
 use crate::modules::question::{Answer, Question};
 
 const CTRL_C: u8 = 3;
@@ -26,7 +27,7 @@ pub fn is_possible() -> bool {
 pub fn put(question: &Question) -> std::io::Result<Option<Answer>> {
     let terminal = Terminal::open()?;
     let end = if question.limit.is_some() { "\n" } else { " " };
-    say(&format!("{}{end}", question.words))?;
+    say(&format!("{}{end}", harmless(&question.words)))?;
     let mut left = question.limit;
     let mut typed = Vec::new();
     loop {
