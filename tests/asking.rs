@@ -21,13 +21,17 @@ struct Run {
 
 impl Run {
     fn of(tasks: &str) -> Run {
+        Run::with("", tasks)
+    }
+
+    fn with(options: &str, tasks: &str) -> Run {
         let files = tempfile::tempdir().unwrap();
         std::fs::write(files.path().join("hosts.ini"), "h1 ansible_connection=local\n").unwrap();
         let play = format!("- hosts: all\n  gather_facts: false\n  tasks:\n{tasks}");
         std::fs::write(files.path().join("p.yml"), play).unwrap();
         let program = env!("CARGO_BIN_EXE_windlass");
         let line = format!(
-            "stty rows 60 cols 80; {program} playbook -i hosts.ini p.yml; echo exit code $?; stty -a | tr ' ' '\\n' | \
+            "stty rows 60 cols 80; {program} playbook {options} -i hosts.ini p.yml; echo exit code $?; stty -a | tr ' ' '\\n' | \
              grep -E '^-?(echo|icanon|isig);?$'"
         );
         let mut command = Command::new("script");
@@ -119,4 +123,31 @@ fn after_ctrl_c_a_person_goes_on_or_ends_the_play() {
     let screen = run.end();
     assert!(screen.contains("fatal: [h1]: user requested abort!") && screen.contains("exit code 2"), "{screen}");
     assert!(!screen.contains("never") && !screen.contains("at work"), "{screen}");
+}
+
+#[test]
+fn each_task_is_asked_for_until_the_person_lets_all_others_run() {
+    let tasks =
+        ["one", "two", "three", "four"].map(|name| format!("    - debug: {{msg: ran {name}}}\n      name: {name}\n"));
+    let mut run = Run::with("--step", &tasks.concat());
+    run.asks("Perform task: one (N)o/(y)es/(c)ontinue:");
+    run.types("\n");
+    run.asks("Perform task: two (N)o/(y)es/(c)ontinue:");
+    run.types("y\n");
+    run.asks("Perform task: three (N)o/(y)es/(c)ontinue:");
+    run.types("c\n");
+    let screen = run.end();
+    assert!(!screen.contains("ran one") && !screen.contains("task: four"), "{screen}");
+    assert!(["ran two", "ran three", "ran four", "exit code 0"].iter().all(|words| screen.contains(words)), "{screen}");
+}
+
+#[test]
+fn whoever_aborts_when_asked_for_a_task_ends_the_run() {
+    let mut run = Run::with("--step", "    - debug: {msg: ran one}\n      name: one\n");
+    run.asks("(c)ontinue:");
+    run.types(CTRL_C);
+    run.asks("'A' to abort");
+    run.types("a");
+    let screen = run.end();
+    assert!(!screen.contains("ran one") && screen.contains("exit code 99"), "{screen}");
 }

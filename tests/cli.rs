@@ -47,6 +47,7 @@ fn help_names_every_sub_command_and_playbook_every_option_of_ansible_playbook() 
         "-e,",
         "-t,",
         "--skip-tags",
+        "--step",
         "-C,",
         "-D,",
         "-f,",
@@ -394,4 +395,51 @@ fn a_file_that_includes_itself_for_ever_fails_the_host_and_not_the_program() {
     let told = "[one]: more than 200 includes within each other, the last one of \"again.yml\"\n";
     assert!(out.contains(told), "{out}");
     assert!(out.contains("hint: give what includes itself a condition that ends it"), "{out}");
+}
+
+#[test]
+fn a_template_without_end_is_ended_by_two_signals_and_nothing_is_asked_without_a_terminal() {
+    let endless =
+        "    - debug: msg=\"{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}\"\n";
+    let directory = directory(&[("p.yml", &format!("{TASKS}{endless}"))]);
+    let mut run = std::process::Command::new(env!("CARGO_BIN_EXE_windlass"))
+        .args(["playbook", "-i", "a,", "-c", "local", "p.yml"])
+        .current_dir(directory.path())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let begun = std::time::Instant::now();
+    let code = loop {
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        match run.try_wait().unwrap() {
+            Some(status) => break status.code(),
+            None if begun.elapsed().as_secs() > 60 => {
+                run.kill().unwrap();
+                panic!("it goes on");
+            }
+            None => {
+                let killed = std::process::Command::new("kill").arg(run.id().to_string()).status().unwrap();
+                assert!(killed.success());
+            }
+        }
+    };
+    assert_eq!(code, Some(99));
+    let (code, _, error) = playbook(directory.path(), &["-i", "a,", "--step", "p.yml"]);
+    assert_eq!(
+        (code, error.contains("--step asks before each task, and standard input is no terminal")),
+        (1, true),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_value_that_grows_deeper_and_deeper_is_refused() {
+    let grow = "    - set_fact: {v: []}\n    - set_fact: {v: '{{ [v] }}'}\n      loop: '{{ range(250) }}'\n";
+    let built = "    - debug: msg=\"{% set n = namespace(v=[]) %}{% for i in range(3000) %}{% set n.v = [n.v] %}{% endfor %}{{ n.v }}\"\n";
+    for tasks in [grow, built] {
+        let directory = directory(&[("p.yml", &format!("{TASKS}{tasks}"))]);
+        let (code, out, _) = playbook(directory.path(), &["-i", "a,", "-c", "local", "p.yml"]);
+        assert_eq!(code, 2, "{out}");
+        assert!(out.contains("what it gives nests more than 200 lists and mappings within each other"), "{out}");
+    }
 }

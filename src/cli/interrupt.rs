@@ -1,23 +1,54 @@
 //! How a person ends a run: Ctrl-C or SIGTERM once stops after the tasks in flight, a second one at once.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::oneshot;
 
+use super::ExitCode;
 use crate::engine::{Event, Told};
 
-/// Returns when the run is to end at once; sets `stopping` when it is to begin no further task.
-pub async fn twice(stopping: &AtomicBool, events: &UnboundedSender<Told>) {
-    let mut ways: Vec<Signal> =
-        [SignalKind::interrupt(), SignalKind::terminate()].into_iter().filter_map(|kind| signal(kind).ok()).collect();
-    for words in ["stopping after the tasks in flight; Ctrl-C again stops at once", "stopped at once"] {
-        match ways.as_mut_slice() {
-            [] => std::future::pending::<()>().await,
-            ways => _ = futures::future::select_all(ways.iter_mut().map(|way| Box::pin(way.recv()))).await,
-        }
+/// How long a run that is to end at once may take to say so. What it has running on hosts ends with its connections.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Listens from now on, on a thread of its own: the run's threads may all be busy with a template that has no end.
+/// Sets `stopping` when no further task is to be begun; what is returned resolves when the run is to end at once.
+pub fn listen(stopping: Arc<AtomicBool>, events: &UnboundedSender<Told>) -> std::io::Result<oneshot::Receiver<()>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (tell, told) = oneshot::channel();
+    // The run's end is the end of its events, whoever still listens.
+    let events = events.downgrade();
+    let say = move |words: &str| {
         stopping.store(true, Ordering::Relaxed);
-        // The report may have ended already.
-        let _ = events.send(Event::Warning(words.to_string()).into());
+        if let Some(events) = events.upgrade() {
+            // The report may have ended already.
+            let _ = events.send(Event::Warning(words.to_owned()).into());
+        }
+    };
+    std::thread::Builder::new().name("interrupts".into()).spawn(move || {
+        runtime.block_on(async {
+            let mut ways: Vec<Signal> = [SignalKind::interrupt(), SignalKind::terminate()]
+                .into_iter()
+                .filter_map(|kind| signal(kind).ok())
+                .collect();
+            next(&mut ways).await;
+            say("stopping after the tasks in flight; Ctrl-C again stops at once");
+            next(&mut ways).await;
+            say("stopped at once");
+            let _ = tell.send(());
+            tokio::time::sleep(PATIENCE).await;
+            std::process::exit(ExitCode::Interrupted as i32);
+        });
+    })?;
+    Ok(told)
+}
+
+async fn next(ways: &mut [Signal]) {
+    match ways {
+        [] => std::future::pending().await,
+        ways => _ = futures::future::select_all(ways.iter_mut().map(|way| Box::pin(way.recv()))).await,
     }
 }

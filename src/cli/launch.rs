@@ -115,7 +115,8 @@ pub fn log_in(job: &mut Job, connection: &ConnectionArgs, settings: &Settings) -
     Ok(())
 }
 
-/// Bytes of stack for the run: as deeply as includes may be nested, whatever `ulimit -s` is. It takes memory as it is used.
+/// Bytes of stack for the run: as deeply as includes may be nested, and values that a template builds on its way,
+/// whatever `ulimit -s` is. It takes memory as it is used.
 const STACK: usize = 128 << 20;
 
 /// Runs the job; its events are told as they come, on standard output in the `usual` form unless `--output` says
@@ -128,8 +129,15 @@ pub fn go(
     retry_file: Option<&Path>,
 ) -> Result<ExitCode, Failure> {
     let work = || {
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start")?;
-        runtime.block_on(told(reporting, settings, usual, job, retry_file))
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .thread_stack_size(STACK)
+            .build()
+            .context("cannot start")?;
+        let code = runtime.block_on(told(reporting, settings, usual, job, retry_file));
+        // A thread may wait for a pipe that nobody writes to.
+        runtime.shutdown_background();
+        code
     };
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work).context("cannot start")?;
@@ -148,10 +156,10 @@ async fn told(
     let (sender, receiver) = unbounded_channel();
     let teller = tokio::spawn(reports.tell(receiver));
     let stopping = Arc::new(AtomicBool::new(false));
-    let run = engine::run(job, sender.clone(), stopping.clone());
+    let twice = interrupt::listen(stopping.clone(), &sender).context("cannot listen for interrupts")?;
     let result = tokio::select! {
-        result = run => Some(result),
-        () = interrupt::twice(&stopping, &sender) => None,
+        result = engine::run(job, sender.clone(), stopping) => Some(result),
+        Ok(()) = twice => None,
     };
     drop(sender);
     let ending = teller.await.context("the report came to a bad end")?;
@@ -177,9 +185,9 @@ async fn told(
 fn exit_code(recap: &Recap) -> ExitCode {
     if recap.interrupted {
         ExitCode::Interrupted
-    } else if recap.unreachable() {
+    } else if recap.lost.unreachable {
         ExitCode::Unreachable
-    } else if recap.failed() {
+    } else if recap.lost.failed {
         ExitCode::Failed
     } else {
         ExitCode::Ok

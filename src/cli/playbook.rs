@@ -1,5 +1,6 @@
 //! `windlass playbook`: loads and checks everything, then runs it.
 
+use std::io::IsTerminal;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -31,6 +32,9 @@ pub struct PlaybookArgs {
     /// Begin with the first task of this name, or that fits this pattern
     #[arg(long, value_name = "NAME")]
     start_at_task: Option<String>,
+    /// Ask before each task whether to run it: y, n, or c for all that follow
+    #[arg(long)]
+    step: bool,
     /// How many hosts get file content at once (any number unless configured)
     #[arg(long, value_name = "N")]
     uploads: Option<NonZeroUsize>,
@@ -94,6 +98,10 @@ pub fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
         return list(args, &job);
     }
     job.options.start_at_task = args.start_at_task.clone();
+    if args.step && !std::io::stdin().is_terminal() {
+        return Err(anyhow::anyhow!("--step asks before each task, and standard input is no terminal").into());
+    }
+    job.options.step = args.step;
     job.options.uploads = args.uploads.or(job.options.uploads);
     launch::log_in(&mut job, &args.connection, &settings)?;
     job.prompted = prompted(&job)?;

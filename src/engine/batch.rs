@@ -1,6 +1,7 @@
 //! What the hosts of a batch have in common on their way through a play.
 
 use std::collections::HashSet;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, RwLock};
 
 use super::{Run, scope};
@@ -22,4 +23,6 @@ pub(crate) struct Batch {
     pub shared: scope::Shared,
     /// Hosts that failed or were lost, in this batch or before; `ansible_play_hosts` leaves them out.
     pub gone: RwLock<HashSet<Arc<str>>>,
+    /// `meta: clear_host_errors`: the play's hosts take part in the plays after it, whatever became of them before.
+    pub forgiven: AtomicBool,
 }

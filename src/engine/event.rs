@@ -150,8 +150,17 @@ pub struct Recap {
     pub hosts: IndexMap<Arc<str>, Counts>,
     /// `set_stats`.
     pub stats: Vars,
+    pub lost: Lost,
     pub took: Duration,
     pub interrupted: bool,
+}
+
+/// How hosts ended, which is what a run's exit code tells: not by failures that were rescued, or that
+/// `meta: clear_host_errors` forgave.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Lost {
+    pub failed: bool,
+    pub unreachable: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -163,13 +172,4 @@ pub struct Counts {
     pub skipped: usize,
     pub rescued: usize,
     pub ignored: usize,
-}
-
-impl Recap {
-    pub fn failed(&self) -> bool {
-        self.hosts.values().any(|counts| counts.failed > 0)
-    }
-    pub fn unreachable(&self) -> bool {
-        self.hosts.values().any(|counts| counts.unreachable > 0)
-    }
 }

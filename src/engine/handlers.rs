@@ -11,7 +11,8 @@ use super::{Event, include, task};
 use crate::playbook::{Handler, Task};
 use crate::value::Value;
 
-/// Notes the handlers that a changed task names; an unknown name is an error.
+/// Notes what a changed task notifies; a name that no handler has is an error. Which handlers are meant is found when
+/// they are run: an include may bring others of that name until then.
 pub(super) fn notify(batch: &Batch, task: &Task, host: &mut HostRun) -> Result<(), String> {
     if task.notify.is_empty() {
         return Ok(());
@@ -25,16 +26,16 @@ pub(super) fn notify(batch: &Batch, task: &Task, host: &mut HostRun) -> Result<(
             minijinja::value::ValueKind::Seq => rendered.try_iter().into_iter().flatten().collect(),
             _ => vec![rendered],
         };
-        for name in names {
-            let found = named(batch, host, &handlers, &name.to_string());
-            if found.is_empty() {
-                let words = format!("no handler is named, or listens to, {:?} ({})", name.to_string(), written.origin);
-                match batch.run.job.options.missing_handlers_pass {
-                    true => batch.run.tell(Event::Warning(words)),
-                    false => return Err(words),
-                }
+        for name in names.iter().map(ToString::to_string) {
+            if !named(batch, host, &handlers, &name).is_empty() {
+                host.notified.insert(name.into());
+                continue;
             }
-            host.notified.extend(found);
+            let words = format!("no handler is named, or listens to, {name:?} ({})", written.origin);
+            match batch.run.job.options.missing_handlers_pass {
+                true => batch.run.tell(Event::Warning(words)),
+                false => return Err(words),
+            }
         }
     }
     Ok(())
@@ -44,7 +45,8 @@ fn snapshot(batch: &Batch) -> Vec<Arc<Handler>> {
     batch.handlers.read().expect("nothing panics while it holds the handlers").clone()
 }
 
-/// The last handler of that name, and all that listen to it.
+/// The last handler of that name, and all that listen to it: of those that are written with one name, as the handlers of
+/// a role that is used several times, the last one.
 fn named(batch: &Batch, host: &HostRun, handlers: &[Arc<Handler>], name: &str) -> Vec<usize> {
     let mut found: Vec<usize> = Vec::new();
     let by_name = handlers.iter().enumerate().rev().find(|(_, handler)| {
@@ -55,7 +57,14 @@ fn named(batch: &Batch, host: &HostRun, handlers: &[Arc<Handler>], name: &str) -
     });
     found.extend(by_name.map(|(index, _)| index));
     let listens = |handler: &Handler| handler.listen.iter().any(|topic| topic.as_ref() == name);
-    found.extend(handlers.iter().enumerate().filter(|(_, handler)| listens(handler)).map(|(index, _)| index));
+    let mut seen = Vec::new();
+    for (index, handler) in handlers.iter().enumerate().rev().filter(|(_, handler)| listens(handler)) {
+        let written = handler.task.name.as_ref().map(ToString::to_string);
+        if written.is_none() || !seen.contains(&written) {
+            found.push(index);
+            seen.push(written);
+        }
+    }
     found
 }
 
@@ -66,22 +75,29 @@ pub(super) fn flush(batch: &Arc<Batch>, hosts: Vec<HostRun>, force: bool) -> Box
 
 async fn rounds(batch: &Arc<Batch>, mut hosts: Vec<HostRun>, force: bool) -> Vec<HostRun> {
     loop {
+        let handlers = snapshot(batch);
+        for host in &mut hosts {
+            for name in std::mem::take(&mut host.notified) {
+                let found = named(batch, host, &handlers, &name);
+                host.waiting.extend(found);
+            }
+        }
         // Forced handlers run on hosts that another one's failure has stopped, too.
         let forced = |host: &HostRun| force && matches!(host.state, State::Failed | State::Halted);
-        let waits = |host: &HostRun| !host.notified.is_empty() && (host.going() || forced(host));
-        let Some(index) = hosts.iter().filter(|host| waits(host)).flat_map(|host| host.notified.iter().copied()).min()
+        let waits = |host: &HostRun| !host.waiting.is_empty() && (host.going() || forced(host));
+        let Some(index) = hosts.iter().filter(|host| waits(host)).flat_map(|host| host.waiting.iter().copied()).min()
         else {
             return hosts;
         };
         if batch.run.stopping() {
             return hosts;
         }
-        let handler = snapshot(batch)[index].clone();
+        let handler = handlers[index].clone();
         let (mut chosen, rest): (Vec<_>, Vec<_>) =
-            hosts.into_iter().partition(|host| waits(host) && host.notified.contains(&index));
+            hosts.into_iter().partition(|host| waits(host) && host.waiting.contains(&index));
         let mut stopped_before = std::collections::HashMap::new();
         for host in &mut chosen {
-            host.notified.shift_remove(&index);
+            host.waiting.shift_remove(&index);
             if !host.going() {
                 stopped_before.insert(host.name.clone(), host.state);
                 host.state = State::Going;
@@ -95,6 +111,7 @@ async fn rounds(batch: &Arc<Batch>, mut hosts: Vec<HostRun>, force: bool) -> Vec
             // A host that fails in a handler runs no further ones, forced or not.
             if host.state == State::Failed {
                 host.notified.clear();
+                host.waiting.clear();
             }
             if let Some(before) = stopped_before.get(&host.name).filter(|_| host.going()) {
                 host.state = *before;

@@ -62,8 +62,8 @@ async fn after(batch: &Arc<Batch>, steps: &[Step], hosts: Vec<HostRun>, role: Op
             host.include_params.push(Arc::new(vars));
             if matches!(host.state, State::Failed | State::Halted | State::Ended) {
                 // Handlers that it never came to are not the hook's.
-                let waiting = std::mem::take(&mut host.notified);
-                before.insert(host.name.clone(), (host.state, waiting));
+                let notified = std::mem::take(&mut host.notified);
+                before.insert(host.name.clone(), (host.state, notified));
                 host.state = State::Going;
             }
             host
@@ -75,8 +75,8 @@ async fn after(batch: &Arc<Batch>, steps: &[Step], hosts: Vec<HostRun>, role: Op
     }
     for host in &mut hosts {
         host.include_params.pop();
-        if let Some((state, waiting)) = before.remove(&host.name) {
-            host.notified.extend(waiting);
+        if let Some((state, notified)) = before.remove(&host.name) {
+            host.notified.extend(notified);
             if host.going() {
                 host.state = state;
             }

@@ -21,8 +21,10 @@ pub(crate) struct HostRun {
     /// `inventory_hostname` and the like.
     pub magic: Arc<Vars>,
     pub vars: HostVars,
-    /// Handlers (by their index in the play's list) that wait.
-    pub notified: IndexSet<usize>,
+    /// Names that were notified since the handlers were run.
+    pub notified: IndexSet<Arc<str>>,
+    /// Handlers (by their index in the play's list) that are being run and wait for their turn.
+    pub waiting: IndexSet<usize>,
     pub state: State,
     /// Variables of the play's `vars_files`, as this host sees them.
     pub play_files: Arc<Vars>,

@@ -9,9 +9,9 @@ use super::event::{Event, Status, TaskResult, TaskStart};
 use super::host::{HostRun, State};
 use super::item::{blank, failed_to_render, failure_of};
 use super::task::spread_failure;
-use super::{block, item, loops};
+use super::{block, item, loops, step};
 use crate::playbook::load::From;
-use crate::playbook::{Include, IncludeWhat, Step, Written};
+use crate::playbook::{Handler, Include, IncludeWhat, Role, Step, Written};
 use crate::template::{self, Scope};
 use crate::value::Vars;
 use crate::value::origin::Complaint;
@@ -68,6 +68,11 @@ pub(super) fn on_hosts<'a>(
             handler: false,
             hosts: going.len(),
         });
+        if !step::agrees(&batch.run, &start).await {
+            rest.extend(going);
+            rest.sort_by_key(|host| host.order);
+            return rest;
+        }
         batch.run.tell(Event::TaskStart(start.clone()));
         let mut queue: Vec<(HostRun, std::collections::VecDeque<Wish>)> = Vec::new();
         for mut host in going {
@@ -155,8 +160,7 @@ async fn run(
     mut hosts: Vec<HostRun>,
 ) -> Vec<HostRun> {
     let deepest = hosts.iter().map(|host| host.include_params.len()).max().unwrap_or(0);
-    let loaded =
-        if deepest < DEEPEST { load(batch, include, &wish.what, &mut hosts) } else { Err(vec![endless(wish)]) };
+    let loaded = if deepest < DEEPEST { load(batch, include, wish, &mut hosts) } else { Err(vec![endless(wish)]) };
     let steps = match loaded {
         Ok(steps) => steps,
         Err(complaints) => {
@@ -185,9 +189,9 @@ fn endless(wish: &Wish) -> Complaint {
     Complaint::new(message, None).hint("give what includes itself a condition that ends it")
 }
 
-fn load(batch: &Batch, include: &Include, what: &What, hosts: &mut [HostRun]) -> Result<Vec<Step>, Vec<Complaint>> {
+fn load(batch: &Batch, include: &Include, wish: &Wish, hosts: &mut [HostRun]) -> Result<Vec<Step>, Vec<Complaint>> {
     let loader = &batch.run.job.loader;
-    match what {
+    match &wish.what {
         What::Tasks(file) => loader.included_tasks(include, file),
         What::Role { name, tasks, vars, defaults, handlers } => {
             let from = From {
@@ -197,22 +201,39 @@ fn load(batch: &Batch, include: &Include, what: &What, hosts: &mut [HostRun]) ->
                 handlers: handlers.as_deref(),
             };
             let (roles, steps) = loader.included_role(include, name, &from)?;
-            let mut known = batch.handlers.write().expect("nothing panics while it holds the handlers");
             for role in &roles {
-                let same = |handler: &Arc<crate::playbook::Handler>, other: &crate::playbook::Handler| {
-                    handler.task.origin == other.task.origin
-                };
-                for handler in &role.handlers {
-                    if !known.iter().any(|there| same(there, handler)) {
-                        known.push(Arc::new(handler.clone()));
-                    }
-                }
+                bring_handlers(batch, role, &wish.vars);
                 if role.public {
                     hosts.iter_mut().for_each(|host| host.vars.roles.push(role.clone()));
                 }
             }
             Ok(steps)
         }
+    }
+}
+
+/// Puts the handlers of an included role last, where they count, with the loop variables of the include.
+fn bring_handlers(batch: &Batch, role: &Role, vars: &Vars) {
+    let with_vars = |handler: &Handler| {
+        let mut handler = handler.clone();
+        if !vars.is_empty() {
+            let task = Arc::make_mut(&mut handler.task);
+            Arc::make_mut(&mut task.keywords).vars.insert(0, Arc::new(vars.clone()));
+        }
+        Arc::new(handler)
+    };
+    let brought: Vec<Arc<Handler>> = role.handlers.iter().map(with_vars).collect();
+    let use_vars = |handler: &Handler| handler.task.role.as_ref().map(|role| role.use_vars.clone());
+    let same = |(one, other): (&Arc<Handler>, &Arc<Handler>)| {
+        one.task.origin == other.task.origin
+            && one.task.keywords.vars == other.task.keywords.vars
+            && use_vars(one) == use_vars(other)
+    };
+    let mut known = batch.handlers.write().expect("nothing panics while it holds the handlers");
+    let tail = &known[known.len().saturating_sub(brought.len())..];
+    // Hosts may come to the same include one after the other.
+    if tail.len() != brought.len() || !tail.iter().zip(&brought).all(same) {
+        known.extend(brought);
     }
 }
 

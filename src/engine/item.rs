@@ -14,10 +14,10 @@ use crate::connection::{Method, Target};
 use crate::modules::{self, Async, Controller, Done, Effect, Entry, Place};
 use crate::playbook::{Task, Written};
 use crate::remote::Remote;
-use crate::template::{self, Scope};
+use crate::template::{self, Scope, Templar};
 use crate::value::doc::ANY_NAME;
 use crate::value::origin::Complaint;
-use crate::value::{Template, Value, Vars, has_marks, mapping};
+use crate::value::{DEEPEST, Template, Value, Vars, has_marks, is_too_deep, mapping};
 
 /// What one item left.
 pub(crate) struct Ran {
@@ -52,6 +52,9 @@ impl Item<'_> {
             Ok(None) => match self.delegate() {
                 Ok(found) => {
                     delegate = found;
+                    if let Some(delegate) = &delegate {
+                        self.scope = self.scope.with(self.delegated_vars(delegate));
+                    }
                     self.attempts(delegate.as_ref(), no_log).await
                 }
                 Err(error) => failed_to_render(&error),
@@ -125,6 +128,22 @@ impl Item<'_> {
         let name = value.to_string();
         let host = self.batch.enter(&Arc::from(name.as_str()), self.host.order);
         Ok(Some(Delegate { name, host }))
+    }
+
+    /// `ansible_delegated_vars`: what the host that the task is delegated to has, by its name.
+    fn delegated_vars(&self, delegate: &Delegate) -> Vars {
+        let mut scope = self.batch.host_scope(&delegate.host);
+        let usual = |name: &str, value: Value| (Arc::from(name), scope.get(name).cloned().unwrap_or(value));
+        let layer = Vars::from([
+            usual("ansible_host", Value::from(delegate.name.as_str())),
+            usual("ansible_port", Value::from(())),
+            usual("ansible_user", Value::from(())),
+            // As in Ansible: it stays the host that delegates.
+            ("inventory_hostname".into(), Value::from(&*self.host.name)),
+        ]);
+        scope.push(Arc::new(layer));
+        let of_host = mapping([(delegate.name.as_str(), Templar::view(&scope))]);
+        Vars::from([("ansible_delegated_vars".into(), of_host)])
     }
 
     /// `until`, `retries` and `delay`.
@@ -210,6 +229,10 @@ impl Item<'_> {
             },
         };
         match (done, apart) {
+            (Ok(done), _) if done.outcome.values.values().any(is_too_deep) => {
+                let message = format!("what it gives nests more than {DEEPEST} lists and mappings within each other");
+                (from_error(&modules::Error::failed(message)), Vec::new())
+            }
             (Ok(done), Some(apart)) => self.follow(delegate, apart, done).await,
             (Ok(done), None) => finished(done),
             (Err(error), _) => (from_error(&error), Vec::new()),

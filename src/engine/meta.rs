@@ -1,6 +1,7 @@
 //! `meta`: words to the engine itself.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::batch::Batch;
 use super::event::Event;
@@ -57,6 +58,7 @@ pub(super) async fn on_hosts(
         "clear_host_errors" => {
             let lost = |host: &&mut HostRun| matches!(host.state, State::Failed | State::Unreachable);
             gone.iter_mut().filter(lost).for_each(|host| host.state = State::Ended);
+            batch.forgiven.store(true, Ordering::Relaxed);
         }
         "reset_connection" => {
             for host in &chosen {

@@ -21,6 +21,7 @@ mod play;
 mod pool;
 mod scope;
 mod start_at;
+mod step;
 mod tags;
 mod target;
 mod task;
@@ -35,7 +36,7 @@ use indexmap::IndexMap;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 
-pub use event::{Counts, Event, Recap, Status, TaskResult, TaskStart, Told};
+pub use event::{Counts, Event, Lost, Recap, Status, TaskResult, TaskStart, Told};
 pub use known::Known;
 pub use options::{FactCache, Gathering, Options};
 pub use play::listed;
@@ -97,9 +98,12 @@ pub(crate) struct Run {
     board: host::Board,
     counts: Mutex<IndexMap<Arc<str>, Counts>>,
     stats: Mutex<Vars>,
+    /// What became of hosts in the end.
+    lost: Mutex<Lost>,
     forks: Semaphore,
     /// `--start-at-task`.
     start: Option<start_at::Start>,
+    step: step::Step,
     events: UnboundedSender<Told>,
     /// Tasks that were announced.
     announced: AtomicUsize,
@@ -166,9 +170,11 @@ pub async fn run_over(
         groups,
         pool: pool::Pool::new(ways, job.options.uploads),
         start: start_at::Start::of(&job)?,
+        step: step::Step::of(&job),
         board,
         counts: Mutex::default(),
         stats: Mutex::default(),
+        lost: Mutex::default(),
         forks,
         events,
         announced: AtomicUsize::default(),
@@ -181,6 +187,7 @@ pub async fn run_over(
     let recap = Recap {
         hosts: run.counts.lock().expect("nothing panics while it holds the counts").clone(),
         stats: run.stats.lock().expect("nothing panics while it holds the stats").clone(),
+        lost: *run.lost.lock().expect("nothing panics while it holds what was lost"),
         took: begun.elapsed(),
         interrupted: run.stopping(),
     };

@@ -26,6 +26,8 @@ pub struct Options {
     pub poll_interval: Option<Duration>,
     /// `--start-at-task`: nothing before the first task of that name or pattern is run.
     pub start_at_task: Option<String>,
+    /// `--step`: the person is asked before each task.
+    pub step: bool,
     /// `--uploads`: how many hosts get file content at once; None: as many as are at work.
     pub uploads: Option<NonZeroUsize>,
 }

@@ -1,7 +1,8 @@
 //! Plays in order, their hosts in batches, the sections of a play.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, RwLock};
 
 use indexmap::IndexMap;
@@ -10,7 +11,7 @@ use tracing::Instrument;
 
 use super::batch::Batch;
 use super::host::{HostRun, State};
-use super::{Error, Event, Gathering, Job, Run, block, handlers, hooks, scope, task};
+use super::{Error, Event, Gathering, Job, Lost, Run, block, handlers, hooks, scope, task};
 use crate::inventory::{Inventory, VarsFiles};
 use crate::playbook::load::setup_task;
 use crate::playbook::{Order, Play, Step, Strategy, Written};
@@ -19,7 +20,19 @@ use crate::value::origin::Complaint;
 
 /// Runs every play of every playbook.
 pub(super) async fn all(run: &Arc<Run>) -> Result<(), Error> {
-    let mut gone = HashSet::new();
+    let mut gone = HashMap::new();
+    let result = playbooks(run, &mut gone).await;
+    *run.lost.lock().expect("nothing panics while it holds what was lost") = Lost {
+        failed: gone.values().any(|state| *state == State::Failed),
+        unreachable: gone.values().any(|state| *state == State::Unreachable),
+    };
+    result
+}
+
+/// Hosts that failed or were lost, and which of both.
+type Gone = HashMap<Arc<str>, State>;
+
+async fn playbooks(run: &Arc<Run>, gone: &mut Gone) -> Result<(), Error> {
     let mut files: IndexMap<PathBuf, Arc<VarsFiles>> = IndexMap::new();
     for playbook in &run.job.playbooks {
         for play in playbook {
@@ -31,7 +44,7 @@ pub(super) async fn all(run: &Arc<Run>) -> Result<(), Error> {
             }
             let beside = vars_files_of(run, &mut files, &play.directory)?;
             let span = tracing::debug_span!("play", at = %play.origin);
-            if !one(run, play, beside, &mut gone).instrument(span).await? {
+            if !one(run, play, beside, gone).instrument(span).await? {
                 return Ok(());
             }
         }
@@ -60,18 +73,13 @@ fn vars_files_of(
 }
 
 /// One play; false: nothing after it shall run.
-async fn one(
-    run: &Arc<Run>,
-    play: &Arc<Play>,
-    files: Arc<VarsFiles>,
-    gone: &mut HashSet<Arc<str>>,
-) -> Result<bool, Error> {
+async fn one(run: &Arc<Run>, play: &Arc<Play>, files: Arc<VarsFiles>, gone: &mut Gone) -> Result<bool, Error> {
     let Selected { hosts, pattern, unmatched } = {
         let inventory = run.inventory.read().expect("nothing panics while it holds the inventory");
         select(&run.job, &inventory, play)?
     };
-    let left = |hosts: &[Arc<str>], gone: &HashSet<Arc<str>>| -> Vec<Arc<str>> {
-        hosts.iter().filter(|host| !gone.contains(*host)).cloned().collect()
+    let left = |hosts: &[Arc<str>], gone: &Gone| -> Vec<Arc<str>> {
+        hosts.iter().filter(|host| !gone.contains_key(*host)).cloned().collect()
     };
     let going = left(&hosts, gone);
     for part in unmatched {
@@ -107,11 +115,15 @@ async fn one(
             files: files.clone(),
             handlers: RwLock::new(handlers.cloned().map(Arc::new).collect()),
             shared,
-            gone: RwLock::new(gone.clone()),
+            gone: RwLock::new(gone.keys().cloned().collect()),
+            forgiven: AtomicBool::new(false),
         });
         let after = sections(&batch).await;
+        if batch.forgiven.load(Ordering::Relaxed) {
+            gone.retain(|host, _| !play_hosts.contains(host));
+        }
         let lost = |host: &&HostRun| matches!(host.state, State::Failed | State::Unreachable);
-        gone.extend(after.iter().filter(lost).map(|host| host.name.clone()));
+        gone.extend(after.iter().filter(lost).map(|host| (host.name.clone(), host.state)));
         let halted = after.iter().any(|host| host.state == State::Halted);
         if halted || after.iter().all(|host| lost(&host)) {
             run.tell(Event::NoHostsLeft);

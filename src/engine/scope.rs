@@ -80,9 +80,20 @@ fn run_magic(job: &Job) -> Vars {
         set("inventory_file", Value::from(first.display().to_string()));
         set("inventory_dir", Value::from(directory));
     }
+    set("ansible_version", ansible_version());
     set("omit", crate::template::omit());
     set("environment", Value::from(Vec::<Value>::new()));
     vars
+}
+
+/// The version of ansible-core whose language this is: what roles ask for is whether it is new enough.
+fn ansible_version() -> Value {
+    const VERSION: [u32; 3] = [2, 19, 14];
+    let [major, minor, revision] = VERSION;
+    let words = Value::from(format!("{major}.{minor}.{revision}"));
+    let numbers = [("major", major), ("minor", minor), ("revision", revision)];
+    let numbers = numbers.map(|(name, number)| (name, Value::from(number)));
+    mapping([("full", words.clone()), ("string", words)].into_iter().chain(numbers))
 }
 
 /// What is known before any host: for play names, patterns, `serial`.
@@ -253,6 +264,7 @@ impl Batch {
             play_files: Arc::default(),
             include_params: Vec::new(),
             notified: indexmap::IndexSet::new(),
+            waiting: indexmap::IndexSet::new(),
             state: State::Going,
             waits_for: None,
             in_hook: false,

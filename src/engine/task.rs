@@ -13,7 +13,7 @@ use super::host::{Gift, HostRun, State, extend};
 use super::item::{Delegate, Item, registered};
 use super::loops::{All, all_items, one_effect};
 use super::play::truthy;
-use super::{handlers, meta, scope};
+use super::{handlers, meta, scope, step};
 use crate::modules::Effect;
 use crate::playbook::{Task, Written};
 use crate::value::{Value, Vars, mapping};
@@ -45,6 +45,11 @@ pub(super) async fn announced(
         return rest;
     }
     let start = Arc::new(start_of(batch, task, &going, handler));
+    if !step::agrees(&batch.run, &start).await {
+        rest.extend(going);
+        rest.sort_by_key(|host| host.order);
+        return rest;
+    }
     batch.run.tell(Event::TaskStart(start.clone()));
     let mut after = if once(batch, task, &going[0]) {
         on_first(batch, task, &start, going).await

@@ -29,6 +29,8 @@ pub static VARIABLES: &[Word] = &[
     Word::new("ansible_connection", "How the host is reached: ssh or local.").example("ansible_connection: local"),
     Word::new("ansible_connection_retries", "The same as ansible_ssh_retries.")
         .example("ansible_connection_retries: 3"),
+    Word::new("ansible_delegated_vars", "The variables of the host that the task is delegated to, by its name.")
+        .example("\"{{ ansible_delegated_vars['db1'].ansible_host }}\""),
     Word::new("ansible_dependent_role_names", "The roles that the present role depends on.")
         .example("\"{{ ansible_dependent_role_names | join(', ') }}\""),
     Word::new("ansible_diff_mode", "Whether the run shows the changes of files.").example("when: ansible_diff_mode"),
@@ -113,6 +115,8 @@ pub static VARIABLES: &[Word] = &[
     Word::new("ansible_timeout", "Seconds to wait for a connection.").example("ansible_timeout: 30"),
     Word::new("ansible_user", "The user to log in as.").example("ansible_user: deploy"),
     Word::new("ansible_verbosity", "How often -v was given.").example("when: ansible_verbosity > 1"),
+    Word::new("ansible_version", "The version of ansible-core whose language this is; not that of windlass.")
+        .example("when: ansible_version.full is version('2.15', '>=')"),
     Word::new("environment", "The environment keywords around the task, as a list.").example("\"{{ environment }}\""),
     Word::new("group_names", "The groups that the host is in, without all.").example("when: \"'etcd' in group_names\""),
     Word::new("groups", "All groups and the names of their hosts.").example("\"{{ groups['etcd'] | join(',') }}\""),

@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use crate::engine::{Counts, Event, Recap, Status, TaskResult, TaskStart, Told};
+use crate::engine::{Counts, Event, Lost, Recap, Status, TaskResult, TaskStart, Told};
 use crate::value::{Origin, Source, Vars};
 
 /// The moment that all tests begin at: 2023-11-14T22:13:20Z.
@@ -60,6 +60,7 @@ pub fn run() -> Vec<Told> {
     let counts = |failed| Counts { ok: 1 - failed, changed: 1 - failed, failed, ..Counts::default() };
     let recap = Recap {
         hosts: [("h1".into(), counts(0)), ("h2".into(), counts(1))].into_iter().collect(),
+        lost: Lost { failed: true, unreachable: false },
         took: Duration::from_secs(6),
         ..Recap::default()
     };

@@ -167,8 +167,8 @@ impl Report for Traces {
             Event::Recap(recap) => {
                 let error = match recap {
                     recap if recap.interrupted => Some("interrupted"),
-                    recap if recap.unreachable() => Some("a host was not reached"),
-                    recap if recap.failed() => Some("a task failed"),
+                    recap if recap.lost.unreachable => Some("a host was not reached"),
+                    recap if recap.lost.failed => Some("a task failed"),
                     _ => None,
                 };
                 self.end_run(at, error);

@@ -1,0 +1,49 @@
+//! `--step`: before each task the person says whether it is run.
+
+use std::sync::atomic::Ordering;
+
+use tokio::sync::Mutex;
+
+use super::event::{Event, TaskStart};
+use super::{Job, Run};
+use crate::modules::question::{Answer, Question};
+
+/// Whether the person is still asked, one question at a time.
+pub(crate) struct Step {
+    asking: Mutex<bool>,
+}
+
+impl Step {
+    pub fn of(job: &Job) -> Step {
+        Step { asking: Mutex::new(job.options.step) }
+    }
+}
+
+/// Whether a task is to be run. `c` is yes for all that follow; whoever aborts, or cannot be asked, wants no more of the
+/// run.
+pub(super) async fn agrees(run: &Run, task: &TaskStart) -> bool {
+    let mut asking = run.step.asking.lock().await;
+    if !*asking {
+        return true;
+    }
+    if run.stopping() {
+        return false;
+    }
+    let (question, answer) = Question::new(format!("Perform task: {} (N)o/(y)es/(c)ontinue:", task.name), true, None);
+    run.tell(Event::Question(question));
+    match answer.await {
+        Ok(Answer::Text(word)) => match word.trim().to_ascii_lowercase().as_str() {
+            "y" | "yes" => true,
+            "c" | "continue" => {
+                *asking = false;
+                true
+            }
+            _ => false,
+        },
+        Ok(Answer::GoOn) => true,
+        Ok(Answer::Abort) | Err(_) => {
+            run.stopping.store(true, Ordering::Relaxed);
+            false
+        }
+    }
+}
