@@ -450,7 +450,7 @@ mod tests {
         let text = sheet.text();
         assert!(text.lines().all(|line| !line.starts_with("ok: [h2]")), "{text}");
         assert!(!text.contains(['\u{1b}', '\u{9b}']), "{text:?}");
-        assert_eq!(text.matches("ok: [h2]").count(), 11, "{text}");
+        assert_eq!(text.matches("ok: [h2]").count(), 13, "{text}");
     }
 
     #[test]

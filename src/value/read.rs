@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+use std::process::{Child, ExitStatus};
 
 /// More than any text that is to become variables.
 const MOST: u64 = 1 << 30;
@@ -24,6 +25,21 @@ pub fn text(path: &Path) -> io::Result<String> {
     String::from_utf8(bytes(path)?).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
 
+/// What a program writes to its standard output, which is piped; one that writes more than 1 GiB is ended.
+///
+/// # Errors
+/// As [`bytes`].
+pub fn printed(mut program: Child) -> io::Result<(ExitStatus, Vec<u8>)> {
+    let mut content = Vec::new();
+    let read = program.stdout.take().map_or(Ok(()), |output| up_to(output, MOST, &mut content));
+    if read.is_err() {
+        // It may have ended by itself just now.
+        let _ = program.kill();
+    }
+    let status = program.wait()?;
+    read.map(|()| (status, content))
+}
+
 fn up_to(reader: impl Read, most: u64, content: &mut Vec<u8>) -> io::Result<()> {
     match reader.take(most + 1).read_to_end(content)? as u64 > most {
         true => Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is more than {} MiB", most >> 20))),
@@ -43,6 +59,12 @@ mod tests {
         content.clear();
         up_to(io::repeat(7).take(1 << 20), 1 << 20, &mut content).unwrap();
         assert_eq!(content.len(), 1 << 20);
+        let start = |line: &str| {
+            let mut shell = std::process::Command::new("/bin/sh");
+            shell.args(["-c", line]).stdout(std::process::Stdio::piped()).spawn().unwrap()
+        };
+        let (status, said) = printed(start("echo a; exit 3")).unwrap();
+        assert_eq!((status.code(), said.as_slice()), (Some(3), &b"a\n"[..]));
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "täxt").unwrap();
         assert_eq!(text(file.path()).unwrap(), "täxt");

@@ -18,6 +18,7 @@ use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct K8sInfo {
     kind: String,
     api_version: String,

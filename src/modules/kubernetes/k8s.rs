@@ -19,6 +19,7 @@ use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct K8s {
     state: State,
     definition: Option<Value>,

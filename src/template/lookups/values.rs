@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use super::super::{lazy, render};
 use super::{Call, fail};
 use crate::template::Error;
-use crate::value::Value;
+use crate::value::{Value, read};
 
 /// Environment variables of the controller; the option `default` for one that is not set, else empty.
 pub fn env(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
@@ -62,9 +62,10 @@ fn output(call: &Call<'_>, command: &str) -> Result<String, Error> {
     if call.scope.base.is_dir() {
         shell.current_dir(&*call.scope.base);
     }
-    let output = shell.output().map_err(|error| fail(format!("cannot run {command:?}: {error}")))?;
-    if !output.status.success() {
-        return Err(fail(format!("lookup: the command {command:?} failed with {}", output.status)));
+    let printed = shell.stdout(Stdio::piped()).spawn().and_then(read::printed);
+    let (status, said) = printed.map_err(|error| fail(format!("cannot run {command:?}: {error}")))?;
+    if !status.success() {
+        return Err(fail(format!("lookup: the command {command:?} failed with {status}")));
     }
-    String::from_utf8(output.stdout).map_err(|_| fail(format!("the output of {command:?} is not UTF-8 text")))
+    String::from_utf8(said).map_err(|_| fail(format!("the output of {command:?} is not UTF-8 text")))
 }
