@@ -312,6 +312,40 @@ fn a_hook_s_mistakes_are_told_before_any_host_is_touched() {
     assert!(!scratch.path().join("touched").exists());
 }
 
+/// 203.0.113.0/24 is nobody's: were it tried, the words would be others.
+#[test]
+fn an_offline_run_connects_to_nothing_but_the_inventory() {
+    let tasks = [
+        ("uri", "uri: {url: 'http://203.0.113.7/x'}"),
+        ("get_url", "get_url: {url: 'https://files.example.com/x', dest: /dev/null/x}"),
+        ("git", "git: {repo: 'https://git.example.com/x.git', dest: /nonexistent/x}"),
+        ("wait_for", "wait_for: {host: 203.0.113.7, port: 80, timeout: 30}"),
+        ("ping", "ping:\n      delegate_to: 203.0.113.7"),
+    ];
+    let mut play = "- hosts: h\n  gather_facts: false\n  tasks:\n".to_string();
+    for (name, task) in tasks {
+        play.push_str(&format!(
+            "    - name: {name}\n      ignore_errors: true\n      ignore_unreachable: true\n      {task}\n"
+        ));
+    }
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    play.push_str(&format!("    - name: itself\n      wait_for: {{port: {port}, timeout: 30}}\n"));
+    let directory = directory(&[("p.yml", &play), ("hosts.ini", "h ansible_connection=local\n")]);
+    let offline = ["-i", "hosts.ini", "--offline", "p.yml"];
+    let begun = std::time::Instant::now();
+    let (code, stdout, stderr) = playbook(directory.path(), &offline);
+    let told = format!("{stdout}{stderr}");
+    assert_eq!(code, 0, "{told}");
+    assert_eq!(told.matches("the run is offline").count(), tasks.len(), "{told}");
+    assert!(begun.elapsed() < std::time::Duration::from_secs(25), "somebody was waited for");
+
+    let (code, _, stderr) =
+        playbook(directory.path(), &[&offline[..], &["--otlp", "http://traces.example.com:4318"]].concat());
+    assert_eq!(code, 1, "{stderr}");
+    assert!(stderr.contains("traces cannot be sent") && stderr.contains("the run is offline"), "{stderr}");
+}
+
 #[test]
 fn facts_are_kept_from_run_to_run_and_are_hostvars_of_hosts_outside_the_play() {
     let gather = "- hosts: a\n  tasks:\n    - set_fact: {cacheable: true, kept: 7}\n";

@@ -91,7 +91,11 @@ impl Launch {
             verbosity: reporting.verbosity(settings),
             extra_vars: self.extra_vars,
             defaults: engine::Defaults::default(),
-            options: engine::Options { flush_cache: run.flush_cache, ..options::engine(settings)? },
+            options: engine::Options {
+                flush_cache: run.flush_cache,
+                offline: run.offline.clone(),
+                ..options::engine(settings)?
+            },
             keyring: self.keyring,
             templar: self.templar,
             loader: Arc::new(self.loader),
@@ -152,7 +156,7 @@ async fn told(
     job: Job,
     retry_file: Option<&Path>,
 ) -> Result<ExitCode, Failure> {
-    let reports = reporting.open(&job.keyring.hidden, settings, usual)?;
+    let reports = reporting.open(&job.keyring.hidden, settings, usual, job.fence().as_ref())?;
     let (sender, receiver) = unbounded_channel();
     let teller = tokio::spawn(reports.tell(receiver));
     let stopping = Arc::new(AtomicBool::new(false));

@@ -3,10 +3,12 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use anyhow::Context;
 use clap::{ArgAction, Args, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
 use super::{ExitCode, Failure};
+use crate::connection::Fence;
 use crate::report::log::LogFile;
 use crate::report::{self, Colour, Ending, Form, Reports, otlp};
 use crate::settings::{Settings, list};
@@ -54,8 +56,15 @@ fn form(text: &str) -> Result<Form, String> {
 
 impl Reporting {
     /// Opens the reports, and our own log. To be called within the runtime, before anything is told; `hidden` is what
-    /// none of them may show, `usual` what goes to standard output when `--output` does not say.
-    pub fn open(&self, hidden: &Hidden, settings: &Settings, usual: Form) -> Result<Reports, Failure> {
+    /// none of them may show, `usual` what goes to standard output when `--output` does not say, `fence` what an offline
+    /// run keeps to.
+    pub fn open(
+        &self,
+        hidden: &Hidden,
+        settings: &Settings,
+        usual: Form,
+        fence: Option<&Fence>,
+    ) -> Result<Reports, Failure> {
         if self.outputs.contains(&Form::Human) && self.outputs.contains(&Form::Json(None)) {
             return Err(
                 anyhow::anyhow!("only one of human and json goes to standard output; json=FILE names a file").into()
@@ -69,6 +78,9 @@ impl Reporting {
             std::env::var(name).ok()
         })
         .map_err(anyhow::Error::msg)?;
+        if let Some((otlp, fence)) = otlp.as_ref().zip(fence) {
+            fence.may_reach(&otlp.url.host).context("traces cannot be sent")?;
+        }
         let settings = report::Settings {
             forms: self.outputs.clone(),
             usual,

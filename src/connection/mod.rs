@@ -1,6 +1,7 @@
 //! Ways to a host: `ssh` and `local`. Moves bytes; knows no tasks, variables, become or check mode.
 
 mod config;
+mod fence;
 pub mod known_hosts;
 pub mod local;
 mod pattern;
@@ -14,6 +15,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 use tokio::io::{AsyncRead, AsyncWrite};
+
+pub use fence::Fence;
 
 use crate::value::Secret;
 
@@ -102,6 +105,12 @@ pub trait Connection: Send + Sync + fmt::Debug {
     /// Opens a TCP connection from the host to an address as the host sees it. Nothing on the host is needed for it.
     async fn tunnel(&self, host: &str, port: u16) -> Result<Box<dyn Stream>, Error>;
 
+    /// Refuses an address that a run may not connect to ([`Fence`]). [`Connection::tunnel`] does not ask: whether an
+    /// address is one of those that count is known to who dials.
+    fn may_reach(&self, _host: &str) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// How many programs may run through it at once.
     fn capacity(&self) -> usize;
 
@@ -118,6 +127,9 @@ pub trait Connection: Send + Sync + fmt::Debug {
 #[async_trait]
 pub trait Open: Send + Sync {
     async fn open(&self, target: &Target) -> Result<Arc<dyn Connection>, Error>;
+
+    /// Told of an address that a host of the inventory says is its own.
+    fn admit(&self, _address: &str) {}
 }
 
 /// The ways of this folder.

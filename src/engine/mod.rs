@@ -44,7 +44,7 @@ pub use tags::Tags;
 pub use target::Defaults;
 pub use variables::VARIABLES;
 
-use crate::connection::{Open, Ways};
+use crate::connection::{Fence, Open, Ways};
 use crate::inventory::Inventory;
 use crate::playbook::Play;
 use crate::playbook::load::Loader;
@@ -74,6 +74,20 @@ pub struct Job {
     pub prompted: Vars,
     /// The person's working directory.
     pub directory: PathBuf,
+}
+
+impl Job {
+    /// What an offline run keeps to; None: the run is not offline.
+    pub fn fence(&self) -> Option<Fence> {
+        let besides = self.options.offline.as_ref()?;
+        let addresses = self.inventory.hosts.keys().flat_map(|host| {
+            let vars = self.inventory.vars_of(host, None);
+            let address =
+                ["ansible_host", "ansible_ssh_host"].iter().find_map(|name| Some(vars.get(*name)?.to_string()));
+            std::iter::once(host.to_string()).chain(address)
+        });
+        Some(Fence::new(Arc::new(Ways), addresses, besides.iter().map(String::as_str)))
+    }
 }
 
 /// A run cannot go on at all (a single host's failure is no such thing).
@@ -145,7 +159,11 @@ impl Run {
 
 /// Runs all plays. `stopping`: once true, no further task is begun. The recap is also the last event.
 pub async fn run(job: Job, events: UnboundedSender<Told>, stopping: Arc<AtomicBool>) -> Result<Recap, Error> {
-    run_over(job, Arc::new(Ways), events, stopping).await
+    let ways: Arc<dyn Open> = match job.fence() {
+        Some(fence) => Arc::new(fence),
+        None => Arc::new(Ways),
+    };
+    run_over(job, ways, events, stopping).await
 }
 
 /// As [`run`], with connections opened by `ways`.

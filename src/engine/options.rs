@@ -28,6 +28,9 @@ pub struct Options {
     pub start_at_task: Option<String>,
     /// `--step`: the person is asked before each task.
     pub step: bool,
+    /// `--offline`: nothing but the inventory's hosts and API servers is connected to, and these names, addresses and
+    /// networks; None: whatever a task asks for.
+    pub offline: Option<Vec<String>>,
     /// `--uploads`: how many hosts get file content at once; None: as many as are at work.
     pub uploads: Option<NonZeroUsize>,
 }

@@ -8,6 +8,7 @@ use tokio::sync::{Mutex, OnceCell, Semaphore};
 
 use crate::connection::{self, Open, Target};
 use crate::remote::Sessions;
+use crate::value::Vars;
 
 type Cell = Arc<OnceCell<Arc<Sessions>>>;
 
@@ -37,6 +38,14 @@ impl Pool {
         cell.get_or_try_init(|| async { Ok(Sessions::sharing(self.ways.open(target).await?, self.uploads.clone())) })
             .await
             .cloned()
+    }
+
+    /// Takes in the addresses that a host of the inventory says are its own.
+    pub fn admit(&self, facts: &Vars) {
+        for name in ["ansible_all_ipv4_addresses", "ansible_all_ipv6_addresses"] {
+            let addresses = facts.get(name).and_then(|addresses| addresses.try_iter().ok());
+            addresses.into_iter().flatten().for_each(|address| self.ways.admit(&address.to_string()));
+        }
     }
 
     /// Forgets a target; the next task opens it anew (`meta: reset_connection`, a reboot).

@@ -249,7 +249,10 @@ async fn apply(batch: &Arc<Batch>, task: &Task, host: &mut HostRun, effect: Effe
         Effect::Facts(facts) => match delegate.filter(|_| task.delegate_facts) {
             Some(delegate) => batch.run.board.give(&delegate.host.name, Gift::Facts(facts)),
             None => {
-                host.vars.gathered |= task.action.doc.name == "setup";
+                if task.action.doc.name == "setup" {
+                    host.vars.gathered = true;
+                    batch.run.pool.admit(&facts);
+                }
                 host.vars.add_facts(facts);
                 batch.run.board.keep(host);
             }

@@ -7,7 +7,7 @@ use super::file_attributes::{self, Wanted, is_empty};
 use super::file_diff::{self, Side};
 use super::file_digest::{self, Digests};
 use super::{Controller, Diff, Error, Outcome, Progress, host_path};
-use crate::remote::{Attributes, Command, Digest, FileKind, Links, Probe, Remote, Stat};
+use crate::remote::{Attributes, Command, Digest, Expected, FileKind, Links, Probe, Remote, Stat};
 
 /// Content from the controller.
 #[derive(Clone)]
@@ -245,7 +245,7 @@ pub async fn upload(
     let what = format!("{} → {host}", file.file_name().unwrap_or_default().to_string_lossy());
     let tell = |done, total| (here.progress)(Progress { what: what.clone(), done, total });
     let digests = file_digest::of_file(file).await?;
-    Ok(remote.upload(file, &digests.sha1, path, attributes, &tell).await?)
+    Ok(remote.upload(file, Expected::Sha1(&digests.sha1), path, attributes, &tell).await?)
 }
 
 /// What Ansible returns of a file that was or would be written. `probe`: None if it is not written yet.

@@ -150,6 +150,9 @@ impl Module for Git {
         let tool = self.tool(probe).await?;
         let expanded = probe.expand(&self.repo).await?;
         let repo = if expanded.starts_with('/') { format!("file://{expanded}") } else { self.repo.clone() };
+        if let Some(server) = tool::server_of(&repo) {
+            probe.may_reach(server)?;
+        }
         let dest = match &self.dest {
             Some(dest) => probe.expand(dest).await?.trim_end_matches('/').to_owned(),
             None => String::new(),

@@ -193,6 +193,7 @@ impl WaitFor {
             Err(_) => return Ok(None),
             Ok(Ok(stream)) => stream,
             Ok(Err(Failure::Host(error))) => return Err(error.into()),
+            Ok(Err(error @ Failure::Offline { .. })) => return Err(Error::failed(error.to_string())),
             Ok(Err(Failure::Connect { reason, .. })) if reason.contains("forbids") && regex.is_none() => {
                 return Ok(answers_without_tunnel(probe, &self.host, port, limit)
                     .await?

@@ -32,6 +32,7 @@ use crate::value::Secret;
 pub use facts::gathers;
 pub use job::{Ended, JobPlace, JobState, Moment};
 pub use sessions::Sessions;
+pub use upload::Expected;
 
 /// Another user on the host, and how to become it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -148,10 +148,10 @@ echo ": it has ${4:-no} bytes after writing $wl_z" >&2
 return 1
 fi
 }
-# wl_sum WANTED FOUND...: compares a digest with what a tool printed.
+# wl_sum NAME WANTED FOUND...: compares a digest with what a tool printed.
 wl_sum() {
-[ "$1" = "${2#\\}" ] && return
-echo ": its sha1 is ${2:-unknown} after the upload and should be $1" >&2
+[ "$2" = "${3#\\}" ] && return
+echo ": its $1 is ${3:-unknown} after the upload and should be $2" >&2
 return 1
 }
 # wl_own OWNER MODE HEX: gives a temporary file the attributes of the file that it replaces, then those that are asked for

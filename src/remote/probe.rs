@@ -210,7 +210,12 @@ impl Probe {
         &self.account.user
     }
 
-    /// A TCP connection from the host.
+    /// Refuses an address that an offline run may not connect to.
+    pub fn may_reach(&self, host: &str) -> Result<(), Error> {
+        Ok(self.sessions.connection().may_reach(host)?)
+    }
+
+    /// A TCP connection from the host. Does not ask [`Probe::may_reach`].
     pub async fn tunnel(&self, host: &str, port: u16) -> Result<Box<dyn Stream>, Error> {
         Ok(self.sessions.connection().tunnel(host, port).await?)
     }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use sha2::Digest as _;
 use tokio::io::AsyncReadExt;
 
 use super::session::Content;
@@ -11,13 +12,37 @@ use super::{Attributes, Digest, Error, Remote, Stat, quote};
 /// How much is read at once.
 const CHUNK: usize = 256 * 1024;
 
+/// The digest that a file has to have when it has arrived, lower-case hex.
+#[derive(Debug, Clone, Copy)]
+pub enum Expected<'a> {
+    Sha1(&'a str),
+    Sha256(&'a str),
+}
+
+impl Expected<'_> {
+    fn parts(&self) -> (Digest, &str) {
+        match self {
+            Expected::Sha1(hex) => (Digest::Sha1, hex),
+            Expected::Sha256(hex) => (Digest::Sha256, hex),
+        }
+    }
+
+    fn of(&self, content: &[u8]) -> String {
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        match self {
+            Expected::Sha1(_) => hex(&sha1::Sha1::digest(content)),
+            Expected::Sha256(_) => hex(&sha2::Sha256::digest(content)),
+        }
+    }
+}
+
 impl Remote {
-    /// As [`Remote::write`], from a file of the controller. `sha1` is its digest, lower-case hex: what arrived must have
-    /// it, or the old file stays. `progress` is told now and then how many bytes of how many are sent.
+    /// As [`Remote::write`], from a file of the controller. What arrived must be what is expected,
+    /// or the old file stays. `progress` is told now and then how many bytes of how many are sent.
     pub async fn upload(
         &self,
         from: &Path,
-        sha1: &str,
+        expected: Expected<'_>,
         path: &str,
         attributes: &Attributes,
         progress: &(dyn Fn(u64, u64) + Send + Sync),
@@ -32,6 +57,12 @@ impl Remote {
         if size <= INLINE as u64 {
             let mut content = Vec::new();
             file.read_to_end(&mut content).await.map_err(here)?;
+            let (digest, wanted) = expected.parts();
+            let found = expected.of(&content);
+            if found != wanted {
+                let reason = format!("its {} is {found} and should be {wanted}", digest.name());
+                return Err(Error::Refused { what: format!("send {}", from.display()), reason });
+            }
             let stat = self.write_and_stat(path, &content, attributes).await?;
             progress(content.len() as u64, size);
             return Ok(stat);
@@ -44,9 +75,10 @@ impl Remote {
             progress(sent, size);
         };
         let content = Content { reader: &mut file, size, each: &mut each };
-        let digest = Digest::Sha1.command("\"$wl_t\"");
+        let (digest, wanted) = expected.parts();
+        let (name, found) = (digest.name(), digest.command("\"$wl_t\""));
         let own = target.own(size, attributes)?;
-        let end = format!("wl_sum {} $({digest}) && {own} && wl_mv || wl_drop", quote::word(sha1));
+        let end = format!("wl_sum {name} {} $({found}) && {own} && wl_mv || wl_drop", quote::word(wanted));
         written(path, &session.pass(&target.begin(attributes), "\"$wl_t\"", content, &end).await?)
     }
 }

@@ -14,7 +14,7 @@ karmada() {
   local playbook=$1
   shift
   windlass playbook -i "$karmada_inventory" -e "karmada_bundle=$WINDLASS_BUNDLE" \
-    -e "etcd_binary_dir=$ROOT/target/etcd/3.5" ${WINDLASS_STAND_INS:+-e "@$WINDLASS_STAND_INS"} "$@" "$ROOT/playbooks/$playbook.yml"
+    -e "etcd_bundle=$ROOT/target/etcd/3.5" ${WINDLASS_STAND_INS:+-e "@$WINDLASS_STAND_INS"} "$@" "$ROOT/playbooks/$playbook.yml"
 }
 
 bundled() { find "$WINDLASS_BUNDLE" -name "$1" -type f -perm -u+x | head -1; }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 use sha1::Digest;
-use windlass::remote::{Attributes, Command, Remote, Sessions};
+use windlass::remote::{Attributes, Command, Expected, Remote, Sessions};
 
 use crate::server::{Server, open};
 
@@ -50,7 +50,10 @@ async fn files_travel_in_both_directions() {
     let (here, there, back) = (server.path("here"), server.path("there"), server.path("back"));
     std::fs::write(&here, &content).unwrap();
     let sha1: String = sha1::Sha1::digest(&content).iter().map(|byte| format!("{byte:02x}")).collect();
-    remote.upload(&here, &sha1, there.to_str().unwrap(), &Attributes::default(), &|_, _| ()).await.unwrap();
+    remote
+        .upload(&here, Expected::Sha1(&sha1), there.to_str().unwrap(), &Attributes::default(), &|_, _| ())
+        .await
+        .unwrap();
     remote.download(there.to_str().unwrap(), &back).await.unwrap();
     assert!(std::fs::read(&back).unwrap() == content);
     let input = Command { stdin: Some(content.clone()), ..Command::program(["cat"]) };

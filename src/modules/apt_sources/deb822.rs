@@ -324,7 +324,7 @@ async fn fetch(probe: &Probe, address: &str) -> Result<Vec<u8>, Error> {
     let failed = |why: String| Error::failed(format!("cannot fetch the key {address}: {why}"));
     let mut request = Request::get(Url::parse(address).map_err(&failed)?);
     // It may lead on to an address with TLS.
-    let tls = Tls::load(probe, tls::Files { ca: None, client_cert: None, client_key: None }, true).await?;
+    let tls = Tls::load(probe, tls::Files::default(), true).await?;
     let manner = Manner { tls: &tls, limit: LIMIT, redirects: Redirects::All, unredirected: &[] };
     match manner.send(probe, &mut request, None).await {
         Ok(response) if response.status == 200 => Ok(response.body),

@@ -2,6 +2,7 @@
 
 pub mod info;
 pub mod program;
+mod verified;
 
 use std::collections::HashMap;
 use std::path::PathBuf;

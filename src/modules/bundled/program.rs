@@ -3,10 +3,11 @@
 use async_trait::async_trait;
 use serde::Deserialize;
 
+use super::verified::{self, Directory, Looks};
 use super::{Question, find, place};
 use crate::bundle::{Found, architecture_named};
-use crate::modules::{Controller, Diff, Error, Module, Outcome, Plan, Progress, file_digest};
-use crate::remote::{Attributes, Command, Digest, FileKind, Links, Probe, Remote};
+use crate::modules::{Controller, Diff, Error, Module, Outcome, Plan, Progress};
+use crate::remote::{Attributes, Command, Digest, Expected, FileKind, Links, Probe, Remote};
 use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
@@ -24,23 +25,44 @@ pub struct Program {
     architecture: Option<String>,
     root: String,
     current: bool,
+    full_check: bool,
 }
 
 /// What is to be done.
 pub struct Change {
     directory: String,
-    uploads: Vec<Upload>,
-    /// Programs that are there and whose mode is wrong.
-    modes: Vec<String>,
+    programs: Vec<Wanted>,
     /// Where `current` is to lead, if it does not.
     link: Option<(String, String)>,
     outcome: Outcome,
 }
 
-struct Upload {
-    from: Found,
-    to: String,
+/// One program, and what is to be done about it.
+struct Wanted {
     name: String,
+    from: Found,
+    found: State,
+}
+
+enum State {
+    /// Not there, or not what the bundle has; its digest.
+    Other(Option<String>),
+    /// As the bundle has it, and how it looked before its digest was taken.
+    Right { looks: Looks, noted: bool, mode: u32 },
+}
+
+impl Wanted {
+    fn is_to_be_written(&self) -> bool {
+        matches!(self.found, State::Other(_))
+    }
+
+    fn has_wrong_mode(&self) -> bool {
+        matches!(self.found, State::Right { mode, .. } if mode != MODE)
+    }
+
+    fn is_unnoted(&self) -> bool {
+        matches!(self.found, State::Right { noted: false, .. })
+    }
 }
 
 #[async_trait]
@@ -62,6 +84,12 @@ impl Module for Program {
             Argument::new("root", Kind::Path, "Directory on the host that the component's own lies in")
                 .default("/opt/windlass"),
             Argument::new("current", Kind::Bool, "Whether it becomes the version that counts").default("true"),
+            Argument::new(
+                "full_check",
+                Kind::Bool,
+                "Whether programs are read even where the file system says that nothing changed since they last were",
+            )
+            .default("false"),
         ],
         free_form: None,
         example: "\
@@ -79,6 +107,7 @@ impl Module for Program {
             Return::new("previous_version", "Where the link led before, if it led elsewhere"),
             Return::new("architecture", "What the programs are for"),
             Return::new("sha256", "Digests, by program"),
+            Return::new("written", "The programs that were not there, or not as the bundle has them"),
         ],
     };
     type Change = Change;
@@ -88,23 +117,12 @@ impl Module for Program {
         let version = one_version(&found)?;
         let component = format!("{}/{}", probe.expand(&self.root).await?.trim_end_matches('/'), self.name);
         let directory = format!("{component}/{version}");
+        let programs = self.look(probe, &directory, found).await?;
         let mut diff = Diff { before_header: component.clone(), after_header: component.clone(), ..Diff::default() };
-        let (mut uploads, mut modes) = (Vec::new(), Vec::new());
-        for (name, from) in &found {
-            let to = format!("{directory}/{name}");
-            let there = probe.stat_and_digest(&to, Links::Keep, Digest::Sha256).await?;
-            let installed = there.as_ref().and_then(|(_, digest)| digest.as_deref());
-            if installed == Some(from.sha256.as_str()) {
-                if there.is_some_and(|(stat, _)| stat.mode != MODE) {
-                    modes.push(to);
-                }
-                continue;
-            }
-            if let Some(digest) = installed {
-                diff.before.push_str(&format!("{version}/{name} sha256:{digest}\n"));
-            }
+        for Wanted { name, from, found } in &programs {
+            let State::Other(digest) = found else { continue };
+            diff.before.extend(digest.iter().map(|digest| format!("{version}/{name} sha256:{digest}\n")));
             diff.after.push_str(&format!("{version}/{name} sha256:{}\n", from.sha256));
-            uploads.push(Upload { from: from.clone(), to, name: name.clone() });
         }
         let link = format!("{component}/{CURRENT}");
         let before = self.leads_to(probe, &link).await?;
@@ -113,46 +131,65 @@ impl Module for Program {
             diff.before.extend(before.iter().map(|before| format!("{CURRENT} -> {before}\n")));
             diff.after.push_str(&format!("{CURRENT} -> {version}\n"));
         }
-        let outcome = outcome(&found, &directory, &link, &version);
-        let outcome = match before {
-            Some(before) if turn => outcome.with("previous_version", before),
-            _ => outcome,
-        };
-        if uploads.is_empty() && modes.is_empty() && !turn {
+        let mut outcome = outcome(&programs, &directory, &link, &version);
+        if let Some(before) = before.filter(|_| turn) {
+            outcome = outcome.with("previous_version", before);
+        }
+        for wrong in programs.iter().filter(|program| program.has_wrong_mode()) {
+            diff.after.push_str(&format!("{directory}/{} mode 0{MODE:o}\n", wrong.name));
+        }
+        let as_it_should_be = diff.after.is_empty();
+        let unnoted = programs.iter().any(Wanted::is_unnoted);
+        if as_it_should_be && (here.check || !unnoted) {
             return Ok(Plan::Unchanged(outcome));
         }
-        for path in &modes {
-            diff.after.push_str(&format!("{path} mode 0{MODE:o}\n"));
-        }
         let link = turn.then_some((version, link));
-        let change = Change { directory, uploads, modes, link, outcome: outcome.clone() };
-        Ok(Plan::Change { diff: vec![diff], outcome, change })
+        let change = Change { directory, programs, link, outcome: outcome.clone() };
+        Ok(match as_it_should_be {
+            // Only the note is to be written, which is no change of the host that anybody asked for.
+            true => Plan::Unknown(change),
+            false => Plan::Change { diff: vec![diff], outcome, change },
+        })
     }
 
     async fn apply(&self, change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
+        let Change { directory, programs, link, outcome } = change;
         let attributes = Attributes { mode: Some(MODE), ..Attributes::default() };
-        remote.make_directory(&change.directory, &attributes).await?;
-        for Upload { from, to, name } in &change.uploads {
-            let tell =
-                |done, total| (here.progress)(Progress { what: format!("{name} {}", from.version), done, total });
-            let digests = file_digest::of_file(&from.path).await?;
-            remote.upload(&from.path, &digests.sha1, to, &attributes, &tell).await?;
-            // The upload was compared with the file as it is now; this is what the bundle vouched for.
-            let arrived = remote.digest(to, Digest::Sha256).await?.unwrap_or_default();
-            if arrived != from.sha256 {
-                let message =
-                    format!("{to} has the SHA-256 {arrived} on the host, and the bundle's is {}", from.sha256);
-                return Err(Error::failed(message));
+        if programs.iter().any(Wanted::is_to_be_written) {
+            remote.make_directory(&directory, &attributes).await?;
+        }
+        for program in &programs {
+            let path = format!("{directory}/{}", program.name);
+            if program.is_to_be_written() {
+                let what = format!("{} {}", program.name, program.from.version);
+                let tell = |done, total| (here.progress)(Progress { what: what.clone(), done, total });
+                let expected = Expected::Sha256(&program.from.sha256);
+                remote.upload(&program.from.path, expected, &path, &attributes, &tell).await?;
+            } else if program.has_wrong_mode() {
+                remote.set_attributes(&path, &attributes, Links::Keep).await?;
             }
         }
-        for path in &change.modes {
-            remote.set_attributes(path, &attributes, Links::Keep).await?;
-        }
-        if let Some((version, link)) = &change.link {
+        note(remote, &directory, &programs).await?;
+        if let Some((version, link)) = &link {
             remote.symlink(version, link).await?;
         }
-        Ok(change.outcome)
+        Ok(outcome)
     }
+}
+
+/// Notes what all programs look like now that they are what the bundle has. One that was only looked at is noted as it
+/// looked before it was read: had it been written to meanwhile, the next run reads it again.
+async fn note(remote: &Remote, directory: &str, programs: &[Wanted]) -> Result<(), Error> {
+    let names: Vec<&str> = programs.iter().map(|program| program.name.as_str()).collect();
+    let now = Directory::look(remote, directory, &names).await?;
+    let noted = programs.iter().filter_map(|program| {
+        let looks = match &program.found {
+            State::Right { looks, mode, .. } if *mode == MODE => looks.clone(),
+            _ => now.file(&program.name)?.looks.clone(),
+        };
+        Some((program.name.as_str(), program.from.sha256.as_str(), looks))
+    });
+    verified::write(remote, directory, &noted.collect::<Vec<_>>()).await
 }
 
 impl Program {
@@ -179,6 +216,30 @@ impl Program {
         Ok(found)
     }
 
+    /// What each program is on the host. It is read only where the note beside it does not tell.
+    async fn look(&self, probe: &Probe, directory: &str, found: Vec<(String, Found)>) -> Result<Vec<Wanted>, Error> {
+        let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+        let there = Directory::look(probe, directory, &names).await?;
+        let mut programs = Vec::new();
+        for (name, from) in found {
+            let known = there.digest(&name).filter(|_| !self.full_check).map(str::to_owned);
+            let digest = match (&known, there.file(&name)) {
+                (Some(digest), _) => Some(digest.clone()),
+                (None, Some(_)) => probe.digest(&format!("{directory}/{name}"), Digest::Sha256).await?,
+                (None, None) => None,
+            };
+            let found = match there.file(&name) {
+                Some(file) if digest.as_deref() == Some(from.sha256.as_str()) => {
+                    let noted = there.digest(&name) == digest.as_deref();
+                    State::Right { looks: file.looks.clone(), noted, mode: file.mode }
+                }
+                _ => State::Other(digest),
+            };
+            programs.push(Wanted { name, from, found });
+        }
+        Ok(programs)
+    }
+
     /// Where the link leads. Refused: something else is in its place.
     async fn leads_to(&self, probe: &Probe, link: &str) -> Result<Option<String>, Error> {
         match probe.stat(link, Links::Keep).await? {
@@ -201,14 +262,16 @@ fn one_version(found: &[(String, Found)]) -> Result<String, Error> {
     }
 }
 
-fn outcome(found: &[(String, Found)], directory: &str, link: &str, version: &str) -> Outcome {
-    let digests = found.iter().map(|(name, found)| (name.clone(), Value::from(found.sha256.as_str())));
+fn outcome(programs: &[Wanted], directory: &str, link: &str, version: &str) -> Outcome {
+    let digests = programs.iter().map(|program| (program.name.clone(), Value::from(program.from.sha256.as_str())));
+    let written = programs.iter().filter(|program| program.is_to_be_written());
     Outcome::default()
         .with("directory", directory)
         .with("current", link)
         .with("version", version)
-        .with("architecture", found.first().map_or("", |(_, found)| found.architecture.as_str()))
+        .with("architecture", programs.first().map_or("", |program| program.from.architecture.as_str()))
         .with("sha256", Value::from_pairs(digests))
+        .with("written", written.map(|program| Value::from(program.name.as_str())).collect::<Value>())
 }
 
 #[cfg(test)]
@@ -286,6 +349,47 @@ pub mod tests {
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o777)).unwrap();
         assert!(bench.run_twice(&task("3.5.21")).await.changed);
         assert_eq!(bench.mode("opt/etcd/3.5.21/etcd"), 0o755);
+    }
+
+    /// The same size and the same mtime: the one time that nobody can set tells.
+    #[tokio::test]
+    async fn an_altered_byte_is_noticed_though_size_and_time_are_put_back() {
+        let bench = bench().await;
+        bench.run(&task("3.5.21")).await.unwrap();
+        let program = bench.host("opt/etcd/3.5.21/etcd");
+        let (text, time) = (bench.text("opt/etcd/3.5.21/etcd"), program.metadata().unwrap().modified().unwrap());
+        std::fs::write(&program, text.replace("Sample", "Sbmple")).unwrap();
+        std::fs::File::options().write(true).open(&program).unwrap().set_modified(time).unwrap();
+        let done = bench.run_twice(&task("3.5.21")).await;
+        assert_eq!(value(&done.outcome, "written"), "['etcd']");
+        assert_eq!(bench.text("opt/etcd/3.5.21/etcd"), text);
+    }
+
+    #[tokio::test]
+    async fn what_has_not_changed_is_not_read_again_unless_a_full_check_is_asked_for() {
+        let bench = bench().await;
+        bench.run(&task("3.5.21")).await.unwrap();
+        assert_eq!(bench.mode("opt/etcd/3.5.21/.verified"), 0o600);
+        // A note that lies: only who reads the program finds out.
+        let note = bench.text("opt/etcd/3.5.21/.verified");
+        let lie = note.split_once(' ').map(|(_, rest)| format!("{} {rest}", "0".repeat(64))).unwrap();
+        std::fs::write(bench.host("opt/etcd/3.5.21/.verified"), lie).unwrap();
+        assert!(bench.check(&task("3.5.21")).await.unwrap().changed);
+        let full = task("3.5.21").replace("root:", "full_check: true, root:");
+        assert!(!bench.run(&full).await.unwrap().changed);
+        assert_eq!(bench.text("opt/etcd/3.5.21/.verified"), note);
+    }
+
+    #[tokio::test]
+    async fn a_note_that_is_gone_is_written_anew_which_is_no_change() {
+        let bench = bench().await;
+        bench.run(&task("3.5.21")).await.unwrap();
+        let note = bench.text("opt/etcd/3.5.21/.verified");
+        std::fs::remove_file(bench.host("opt/etcd/3.5.21/.verified")).unwrap();
+        assert!(!bench.check(&task("3.5.21")).await.unwrap().changed);
+        assert!(!bench.host("opt/etcd/3.5.21/.verified").exists());
+        assert!(!bench.run(&task("3.5.21")).await.unwrap().changed);
+        assert_eq!(bench.text("opt/etcd/3.5.21/.verified"), note);
     }
 
     #[tokio::test]

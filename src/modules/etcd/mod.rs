@@ -25,6 +25,7 @@ pub struct EtcdClusterInfo {
     ca_cert: Option<String>,
     client_cert: Option<String>,
     client_key: Option<String>,
+    remote_src: bool,
     timeout: u64,
     linearizable: bool,
     write_test_key: Option<String>,
@@ -43,9 +44,11 @@ impl Module for EtcdClusterInfo {
                 "Client addresses as the host sees them, https://a:2379",
             )
             .required(),
-            Argument::new("ca_cert", Kind::Path, "A file on the host: the authority of the members' certificates"),
-            Argument::new("client_cert", Kind::Path, "A file on the host: the certificate to show").alias(&["cert"]),
-            Argument::new("client_key", Kind::Path, "A file on the host: its private key").alias(&["key"]),
+            Argument::new("ca_cert", Kind::Path, "A file: the authority of the members' certificates"),
+            Argument::new("client_cert", Kind::Path, "A file: the certificate to show").alias(&["cert"]),
+            Argument::new("client_key", Kind::Path, "A file: its private key").alias(&["key"]),
+            Argument::new("remote_src", Kind::Bool, "Whether these files are on the host, not on the controller")
+                .default("true"),
             Argument::new("timeout", Kind::Int, "How many seconds to wait for one answer of a member").default("5"),
             Argument::new(
                 "linearizable",
@@ -108,7 +111,9 @@ impl EtcdClusterInfo {
         let tls = match urls.iter().any(|url| url.secure) {
             true => {
                 let (client_cert, client_key) = (self.client_cert.as_deref(), self.client_key.as_deref());
-                Tls::load(probe, Files { ca: self.ca_cert.as_deref(), client_cert, client_key }, true).await?
+                let ca = self.ca_cert.as_deref();
+                let files = Files { ca, client_cert, client_key, on_controller: !self.remote_src };
+                Tls::load(probe, files, true).await?
             }
             false => Tls::none(),
         };

@@ -134,8 +134,11 @@ impl GetUrl {
     }
 
     async fn tls(&self, probe: &Probe) -> Result<Tls, Error> {
-        let files =
-            Files { ca: None, client_cert: self.client_cert.as_deref(), client_key: self.client_key.as_deref() };
+        let files = Files {
+            client_cert: self.client_cert.as_deref(),
+            client_key: self.client_key.as_deref(),
+            ..Files::default()
+        };
         // An http address may lead to an https one.
         Tls::load(probe, files, self.validate_certs).await
     }

@@ -44,6 +44,22 @@ impl Ssh<'_> {
     }
 }
 
+/// Whom git connects to for a repository: `https://git@host:8443/x`, `git@host:x`. None: it is a path or a file.
+pub fn server_of(repo: &str) -> Option<&str> {
+    let (login, is_url) = match repo.split_once("://") {
+        Some(("file", _)) => return None,
+        Some((_, rest)) => (rest.split('/').next()?, true),
+        None => (repo.split_once(':').map(|(login, _)| login).filter(|login| !login.contains('/'))?, false),
+    };
+    let host = login.rsplit_once('@').map_or(login, |(_, host)| host);
+    let host = match host.strip_prefix('[') {
+        Some(host) => host.split(']').next()?,
+        None if is_url => host.split(':').next()?,
+        None => host,
+    };
+    Some(host).filter(|host| !host.is_empty())
+}
+
 /// The program and what it is always told.
 pub struct Tool {
     program: String,
@@ -130,6 +146,21 @@ impl Tool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whom_git_connects_to_is_told_by_the_address() {
+        for (repo, server) in [
+            ("https://user:word@git.example.org:8443/x.git", Some("git.example.org")),
+            ("ssh://git@[fd00::1]:22/x", Some("fd00::1")),
+            ("git@git.example.org:ops/site.git", Some("git.example.org")),
+            ("h1:x", Some("h1")),
+            ("file:///srv/x.git", None),
+            ("/srv/a:b", None),
+            ("./a:b", None),
+        ] {
+            assert_eq!(server_of(repo), server, "{repo}");
+        }
+    }
 
     #[test]
     fn ssh_is_told_once_what_is_wanted() {

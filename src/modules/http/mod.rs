@@ -33,6 +33,8 @@ pub enum Failure {
     Host(remote::Error),
     #[error("cannot connect to {address}: {reason}")]
     Connect { address: String, reason: String },
+    #[error("cannot connect to {address}: {reason}")]
+    Offline { address: String, reason: String },
     #[error("no TLS with {address}: {reason}")]
     Tls { address: String, reason: String },
     #[error("no proper answer from {address}: {reason}")]
@@ -96,8 +98,20 @@ pub async fn download(
     talk(stream, request, Some((sink, limit))).await
 }
 
-/// Opens a connection from the host.
+/// Opens a connection from the host, to an address that the run may connect to.
 pub async fn connect(probe: &Probe, host: &str, port: u16) -> Result<Box<dyn Stream>, Failure> {
+    let refused = |error| match error {
+        remote::Error::Connection(connection::Error::Start { reason, .. }) => {
+            Failure::Offline { address: format!("{host}:{port}"), reason }
+        }
+        gone => Failure::Host(gone),
+    };
+    probe.may_reach(host).map_err(refused)?;
+    connect_to_api(probe, host, port).await
+}
+
+/// As [`connect`], to an API server that a task names: an offline run may connect to it, wherever it is.
+pub async fn connect_to_api(probe: &Probe, host: &str, port: u16) -> Result<Box<dyn Stream>, Failure> {
     probe.tunnel(host, port).await.map_err(|error| match error {
         remote::Error::Connection(connection::Error::Start { reason, .. }) => {
             Failure::Connect { address: format!("{host}:{port}"), reason }

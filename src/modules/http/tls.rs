@@ -28,7 +28,7 @@ pub struct Tls {
     built: OnceLock<Result<Arc<ClientConfig>, String>>,
 }
 
-/// The arguments that say so; paths are on the host.
+/// The arguments that say so; paths are on the host, or else on the controller.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Files<'a> {
     /// A file of authorities; the system's if None.
@@ -36,6 +36,7 @@ pub struct Files<'a> {
     pub client_cert: Option<&'a str>,
     /// The certificate's own file if None.
     pub client_key: Option<&'a str>,
+    pub on_controller: bool,
 }
 
 impl Tls {
@@ -43,11 +44,14 @@ impl Tls {
     pub async fn load(probe: &Probe, files: Files<'_>, verify: bool) -> Result<Tls, Error> {
         let roots = match (verify, files.ca) {
             (false, _) => Vec::new(),
-            (true, Some(path)) => authorities(probe, path).await?,
+            (true, Some(path)) => authorities(probe, path, files.on_controller).await?,
             (true, None) => system_authorities(probe).await?,
         };
         let client = match files.client_cert {
-            Some(path) => Some(identity(probe, path, files.client_key.unwrap_or(path)).await?),
+            Some(path) => {
+                let key = files.client_key.unwrap_or(path);
+                Some(identity(probe, path, key, files.on_controller).await?)
+            }
             None => None,
         };
         Ok(Tls { verify, roots, client, built: OnceLock::new() })
@@ -92,8 +96,8 @@ impl Tls {
     }
 }
 
-async fn authorities(probe: &Probe, path: &str) -> Result<Vec<CertificateDer<'static>>, Error> {
-    let found = certificates(&read(probe, path).await?);
+async fn authorities(probe: &Probe, path: &str, on_controller: bool) -> Result<Vec<CertificateDer<'static>>, Error> {
+    let found = certificates(&read(probe, path, on_controller).await?);
     match found.is_empty() {
         true => Err(Error::failed(format!("{path} has no certificate in PEM form"))),
         false => Ok(found),
@@ -115,15 +119,20 @@ async fn identity(
     probe: &Probe,
     path: &str,
     key_path: &str,
+    on_controller: bool,
 ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), Error> {
-    let chain = authorities(probe, path).await?;
+    let chain = authorities(probe, path, on_controller).await?;
     // The parser's own words are left out: they might quote the key.
-    let key = PrivateKeyDer::from_pem_slice(&read(probe, key_path).await?)
+    let key = PrivateKeyDer::from_pem_slice(&read(probe, key_path, on_controller).await?)
         .map_err(|_| Error::failed(format!("{key_path} has no unencrypted private key in PEM form")))?;
     Ok((chain, key))
 }
 
-async fn read(probe: &Probe, path: &str) -> Result<Vec<u8>, Error> {
+async fn read(probe: &Probe, path: &str, on_controller: bool) -> Result<Vec<u8>, Error> {
+    if on_controller {
+        let cannot = |error| Error::failed(format!("cannot read {path} on the controller: {error}"));
+        return tokio::fs::read(path).await.map_err(cannot);
+    }
     let path = probe.expand(path).await?;
     probe.read(&path).await?.ok_or_else(|| Error::failed(format!("there is no {path} on the host")))
 }

@@ -32,7 +32,7 @@ impl tower::Service<Uri> for Dial {
         Box::pin(async move {
             let usual = if address.scheme_str() == Some("http") { 80 } else { 443 };
             let host = address.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
-            let stream = http::connect(&probe, host, address.port_u16().unwrap_or(usual)).await?;
+            let stream = http::connect_to_api(&probe, host, address.port_u16().unwrap_or(usual)).await?;
             Ok(Tunnel(TokioIo::new(stream)))
         })
     }

@@ -9,7 +9,7 @@ use super::compare::{Action, Difference, Step};
 use super::tree::What;
 use crate::modules::execution::quote;
 use crate::modules::{Controller, Error, Progress, file_digest};
-use crate::remote::{Attributes, Command, Remote};
+use crate::remote::{Attributes, Command, Expected, Remote};
 
 /// A file of more bytes is sent by itself.
 const LARGE: u64 = 2 << 20;
@@ -76,7 +76,7 @@ impl Push {
             let progress = |sent, _| tell(done + sent);
             let local = self.local(&step.path);
             let digests = file_digest::of_file(&local).await?;
-            remote.upload(&local, &digests.sha1, &path, &attributes, &progress).await?;
+            remote.upload(&local, Expected::Sha1(&digests.sha1), &path, &attributes, &progress).await?;
             done += step.size;
         }
         request.finish(&self.difference, &large);

@@ -207,7 +207,10 @@ async fn an_upload_arrives_whole_and_tells_how_far_it_is() {
         let told = std::sync::Mutex::new(Vec::new());
         let attributes = Attributes { mode: Some(0o755), ..Attributes::default() };
         let progress = |done, total| told.lock().unwrap().push((done, total));
-        remote.upload(from.path(), &sha1(&content), &place.at("f"), &attributes, &progress).await.unwrap();
+        remote
+            .upload(from.path(), Expected::Sha1(&sha1(&content)), &place.at("f"), &attributes, &progress)
+            .await
+            .unwrap();
         assert!(std::fs::read(place.at("f")).unwrap() == content, "{kind}");
         assert_eq!(told.lock().unwrap().last(), Some(&(30_000_000, 30_000_000)), "{kind}");
         remote.download(&place.at("f"), &place.path().join("back")).await.unwrap();
@@ -225,7 +228,10 @@ async fn an_upload_that_arrives_damaged_leaves_the_old_file() {
         let from = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(from.path(), vec![b'x'; 100_000]).unwrap();
         let (wrong, attributes) = (sha1(b"something else"), Attributes::default());
-        let error = remote.upload(from.path(), &wrong, &place.at("f"), &attributes, &|_, _| ()).await.unwrap_err();
+        let error = remote
+            .upload(from.path(), Expected::Sha1(&wrong), &place.at("f"), &attributes, &|_, _| ())
+            .await
+            .unwrap_err();
         let right = sha1(&[b'x'; 100_000]);
         let words = format!("its sha1 is {right} after the upload and should be {wrong}");
         assert_eq!(error.to_string(), format!("cannot write {}: {words}", place.at("f")), "{kind}");
@@ -307,7 +313,7 @@ async fn a_cancelled_upload_leaves_nothing() {
         tokio::select! {
             biased;
             () = half.notified() => {}
-            _ = remote.upload(from.path(), "never compared", &path, &attributes, &progress) => panic!("it ended"),
+            _ = remote.upload(from.path(), Expected::Sha1("never compared"), &path, &attributes, &progress) => panic!("it ended"),
         }
         for _ in 0..100 {
             if place.names().is_empty() {

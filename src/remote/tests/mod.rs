@@ -92,7 +92,9 @@ impl Place {
 
 /// Uploads a file under the digest that it has.
 pub(super) async fn upload(remote: &Remote, from: &Path, path: &str, attributes: &Attributes) -> Result<Stat, Error> {
-    remote.upload(from, &sha1(&std::fs::read(from).unwrap_or_default()), path, attributes, &|_, _| ()).await
+    remote
+        .upload(from, Expected::Sha1(&sha1(&std::fs::read(from).unwrap_or_default())), path, attributes, &|_, _| ())
+        .await
 }
 
 pub(super) fn sha1(content: &[u8]) -> String {

@@ -13,7 +13,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct Settings {
     /// Of the collector, with `/v1/traces`.
-    pub(super) url: Url,
+    pub url: Url,
     /// Further headers; they may hold a key.
     pub(super) headers: Vec<(String, Secret)>,
     pub(super) timeout: Duration,

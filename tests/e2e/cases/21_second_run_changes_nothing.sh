@@ -4,7 +4,7 @@ exits 0
 nothing_changed
 # A directory named from where one stands is the same directory.
 cd "$ROOT/target"
-windlass playbook -i "$inventory" -e etcd_binary_dir=etcd/3.5 "$ROOT/playbooks/etcd.yml"
+windlass playbook -i "$inventory" -e etcd_bundle=etcd/3.5 "$ROOT/playbooks/etcd.yml"
 exits 0
 nothing_changed
 etcd_playbook --check --diff

@@ -3,4 +3,4 @@ fresh
 ETCD=3.4 etcd_playbook -f 1
 exits 0
 healthy
-on h1 /usr/local/bin/etcd --version | grep 3.4.23
+on h1 /opt/windlass/etcd/etcd/current/etcd --version | grep 3.4.23

@@ -5,7 +5,7 @@ hosts slow h2 40mbit
 etcd_playbook >"$scratch/log" 2>&1 &
 run=$!
 for _ in $(seq 600); do
-  [ ! -e "$state/h1/upper/usr/local/bin/etcd" ] || break
+  ! compgen -G "$state/h1/upper/opt/windlass/etcd/etcd/*/etcd" >/dev/null || break
   sleep 0.1
 done
 hosts kill h2
@@ -13,7 +13,7 @@ wait $run || true
 cat "$scratch/log"
 tail -1 "$scratch/log" | grep -qE 'exit code [24]$' || broken "the wrong exit code"
 grep -q 'h2.*unreachable=1' "$scratch/log" || broken "h2 is not told as unreachable"
-for at in "$state"/h2/upper/usr/local/bin/etcd*; do
+for at in "$state"/h2/upper/opt/windlass/etcd/etcd/*/etcd*; do
   [ ! -e "$at" ] || cmp "$at" "$ROOT/target/etcd/3.5/${at##*/}" || broken "half a file is on h2"
 done
 hosts start h2

@@ -8,8 +8,8 @@ cp "$ROOT"/target/etcd/3.5/* "$root_of_h1/root/w/etcd/"
 cp -r "$ROOT/roles" "$ROOT/playbooks" "$root_of_h1/root/w/"
 printf '[etcd]\nlocalhost\n' >"$root_of_h1/root/w/hosts.ini"
 for changed in '[1-9][0-9]*' 0; do
-  on h1 "cd /root/w && bin/windlass playbook -c local -i hosts.ini -e etcd_binary_dir=/root/w/etcd playbooks/etcd.yml" | tee "$output"
+  on h1 "cd /root/w && bin/windlass playbook -c local -i hosts.ini -e etcd_bundle=/root/w/etcd playbooks/etcd.yml" | tee "$output"
   recap localhost failed 0
   recap localhost changed "$changed"
 done
-on h1 ". /root/w/credentials/etcd/etcdctl.env && etcdctl endpoint health"
+on h1 ". /root/w/credentials/etcd/etcdctl.env && /opt/windlass/etcd/etcd/current/etcdctl endpoint health"
