@@ -48,3 +48,9 @@ karmadactl_there() { on h3 "/srv/member/agent/current/karmadactl $*"; }
 
 # No host was changed, and none came so far that it could have been.
 nothing_touched() { local h; for h in h1 h2 h3; do recap "$h" changed 0; done; }
+
+# From here on h1 is the only host.
+one_host() {
+  karmada_inventory=$state/karmada-one.ini
+  { grep -v '^h[23] ' "$inventory"; printf '\n[karmada_control_plane:children]\netcd\n'; } >"$karmada_inventory"
+}
