@@ -4,7 +4,7 @@ karmada_inventory=$state/karmada.ini
 kubeconfig=$state/credentials/admin.kubeconfig
 
 # All three hosts carry etcd and the control plane.
-[ -e "$karmada_inventory" ] || {
+[ "$karmada_inventory" -nt "$inventory" ] || {
   cat "$inventory"
   printf '\n[karmada_control_plane:children]\netcd\n'
 } >"$karmada_inventory"
