@@ -60,7 +60,7 @@ impl Manifest {
 
     /// From text; `path` is for messages.
     pub fn parse(text: &str, path: &Path) -> Result<Manifest, Error> {
-        let source = crate::value::origin::Source { path: path.to_owned(), text: text.to_owned() };
+        let source = crate::value::origin::Source::new(path, text);
         let documents = yaml::parse(&source.into()).map_err(|complaint| Error::new(complaint.to_string()))?;
         let value = documents.first().and_then(|document| document.to_value(&Keyring::default()).ok());
         let manifest: Option<Manifest> = value.and_then(|value| Manifest::deserialize(value).ok());

@@ -1,6 +1,6 @@
 //! `-e`: `key=value` pairs, JSON or YAML text, or `@FILE`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::value::origin::{Complaint, Origin, Source};
@@ -23,7 +23,7 @@ fn one(argument: &str, keyring: &Keyring) -> Result<Vars, Complaint> {
             None => Ok(Vars::new()),
         };
     }
-    let source = Arc::new(Source { path: PathBuf::from("--extra-vars"), text: argument.to_string() });
+    let source = Arc::new(Source::new("--extra-vars", argument));
     if argument.trim_start().starts_with(['{', '[']) {
         let documents = yaml::parse(&source)?;
         return documents.first().map_or_else(|| Ok(Vars::new()), |node| node.to_vars(keyring));

@@ -1,5 +1,6 @@
 //! Every check of a load, for all playbooks, all roles by themselves, and the files of tasks that neither brought in.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -14,13 +15,9 @@ use crate::value::origin::Complaint;
 pub fn all(files: &[File], settings: &Settings) -> (Vec<Complaint>, Vec<Complaint>) {
     let known = Arc::new(Known { templar: Templar::new() });
     let loader = Loader::new(known, settings.keyring.clone(), Arc::default(), settings.roles_path.clone());
-    let mut errors = Vec::new();
+    let (mut errors, mut known) = (Vec::new(), HashSet::new());
     let mut add = |complaints: Vec<Complaint>| {
-        for complaint in complaints {
-            if !errors.contains(&complaint) {
-                errors.push(complaint);
-            }
-        }
+        errors.extend(complaints.into_iter().filter(|complaint| known.insert(complaint.clone())));
     };
     add(files.iter().filter_map(|file| file.broken.clone()).collect());
     let mut roles: Vec<&PathBuf> = files.iter().filter_map(|file| file.role.as_ref()).collect();

@@ -36,8 +36,6 @@ pub struct File {
     pub node: Option<Node>,
     /// What is wrong with its YAML.
     pub broken: Option<Complaint>,
-    /// The names that its templates, conditions and other texts mention.
-    pub mentions: text::Names,
 }
 
 /// Everything that was asked for.
@@ -46,6 +44,8 @@ pub struct Project {
     /// What every load of it complained of, and what was only odd.
     pub errors: Vec<Complaint>,
     pub warnings: Vec<Complaint>,
+    /// The names that templates, conditions and other texts of all files mention.
+    mentions: text::Names,
 }
 
 /// A task or handler.
@@ -62,9 +62,11 @@ pub struct Task<'a> {
 
 impl Project {
     pub fn read(places: Vec<Place>, settings: &Settings) -> Project {
-        let files: Vec<File> = places.into_iter().filter_map(|place| File::read(place, settings)).collect();
+        let mut mentions = text::Names::default();
+        let read = |place| File::read(place, settings, &mut mentions);
+        let files: Vec<File> = places.into_iter().filter_map(read).collect();
         let (errors, warnings) = load::all(&files, settings);
-        Project { files, errors, warnings }
+        Project { files, errors, warnings, mentions }
     }
 
     /// All tasks and handlers of playbooks, roles and files of tasks.
@@ -103,13 +105,13 @@ impl Project {
 
     /// How often a name is mentioned in all files.
     pub fn mentions(&self, name: &str) -> usize {
-        self.files.iter().map(|file| file.mentions.count(name)).sum()
+        self.mentions.count(name)
     }
 }
 
 impl File {
-    /// None: it is no text, and need not be.
-    fn read(place: Place, settings: &Settings) -> Option<File> {
+    /// Reads a file and adds the names that it mentions. None: it is no text, and need not be.
+    fn read(place: Place, settings: &Settings, mentions: &mut text::Names) -> Option<File> {
         let content = std::fs::read(&place.path).ok().and_then(|bytes| String::from_utf8(bytes).ok());
         let mut file = File {
             path: place.path.clone(),
@@ -118,11 +120,10 @@ impl File {
             sort: Sort::Text,
             node: None,
             broken: None,
-            mentions: text::Names::default(),
         };
         let is_yaml = place.path.extension().is_some_and(|end| end == "yml" || end == "yaml");
         if !is_yaml || matches!(place.folder.as_str(), "templates" | "files") {
-            file.mentions = text::Names::of_text(&content?);
+            mentions.add_text(&content?);
             return Some(file);
         }
         // A vault file needs its password; whether it can be read is told by the loads that need it.
@@ -133,7 +134,7 @@ impl File {
             }
         }
         file.sort = sort(&place, file.node.as_ref());
-        file.mentions = file.node.as_ref().map(text::Names::of_node).unwrap_or_default();
+        file.node.iter().for_each(|node| mentions.add_node(node));
         Some(file)
     }
 }

@@ -10,24 +10,12 @@ use crate::value::yaml::{Node, NodeKind};
 pub struct Names(HashMap<String, usize>);
 
 impl Names {
-    /// Of all strings of a tree; the keys of mappings are places where names are given, not where they are used.
-    pub fn of_node(node: &Node) -> Names {
-        let mut names = Names::default();
-        names.add_node(node);
-        names
-    }
-
-    pub fn of_text(text: &str) -> Names {
-        let mut names = Names::default();
-        names.add_text(text);
-        names
-    }
-
     pub fn count(&self, name: &str) -> usize {
         self.0.get(name).copied().unwrap_or(0)
     }
 
-    fn add_node(&mut self, node: &Node) {
+    /// Adds those of all strings of a tree; the keys of mappings are places where names are given, not where they are used.
+    pub fn add_node(&mut self, node: &Node) {
         match &node.kind {
             NodeKind::Str(text) => self.add_text(text),
             NodeKind::Seq(_) => items(node).iter().for_each(|item| self.add_node(item)),
@@ -47,9 +35,12 @@ impl Names {
         }
     }
 
-    fn add_text(&mut self, text: &str) {
+    pub fn add_text(&mut self, text: &str) {
         for word in words(text) {
-            *self.0.entry(word.to_owned()).or_default() += 1;
+            match self.0.get_mut(word) {
+                Some(count) => *count += 1,
+                None => drop(self.0.insert(word.to_owned(), 1)),
+            }
         }
     }
 }
@@ -72,7 +63,8 @@ mod tests {
 
     #[test]
     fn names_are_words_and_expressions_are_what_stands_in_braces() {
-        let names = Names::of_text("{{ a_b | default(c.d) }} and 1x");
+        let mut names = Names::default();
+        names.add_text("{{ a_b | default(c.d) }} and 1x");
         assert_eq!([names.count("a_b"), names.count("c"), names.count("and"), names.count("x")], [1, 1, 1, 0]);
         assert_eq!(expressions("a {{ b }} c {{ d }} {{ e"), [" b ", " d "]);
     }

@@ -283,7 +283,7 @@ fn pairs(value: &Value) -> Vars {
 }
 
 fn yaml_value(text: &str) -> Value {
-    let source = Arc::new(Source { path: PathBuf::from("test.yml"), text: text.to_owned() });
+    let source = Arc::new(Source::new("test.yml", text));
     let documents = yaml::parse(&source).unwrap_or_else(|complaint| panic!("{complaint}\n{text}"));
     let document = documents.first().unwrap_or_else(|| panic!("nothing in {text:?}"));
     assert!(!matches!(document.kind, NodeKind::Null), "nothing in {text:?}");

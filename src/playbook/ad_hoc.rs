@@ -1,6 +1,6 @@
 //! A play that stands in no file: one task, asked for on the command line, read by the same loader as those of files.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::Play;
@@ -90,6 +90,6 @@ fn node(kind: NodeKind, origin: &Origin) -> Node {
 }
 
 fn place(whose: &str, text: &str) -> Origin {
-    let source = Source { path: PathBuf::from(whose), text: text.to_owned() };
+    let source = Source::new(whose, text);
     Origin { source: Arc::new(source), line: 1, column: 1 }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 
 use super::inherit::Around;
 use super::keywords::Place;
@@ -68,7 +68,7 @@ pub struct Loader {
     pub unsaid: Unsaid,
     pub hooks: HookFiles,
     files: Mutex<HashMap<PathBuf, Option<Arc<Node>>>>,
-    warnings: Mutex<Vec<Complaint>>,
+    warnings: Mutex<IndexSet<Complaint>>,
 }
 
 impl Loader {
@@ -153,7 +153,8 @@ impl Loader {
 
     /// What was odd but not wrong in all that was loaded so far, each told once.
     pub fn take_warnings(&self) -> Vec<Complaint> {
-        std::mem::take(&mut self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
+        let kept = std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner));
+        kept.into_iter().collect()
     }
 }
 
@@ -271,10 +272,7 @@ impl<'l> Load<'l> {
     pub(super) fn finish<T>(mut self, result: T) -> Loaded<T> {
         let (complaints, warnings) = (std::mem::take(&mut self.complaints), std::mem::take(&mut self.warnings));
         let warnings = self.sorted(warnings);
-        let mut kept = self.loader.warnings.lock().unwrap_or_else(PoisonError::into_inner);
-        let new: Vec<Complaint> = warnings.into_iter().filter(|warning| !kept.contains(warning)).collect();
-        kept.extend(new);
-        drop(kept);
+        self.loader.warnings.lock().unwrap_or_else(PoisonError::into_inner).extend(warnings);
         if complaints.is_empty() { Ok(result) } else { Err(self.sorted(complaints)) }
     }
 
@@ -290,7 +288,7 @@ impl<'l> Load<'l> {
 
     /// Loads the role in a directory; None if that cannot be done.
     fn role_alone(&mut self, path: &Path) -> Option<Arc<Role>> {
-        let source = Source { path: path.to_owned(), text: String::new() };
+        let source = Source::new(path, "");
         let origin = Origin { source: Arc::new(source), line: 1, column: 1 };
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let around = Around { keywords: Arc::default(), role: None, directory: self.base.directory.clone() };

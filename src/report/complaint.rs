@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn the_caret_stands_below_the_place() {
-        let source = Source { path: "site.yml".into(), text: "- hosts: all\n  becom: true\n".to_string() };
+        let source = Source::new("site.yml", "- hosts: all\n  becom: true\n");
         let origin = Origin { source: Arc::new(source), line: 2, column: 3 };
         let complaint =
             Complaint::new("\"becom\" is no keyword of a play", Some(&origin)).hint("did you mean \"become\"?");

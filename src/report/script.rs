@@ -14,7 +14,7 @@ pub fn start() -> SystemTime {
 }
 
 pub fn origin(line: usize) -> Origin {
-    Origin { source: Arc::new(Source { path: "site.yml".into(), text: String::new() }), line, column: 7 }
+    Origin { source: Arc::new(Source::new("site.yml", "")), line, column: 7 }
 }
 
 pub fn task(id: usize, name: &str) -> TaskStart {

@@ -28,7 +28,7 @@ pub struct File {
 pub fn parse(source: &Arc<Source>) -> Result<File, Vec<Complaint>> {
     let mut file = File::default();
     let mut complaints = Vec::new();
-    let mut known = HashSet::new();
+    let (mut known, mut known_sections) = (HashSet::new(), HashSet::new());
     // Whether an indented line goes on with the entry before it.
     let mut open = false;
     for (index, line) in source.text.lines().enumerate() {
@@ -51,7 +51,7 @@ pub fn parse(source: &Arc<Source>) -> Result<File, Vec<Complaint>> {
         open = false;
         if text.trim_start().starts_with('[') {
             match section(text) {
-                Some(name) if !file.sections.iter().any(|(known, _)| known == name) => {
+                Some(name) if known_sections.insert(name) => {
                     file.sections.push((name.to_owned(), at(indent)));
                 }
                 Some(name) => {
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<File, Vec<Complaint>> {
-        parse(&Arc::new(Source { path: "ansible.cfg".into(), text: text.to_owned() }))
+        parse(&Arc::new(Source::new("ansible.cfg", text)))
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What is set and has no meaning here: warnings, each with its place, and what need not be set.
 
+use std::collections::HashSet;
+
 use super::ini::Entry;
 use super::kind::truth;
 use super::others::{GROUPS, Group, NO_SETTINGS, Row, Standing};
@@ -28,7 +30,8 @@ impl Judged {
 
 /// Judges all entries of a file that are no settings of ours; of a section that nobody knows only its name.
 pub fn file(entries: &[Entry], sections: &[(String, Origin)], judged: &mut Judged) {
-    let strange = |section: &str| !sections_known().any(|known| known == section);
+    let known_sections: HashSet<&str> = sections_known().collect();
+    let strange = |section: &str| !known_sections.contains(section);
     for (section, origin) in sections.iter().filter(|(section, _)| strange(section)) {
         // Servers of a galaxy have sections of their own.
         if !section.starts_with("galaxy_server.") {
@@ -36,6 +39,7 @@ pub fn file(entries: &[Entry], sections: &[(String, Origin)], judged: &mut Judge
             judged.warnings.push(with_hint(complaint, section, sections_known()));
         }
     }
+    let known: Vec<(&str, &str)> = places_known().collect();
     for entry in entries.iter().filter(|entry| !strange(&entry.section)) {
         let name = format!("{}.{}", entry.section, entry.key);
         let ours = |place: (&str, &str)| place == (entry.section.as_str(), entry.key.as_str());
@@ -49,7 +53,7 @@ pub fn file(entries: &[Entry], sections: &[(String, Origin)], judged: &mut Judge
                 let set_by = SetBy::File(entry.key_origin.clone());
                 judged.found(&entry.key, set_by, Some(&entry.key_origin), group);
             }
-            None => judged.warnings.push(unknown_key(entry)),
+            None => judged.warnings.push(unknown_key(entry, &known)),
         }
     }
 }
@@ -96,16 +100,20 @@ fn same(written: &str, usual: &str) -> bool {
         }
 }
 
-fn unknown_key(entry: &Entry) -> Complaint {
+/// Sections and keys of all settings.
+fn places_known() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let ours = SETTINGS.iter().flat_map(|setting| setting.places());
+    let others = GROUPS.iter().flat_map(|group| group.settings).filter_map(|row| row.0.split_once('.'));
+    ours.chain(others).filter(|(_, key)| *key != "*")
+}
+
+fn unknown_key(entry: &Entry, known: &[(&str, &str)]) -> Complaint {
     let message = format!("{:?} is no setting of [{}] that windlass knows", entry.key, entry.section);
     let complaint = Complaint::new(message, Some(&entry.key_origin));
-    let ours = SETTINGS.iter().flat_map(|setting| setting.places().collect::<Vec<_>>());
-    let others = GROUPS.iter().flat_map(|group| group.settings).filter_map(|row| row.0.split_once('.'));
-    let all: Vec<(&str, &str)> = ours.chain(others).filter(|(_, key)| *key != "*").collect();
-    if let Some((section, key)) = all.iter().find(|(section, key)| *key == entry.key && *section != entry.section) {
+    if let Some((section, key)) = known.iter().find(|(section, key)| *key == entry.key && *section != entry.section) {
         return complaint.hint(format!("{key} stands in [{section}]"));
     }
-    let here = all.into_iter().filter(|(section, _)| *section == entry.section).map(|(_, key)| key);
+    let here = known.iter().filter(|(section, _)| *section == entry.section).map(|(_, key)| *key);
     with_hint(complaint, &entry.key, here)
 }
 

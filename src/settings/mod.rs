@@ -175,7 +175,7 @@ fn one(
 ) -> Result<InForce, Complaint> {
     let variable = setting.env.iter().rev().find_map(|name| Some((*name, around.variable(name)?)));
     if let Some((name, text)) = variable {
-        let source = Arc::new(Source { path: format!("${name}").into(), text: shown(setting, text) });
+        let source = Arc::new(Source::new(format!("${name}"), shown(setting, text)));
         let origin = Origin { source, line: 1, column: 1 };
         let value = setting.kind.value(text, &around.directory, around);
         let value = value.ok_or_else(|| wrong(setting, text, &origin))?;

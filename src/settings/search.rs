@@ -114,5 +114,5 @@ pub fn read(path: &Path, around: &Surroundings) -> Result<Arc<Source>, Complaint
     let bytes = std::fs::read(path).map_err(|error| wrong(&error))?;
     let text = String::from_utf8(bytes).map_err(|_| wrong(&"it is not UTF-8 text"))?;
     let shown = path.strip_prefix(&around.directory).unwrap_or(path);
-    Ok(Arc::new(Source { path: shown.to_owned(), text }))
+    Ok(Arc::new(Source::new(shown, text)))
 }

@@ -9,7 +9,7 @@ use crate::value::vault::Keyring;
 use crate::value::yaml;
 
 fn vars(file: &str, text: &str) -> Vars {
-    let source = Arc::new(Source { path: file.into(), text: text.into() });
+    let source = Arc::new(Source::new(file, text));
     let nodes = yaml::parse(&source).unwrap();
     nodes[0].to_vars(&Keyring::default()).unwrap()
 }

@@ -12,8 +12,7 @@ use crate::value::origin::{Origin, Source};
 /// Renders the text of a template file. Places in errors are of the file.
 pub fn render(text: &str, path: &Path, options: &Options, scope: &Arc<Scope>) -> Result<String, Error> {
     let _session = render::Session::enter();
-    let origin =
-        |line| Origin { source: Arc::new(Source { path: path.into(), text: text.to_owned() }), line, column: 1 };
+    let origin = |line| Origin { source: Arc::new(Source::new(path, text)), line, column: 1 };
     let at = |message: String| Error::other(message, Some(&origin(1)));
     let mut options = options.clone();
     let (body, headers) = header(text, &mut options).map_err(at)?;

@@ -1,14 +1,48 @@
 //! Where something was written: file, line and column, with the text at hand to show the line.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A file (or an argument such as `--extra-vars`) and its text.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Debug)]
 pub struct Source {
     pub path: PathBuf,
     pub text: String,
+    /// Where the lines begin, bytes; found when the first line is asked for.
+    lines: OnceLock<Vec<usize>>,
+}
+
+impl Source {
+    pub fn new(path: impl Into<PathBuf>, text: impl Into<String>) -> Self {
+        Source { path: path.into(), text: text.into(), lines: OnceLock::new() }
+    }
+
+    /// The text of a line, counted from 1, without its end; empty if there is no such line.
+    pub fn line(&self, number: usize) -> &str {
+        let starts = self.lines.get_or_init(|| {
+            let ends = self.text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+            std::iter::once(0).chain(ends.map(|(end, _)| end + 1)).collect()
+        });
+        let start = number.checked_sub(1).and_then(|index| starts.get(index));
+        start.and_then(|start| self.text[*start..].lines().next()).unwrap_or("")
+    }
+}
+
+impl PartialEq for Source {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.path, &self.text) == (&other.path, &other.text)
+    }
+}
+
+impl Eq for Source {}
+
+impl Hash for Source {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // Texts are long, and one path seldom has two.
+        self.path.hash(state);
+    }
 }
 
 /// A place in a source. Lines and columns count from 1.
@@ -27,7 +61,7 @@ impl Origin {
 
     /// The text of the line.
     pub fn line_text(&self) -> &str {
-        self.source.text.lines().nth(self.line.saturating_sub(1)).unwrap_or("")
+        self.source.line(self.line.max(1))
     }
 }
 
@@ -44,7 +78,7 @@ impl fmt::Debug for Origin {
 }
 
 /// Something a person wrote wrongly, shown where they wrote it: the message, the line with a caret, a hint.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Complaint {
     /// One line, small first letter, no full stop.
     pub message: String,
@@ -76,39 +110,54 @@ impl std::error::Error for Complaint {}
 
 /// The nearest of `candidates` to `word`, if one is near enough to be what was meant.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let chars: Vec<char> = word.chars().collect();
     candidates
         .into_iter()
-        .map(|candidate| (distance(word, candidate), candidate))
-        .filter(|(d, candidate)| *d <= 1 + candidate.len().min(word.len()) / 4)
-        .min_by_key(|(d, _)| *d)
+        .filter_map(|candidate| {
+            let limit = 1 + candidate.len().min(word.len()) / 4;
+            Some((distance(&chars, candidate, limit)?, candidate))
+        })
+        .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }
 
-/// Edits (insert, delete, replace, swap of neighbours) from one word to the other.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for (i, row) in rows.iter_mut().enumerate() {
-        row[0] = i;
+/// Edits (insert, delete, replace, swap of neighbours) from one word to the other; None: more than the limit. Most words
+/// are far from each other, which shows after a few characters.
+fn distance(a: &[char], b: &str, limit: usize) -> Option<usize> {
+    let b: Vec<char> = b.chars().collect();
+    if a.len().abs_diff(b.len()) > limit {
+        return None;
     }
-    for (j, cell) in rows[0].iter_mut().enumerate() {
-        *cell = j;
-    }
+    // The rows of the table for one character less, two less, and this one.
+    let (mut above, mut far_above): (Vec<usize>, Vec<usize>) = ((0..=b.len()).collect(), vec![0; b.len() + 1]);
+    let mut row = vec![0; b.len() + 1];
     for i in 1..=a.len() {
+        row[0] = i;
         for j in 1..=b.len() {
             let cost = usize::from(a[i - 1] != b[j - 1]);
-            rows[i][j] = (rows[i - 1][j] + 1).min(rows[i][j - 1] + 1).min(rows[i - 1][j - 1] + cost);
+            row[j] = (above[j] + 1).min(row[j - 1] + 1).min(above[j - 1] + cost);
             if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                rows[i][j] = rows[i][j].min(rows[i - 2][j - 2] + 1);
+                row[j] = row[j].min(far_above[j - 2] + 1);
             }
         }
+        if row.iter().chain(&above).all(|edits| *edits > limit) {
+            return None;
+        }
+        std::mem::swap(&mut far_above, &mut above);
+        std::mem::swap(&mut above, &mut row);
     }
-    rows[a.len()][b.len()]
+    Some(above[b.len()]).filter(|edits| *edits <= limit)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::nearest;
+    use super::{Source, nearest};
+
+    #[test]
+    fn lines_are_found_by_their_numbers_whatever_ends_them() {
+        let source = Source::new("x", "one\r\n\nthree");
+        assert_eq!([0, 1, 2, 3, 4].map(|number| source.line(number)), ["", "one", "", "three", ""]);
+    }
 
     #[test]
     fn a_misspelt_word_finds_its_neighbour_and_a_strange_one_none() {
@@ -116,5 +165,8 @@ mod tests {
         assert_eq!(nearest("becom", words), Some("become"));
         assert_eq!(nearest("wehn", words), Some("when"));
         assert_eq!(nearest("zebra", words), None);
+        assert_eq!(nearest("xecmeo_usre", words), None, "four edits are too many for eleven characters");
+        assert_eq!(nearest("bceome_usre", words), Some("become_user"));
+        assert_eq!(nearest("", words), None);
     }
 }

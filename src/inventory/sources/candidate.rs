@@ -65,6 +65,6 @@ impl Candidate {
     pub fn source(&self, text: &str) -> Arc<Source> {
         let secret = self.content.as_ref().is_some_and(|content| content.secret);
         let text = if secret { String::new() } else { text.to_owned() };
-        Arc::new(Source { path: self.path.clone(), text })
+        Arc::new(Source::new(self.path.clone(), text))
     }
 }

@@ -134,7 +134,7 @@ impl Script<'_> {
         let Json::Object(vars) = vars else {
             return Err(self.complaint(&format!("gives variables of {of:?} that are no object")));
         };
-        let source = Arc::new(Source { path: self.candidate.path.clone(), text: String::new() });
+        let source = Arc::new(Source::new(self.candidate.path.clone(), ""));
         let origin = Origin { source, line: 1, column: 1 };
         vars.iter().map(|(name, value)| Ok((name.as_str().into(), self.value(value, &origin, keyring)?))).collect()
     }

@@ -15,7 +15,7 @@ pub fn accepts(candidate: &Candidate) -> bool {
     match candidate.path.extension().map(|extension| extension.to_string_lossy()) {
         Some(extension) => matches!(&*extension, "yml" | "yaml" | "json"),
         None => candidate.text().is_ok_and(|text| {
-            let source = Arc::new(Source { path: candidate.path.clone(), text: text.to_owned() });
+            let source = Arc::new(Source::new(candidate.path.clone(), text));
             let mapping = |nodes: Vec<Node>| matches!(nodes.first().map(|n| &n.kind), Some(NodeKind::Map(_)));
             text.starts_with("---") || yaml::parse_with(&source, &mut Vec::new()).is_ok_and(mapping)
         }),

@@ -1,5 +1,7 @@
 //! Notifications that reach no handler, and what both rules about handlers need.
 
+use indexmap::IndexSet;
+
 use crate::lint::project::{Task, items};
 use crate::lint::{Found, Level, Project, Rule};
 use crate::value::origin::{Complaint, nearest};
@@ -14,17 +16,17 @@ pub const RULE: Rule = Rule {
 
 fn check(project: &Project, found: &mut Found) {
     let tasks = project.tasks();
-    let handlers: Vec<String> = tasks.iter().filter(|task| task.is_handler).flat_map(names).collect();
+    let handlers = Words::of(tasks.iter().filter(|task| task.is_handler).flat_map(names));
     // Handlers may come from a file that is known only while the play runs.
     let is_open = tasks.iter().any(|task| task.is_handler && task.module().starts_with("include"));
     for node in tasks.iter().flat_map(notified) {
         let name = node.as_str().unwrap_or_default();
-        let is_known = handlers.iter().any(|handler| reaches(name, handler));
+        let is_known = [name, bare(name)].iter().any(|name| handlers.may_be(name));
         if is_known || is_open || name.is_empty() {
             continue;
         }
         let complaint = Complaint::new(format!("there is no handler {name:?}"), Some(&node.origin));
-        found.add(match nearest(name, handlers.iter().map(String::as_str)) {
+        found.add(match nearest(name, handlers.all.iter().map(String::as_str)) {
             Some(near) => complaint.hint(format!("did you mean {near:?}?")),
             None => complaint.hint("handlers are found by their name, or by what they listen to"),
         });
@@ -32,18 +34,40 @@ fn check(project: &Project, found: &mut Found) {
 }
 
 /// All notifications of a project.
-pub struct Notifications(Vec<String>);
+pub struct Notifications(Words);
 
 impl Notifications {
     pub fn of(project: &Project) -> Self {
         let tasks = project.tasks();
-        let all = tasks.iter().flat_map(notified).filter_map(Node::as_str).map(str::to_owned);
-        Notifications(all.collect())
+        let all = tasks.iter().flat_map(notified).filter_map(Node::as_str);
+        Notifications(Words::of(all.flat_map(|name| [name.to_owned(), bare(name).to_owned()])))
     }
 
     /// Whether any of them reaches a handler of that name, as far as can be told.
     pub fn may_reach(&self, handler: &str) -> bool {
-        self.0.iter().any(|name| reaches(name, handler))
+        self.0.may_be(handler)
+    }
+}
+
+/// Names, each once. Few have templates, so that most are found without looking at all.
+struct Words {
+    all: IndexSet<String>,
+    /// Those with templates.
+    templates: Vec<String>,
+}
+
+impl Words {
+    fn of(names: impl Iterator<Item = String>) -> Self {
+        let all: IndexSet<String> = names.collect();
+        let templates = all.iter().filter(|name| name.contains("{{")).cloned().collect();
+        Words { all, templates }
+    }
+
+    /// Whether a name may be one of them; templates in either may be anything.
+    fn may_be(&self, name: &str) -> bool {
+        self.all.contains(name)
+            || self.templates.iter().any(|template| fits(template, name))
+            || name.contains("{{") && self.all.iter().any(|known| fits(name, known))
     }
 }
 
@@ -65,10 +89,9 @@ fn texts(node: &Node) -> Vec<&Node> {
     }
 }
 
-/// Whether a notification may mean a handler; templates in either may be anything. `role : name` means the name.
-fn reaches(name: &str, handler: &str) -> bool {
-    let bare = name.split_once(" : ").map_or(name, |(_, bare)| bare);
-    [name, bare].iter().any(|name| *name == handler || fits(name, handler) || fits(handler, name))
+/// The name of a handler in a notification: `role : name` means the name.
+fn bare(name: &str) -> &str {
+    name.split_once(" : ").map_or(name, |(_, bare)| bare)
 }
 
 /// Whether a text with templates may become another text.
@@ -80,13 +103,15 @@ fn fits(template: &str, text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::reaches;
+    use super::{Words, bare};
 
     #[test]
     fn a_template_may_become_any_name_that_it_begins_and_ends_like() {
-        assert!(reaches("Restart {{ x }} now", "Restart etcd now"));
-        assert!(reaches("etcd : Restart", "Restart"));
-        assert!(reaches("Restart etcd", "Restart {{ service }}"));
-        assert!(!reaches("Stop {{ x }}", "Restart etcd") && !reaches("Restart", "restart"));
+        let may_be = |name: &str, known: &str| Words::of(std::iter::once(known.to_owned())).may_be(name);
+        assert!(may_be("Restart {{ x }} now", "Restart etcd now"));
+        assert!(may_be("Restart etcd", "Restart {{ service }}"));
+        assert!(may_be("Restart {{ x }}", "Restart {{ y }}"));
+        assert!(may_be(bare("etcd : Restart"), "Restart"));
+        assert!(!may_be("Stop {{ x }}", "Restart etcd") && !may_be("Restart", "restart"));
     }
 }

@@ -125,7 +125,7 @@ async fn text(path: &Path, here: &Controller<'_>) -> Result<String, Error> {
 }
 
 fn of_text(text: &str, path: &Path, given: Given<'_>) -> Result<Vec<Object>, Error> {
-    let source = Arc::new(Source { path: path.to_owned(), text: text.to_owned() });
+    let source = Arc::new(Source::new(path, text));
     let documents = yaml::parse(&source)
         .map_err(|complaint| Error::Failed { message: complaint.to_string(), hint: complaint.hint })?;
     let named = |error: Error| match error {

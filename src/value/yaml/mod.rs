@@ -67,9 +67,9 @@ fn read(path: &Path, keyring: &Keyring) -> Result<(Arc<Source>, Option<String>),
     let bytes = super::read::bytes(path).map_err(|error| unreadable(&error))?;
     let text = String::from_utf8(bytes).map_err(|_| unreadable(&"it is not UTF-8 text"))?;
     if !vault::is_vault(&text) {
-        return Ok((Arc::new(Source { path: path.into(), text }), None));
+        return Ok((Arc::new(Source::new(path, text)), None));
     }
-    let source = Arc::new(Source { path: path.into(), text: String::new() });
+    let source = Arc::new(Source::new(path, ""));
     let plain = keyring
         .decrypt(&text)
         .map_err(|error| vault_complaint(&error, &Origin { source: source.clone(), line: 1, column: 1 }))?;
@@ -92,7 +92,7 @@ pub fn parse_with(source: &Arc<Source>, warnings: &mut Vec<Complaint>) -> Result
 
 /// Parses a text that is no file of a person (a filter's input): the first document's value, no templates in it.
 pub fn plain_values(text: &str) -> Result<Vec<Value>, Complaint> {
-    let source = Arc::new(Source { path: "<text>".into(), text: text.to_owned() });
+    let source = Arc::new(Source::new("<text>", text));
     let documents = parse::documents(&source, text, &mut Vec::new())?;
     documents.iter().map(|node| node.value(&Keyring::default(), false)).collect()
 }

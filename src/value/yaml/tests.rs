@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::*;
 
 fn source(text: &str) -> Arc<Source> {
-    Arc::new(Source { path: "play.yml".into(), text: text.into() })
+    Arc::new(Source::new("play.yml", text))
 }
 
 fn one(text: &str) -> Node {
