@@ -14,6 +14,10 @@ mod templates;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
+/// As in the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A row's name and what measures it in the scratch directory given.
 type Row = (&'static str, fn(&Path));
 

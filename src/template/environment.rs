@@ -103,10 +103,10 @@ fn put_out(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Re
 /// Writes a settled value into the output.
 fn write(out: &mut Output<'_>, value: &Value) -> Result<(), Error> {
     render::put_out(value);
-    match value.as_str() {
-        Some(text) => out.write_str(text)?,
-        None if value.is_integer() => write!(out, "{value}")?,
-        None => out.write_str(&render::print(value))?,
+    match (value.as_str(), value.as_i64().filter(|_| value.is_integer())) {
+        (Some(text), _) => out.write_str(text)?,
+        (None, Some(number)) => out.write_str(itoa::Buffer::new().format(number))?,
+        (None, None) => out.write_str(&render::print(value))?,
     }
     Ok(())
 }

@@ -86,7 +86,14 @@ impl Object for Lazy {
     fn enumerate(self: &Arc<Self>) -> Enumerator {
         match self.inner.kind() {
             ValueKind::Map => Enumerator::Values(self.inner.try_iter().into_iter().flatten().collect()),
-            _ => Enumerator::Seq(self.inner.len().unwrap_or(0)),
+            _ => match self.inner.downcast_object::<Vec<Value>>() {
+                Some(items) => {
+                    let scope = self.scope.clone();
+                    let item = move |index: usize| look(&items[index], &scope).unwrap_or_default();
+                    Enumerator::Iter(Box::new((0..self.inner.len().unwrap_or(0)).map(item)))
+                }
+                None => Enumerator::Seq(self.inner.len().unwrap_or(0)),
+            },
         }
     }
 }

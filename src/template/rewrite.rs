@@ -30,11 +30,8 @@ pub fn rewrite(source: &str, reading: Reading, syntax: &SyntaxConfig, backslashe
     if backslashes {
         keep_backslashes(source, &tokens, &mut edits);
     }
-    if ["default", "defined", "|d", "| d", "set ", "mandatory", "omit", "type_debug", "{% call"]
-        .iter()
-        .any(|word| source.contains(word))
-    {
-        soften(&tokens, &mut edits);
+    if may_test_undefined(source) {
+        soften(source, &tokens, &mut edits);
     }
     percent(&tokens, &mut edits);
     if [".append(", ".extend(", ".insert(", ".update(", ".pop(", ".setdefault(", ".remove(", ".clear("]
@@ -103,21 +100,49 @@ fn keep_backslashes(source: &str, tokens: &[(Token<'_>, Span)], edits: &mut Vec<
     }
 }
 
-/// `a.b.c` becomes `((a|_soft).b|_soft).c`: parentheses are opened before the first token of the chain.
-fn soften(tokens: &[(Token<'_>, Span)], edits: &mut Vec<Edit>) {
-    let mut i = 0;
-    while i < tokens.len() {
-        let chain_starts = matches!(tokens[i].0, Token::Ident(name) if !is_word(name))
-            && !matches!(i.checked_sub(1).map(|p| &tokens[p].0), Some(Token::Dot | Token::Pipe | Token::Ident("set")))
-            && !is_test_name(tokens, i);
-        if chain_starts {
-            for base in bases(tokens, i) {
-                edits.push(insert(start(&tokens[i].1), "("));
-                edits.push(insert(end(&tokens[base].1), "|_soft)"));
+/// Whether something in a text may be happy with what is undefined, or keeps it for something that is.
+fn may_test_undefined(text: &str) -> bool {
+    ["default", "defined", "|d", "| d", "set ", "with ", "mandatory", "omit", "type_debug", "call"]
+        .iter()
+        .any(|word| text.contains(word))
+}
+
+/// `a.b.c` becomes `((a|_soft).b|_soft).c`: parentheses are opened before the first token of the chain. Not where the
+/// mark that it stands in can only fail with what is undefined, for softening takes time: outside of brackets, which
+/// may be a macro's or a list's, and where no word tests or keeps it.
+fn soften(source: &str, tokens: &[(Token<'_>, Span)], edits: &mut Vec<Edit>) {
+    // An expression is no mark, but all of it counts.
+    let (mut tested, mut depth) = (true, 0usize);
+    for (i, (token, span)) in tokens.iter().enumerate() {
+        match token {
+            Token::VariableStart | Token::BlockStart => {
+                let rest = tokens[i..].iter();
+                let close = rest.map(|(token, span)| (token, end(span))).find(|(token, _)| ends_mark(token));
+                tested = close.is_none_or(|(_, close)| may_test_undefined(&source[start(span)..close]));
+                depth = 0;
             }
+            Token::BracketOpen | Token::ParenOpen | Token::BraceOpen => depth += 1,
+            Token::BracketClose | Token::ParenClose | Token::BraceClose => depth = depth.saturating_sub(1),
+            Token::Ident(name) if (tested || depth > 0) && begins_chain(tokens, i, name) => {
+                for base in bases(tokens, i) {
+                    edits.push(insert(start(span), "("));
+                    edits.push(insert(end(&tokens[base].1), "|_soft)"));
+                }
+            }
+            _ => {}
         }
-        i += 1;
     }
+}
+
+fn ends_mark(token: &Token<'_>) -> bool {
+    matches!(token, Token::VariableEnd | Token::BlockEnd)
+}
+
+/// Whether the identifier at a place is a variable or function, not a member, filter, test or word of the language.
+fn begins_chain(tokens: &[(Token<'_>, Span)], at: usize, name: &str) -> bool {
+    !is_word(name)
+        && !matches!(at.checked_sub(1).map(|p| &tokens[p].0), Some(Token::Dot | Token::Pipe | Token::Ident("set")))
+        && !is_test_name(tokens, at)
 }
 
 /// The last tokens of every base in the chain that starts at `first`: of `a.b[1].c` those of `a`, `a.b`, `a.b[1]`.
@@ -263,6 +288,24 @@ mod tests {
         assert_eq!(changed("{{ f(x.y).z | d('.') }}"), "{{ (f((x|_soft).y)|_soft).z | d('.') }}");
         assert_eq!(changed("{{ a.b.c }}"), "{{ a.b.c }}");
         assert_eq!(changed("a.b {{ 'default' }}"), "a.b {{ 'default' }}");
+    }
+
+    #[test]
+    fn a_chain_is_softened_where_its_own_mark_tests_or_keeps_it_or_a_macro_may_take_it() {
+        assert_eq!(
+            changed("{{ a.b }}{{ c.d | default(1) }}{{ e.f }}"),
+            "{{ a.b }}{{ (c|_soft).d | default(1) }}{{ e.f }}"
+        );
+        assert_eq!(changed("{{ m(a.b) }}{{ c | default(1) }}"), "{{ m((a|_soft).b) }}{{ c | default(1) }}");
+        assert_eq!(
+            changed("{% set x = a.b %}{{ x | d }}{{ [c.d] }}"),
+            "{% set x = (a|_soft).b %}{{ x | d }}{{ [(c|_soft).d] }}"
+        );
+        assert_eq!(
+            changed("{% with x = a.b %}{{ x | d }}{% endwith %}"),
+            "{% with x = (a|_soft).b %}{{ x | d }}{% endwith %}"
+        );
+        assert_eq!(changed("{{ a[b.c] }}{{ d | default(1) }}"), "{{ a[(b|_soft).c] }}{{ d | default(1) }}");
     }
 
     #[test]
