@@ -1,7 +1,12 @@
 . "$ROOT/tests/e2e/karmada-lib.sh"
 pid() { on h1 systemctl show -p MainPID --value "karmada-$1"; }
 runs() { [ "$(on h1 systemctl is-active "karmada-$1")" = active ]; }
-back() { runs "$1" && [ "$(pid "$1")" != "$before" ]; }
+# Another process, and it is active since: systemd may not have noticed the end of the first yet.
+back() {
+  local now
+  now=$(pid "$1")
+  [ "$now" != 0 ] && [ "$now" != "$before" ] && runs "$1"
+}
 for c in $components; do
   # The death of an API server may have ended those that it served.
   eventually runs "$c"
