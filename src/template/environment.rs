@@ -103,10 +103,13 @@ fn put_out(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Re
 /// Writes a settled value into the output.
 fn write(out: &mut Output<'_>, value: &Value) -> Result<(), Error> {
     render::put_out(value);
-    match (value.as_str(), value.as_i64().filter(|_| value.is_integer())) {
-        (Some(text), _) => out.write_str(text)?,
-        (None, Some(number)) => out.write_str(itoa::Buffer::new().format(number))?,
-        (None, None) => out.write_str(&render::print(value))?,
+    if let Some(text) = value.as_str() {
+        return Ok(out.write_str(text)?);
+    }
+    // Asking anything but a number for one costs more than all the rest here.
+    match value.is_integer().then(|| value.as_i64()).flatten() {
+        Some(number) => out.write_str(itoa::Buffer::new().format(number))?,
+        None => out.write_str(&render::print(value))?,
     }
     Ok(())
 }
