@@ -19,7 +19,7 @@ def spans(path):
              for e in events if e["event"] in ("task_start", "play_start", "recap")]
     for (name, begun), (_, ended) in zip(marks, marks[1:]):
         if name is not None:
-            yield name, (ended - begun).total_seconds()
+            yield name.split(" : ")[-1], (ended - begun).total_seconds()
 
 
 def main(state):
