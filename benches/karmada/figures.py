@@ -7,7 +7,7 @@ import sys
 COPIES = ("Install the program", "Install the programs")
 WAITS = (
     "It is ready", "It listens", "Who leads", "The leader renews its lease", "Wait for", "Ask the cluster",
-    "Ask the member how it is", "Give it time", "And stays so", "Make the", "Have the webhooks asked",
+    "Ask the member how it is", "Give it time", "And stays so", "Register the API",
 )
 
 
