@@ -101,6 +101,7 @@ impl Launch {
             loader: Arc::new(self.loader),
             prompted: Vars::new(),
             directory: std::env::current_dir().context("the working directory is gone")?,
+            hold: None,
         })
     }
 }

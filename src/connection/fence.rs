@@ -104,6 +104,10 @@ impl Connection for Fenced {
         may_reach(&self.inside, host)
     }
 
+    fn is_ssh(&self) -> bool {
+        self.connection.is_ssh()
+    }
+
     fn capacity(&self) -> usize {
         self.connection.capacity()
     }

@@ -111,6 +111,11 @@ pub trait Connection: Send + Sync + fmt::Debug {
         Ok(())
     }
 
+    /// Whether a server of the host's runs what is started, and ends it all when it ends.
+    fn is_ssh(&self) -> bool {
+        false
+    }
+
     /// How many programs may run through it at once.
     fn capacity(&self) -> usize;
 

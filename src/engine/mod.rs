@@ -48,6 +48,7 @@ use crate::connection::{Fence, Open, Ways};
 use crate::inventory::Inventory;
 use crate::playbook::Play;
 use crate::playbook::load::Loader;
+use crate::remote::Hold;
 use crate::template::Templar;
 use crate::value::Vars;
 use crate::value::vault::Keyring;
@@ -74,6 +75,8 @@ pub struct Job {
     pub prompted: Vars,
     /// The person's working directory.
     pub directory: PathBuf,
+    /// What the run holds: every change is made under it. None: whoever comes may change things at the same time.
+    pub hold: Option<Hold>,
 }
 
 impl Job {
@@ -186,7 +189,7 @@ pub async fn run_over(
     let run = Arc::new(Run {
         inventory,
         groups,
-        pool: pool::Pool::new(ways, job.options.uploads),
+        pool: pool::Pool::new(ways, job.options.uploads, job.hold.clone()),
         start: start_at::Start::of(&job)?,
         step: step::Step::of(&job),
         board,

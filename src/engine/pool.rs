@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, OnceCell, Semaphore};
 
 use crate::connection::{self, Open, Target};
-use crate::remote::Sessions;
+use crate::remote::{Hold, Sessions};
 use crate::value::Vars;
 
 type Cell = Arc<OnceCell<Arc<Sessions>>>;
@@ -17,12 +17,14 @@ pub(crate) struct Pool {
     ways: Arc<dyn Open>,
     /// How many hosts may get file content at once; None: any number.
     uploads: Option<Arc<Semaphore>>,
+    /// The run's hold on its deployment.
+    hold: Option<Hold>,
 }
 
 impl Pool {
-    pub fn new(ways: Arc<dyn Open>, uploads: Option<NonZeroUsize>) -> Self {
+    pub fn new(ways: Arc<dyn Open>, uploads: Option<NonZeroUsize>, hold: Option<Hold>) -> Self {
         let uploads = uploads.map(|uploads| Arc::new(Semaphore::new(uploads.get().min(Semaphore::MAX_PERMITS))));
-        Pool { cells: Mutex::default(), ways, uploads }
+        Pool { cells: Mutex::default(), ways, uploads, hold }
     }
 
     /// The sessions of a target; whoever comes first opens the connection, the others wait for it.
@@ -35,9 +37,12 @@ impl Pool {
             }
             open.entry(target.clone()).or_default().clone()
         };
-        cell.get_or_try_init(|| async { Ok(Sessions::sharing(self.ways.open(target).await?, self.uploads.clone())) })
-            .await
-            .cloned()
+        let badge = self.hold.as_ref().map(|hold| hold.on(&target.name));
+        cell.get_or_try_init(|| async {
+            Ok(Sessions::sharing(self.ways.open(target).await?, self.uploads.clone(), badge))
+        })
+        .await
+        .cloned()
     }
 
     /// Takes in the addresses that a host of the inventory says are its own.

@@ -471,6 +471,7 @@ async fn run<M: Module>(args: Value, remote: Option<&Remote>, here: &Controller<
         Plan::Change { diff, change, .. } => (diff, true, change),
         Plan::Unknown(change) | Plan::NotInCheckMode(change) => (Vec::new(), false, change),
     };
+    remote.may_change().await?;
     let outcome = module.apply(change, remote, here).await?;
     Ok(Done { changed: planned || outcome.changed, diff, outcome })
 }

@@ -7,6 +7,7 @@ use indexmap::IndexMap;
 use super::execute::Group;
 use super::probe::subshell;
 use super::session::random;
+use super::sessions::Lent;
 use super::write::owner;
 use super::{Attributes, Become, Command, Error, Links, Output, Probe, Remote, Sessions, quote, refused};
 
@@ -27,14 +28,25 @@ impl Remote {
         self
     }
 
+    /// A session for what changes something: it is refused, there or here, when the run's lock is another's.
+    pub(super) async fn to_change(&self) -> Result<Lent, Error> {
+        self.probe.sessions.take_to_change(self.probe.user.as_ref()).await
+    }
+
+    /// Refuses if the run's lock is another's. For what changes something in another way than by this host's sessions, right
+    /// before it does.
+    pub async fn may_change(&self) -> Result<(), Error> {
+        self.touch("change anything".to_owned(), ":").await
+    }
+
     /// Runs a command.
     pub async fn run(&self, command: &Command) -> Result<Output, Error> {
-        self.execute(command, Group::Own).await
+        self.execute(self.to_change().await?, command, Group::Own).await
     }
 
     /// Runs shell text that answers nothing but whether it worked.
     pub(super) async fn touch(&self, what: String, body: &str) -> Result<(), Error> {
-        let answer = self.session().await?.ask(&subshell(body)).await?;
+        let answer = self.to_change().await?.ask(&subshell(body)).await?;
         if answer.code == 0 { Ok(()) } else { Err(refused(what, &answer.stderr)) }
     }
 
@@ -54,7 +66,7 @@ impl Remote {
              cp -p {word} {word}.$wl_i.$wl_j~ || exit\n\
              printf %s $wl_i.$wl_j~"
         );
-        let answer = self.session().await?.ask(&subshell(&body)).await?;
+        let answer = self.to_change().await?.ask(&subshell(&body)).await?;
         match answer.code {
             0 => Ok(format!("{path}.{}", String::from_utf8_lossy(&answer.stdout))),
             _ => Err(refused(format!("back up {path}"), &answer.stderr)),
@@ -96,7 +108,7 @@ impl Remote {
              if [ \"$wl_i\" ]; then rm -rf \"$wl_j\"; else wl_i=$wl_j; fi\ndone\n\
              [ \"$wl_i\" ] && printf %s \"$wl_i\""
         );
-        let mut session = self.session().await?;
+        let mut session = self.to_change().await?;
         let answer = session.ask(&subshell(&body)).await?;
         let directory = String::from_utf8_lossy(&answer.stdout).into_owned();
         if answer.code != 0 || directory.is_empty() {
@@ -121,7 +133,7 @@ impl Remote {
              if [ -d \"$wl_p\" ] && ! [ -L \"$wl_p\" ]; then echo ': Is a directory' >&2; wl_t=; false\n\
              else ln -s -- {end} \"$wl_t\" && wl_mv || wl_drop; fi"
         );
-        let answer = self.session().await?.ask(&body).await?;
+        let answer = self.to_change().await?.ask(&body).await?;
         if answer.code == 0 { Ok(()) } else { Err(refused(format!("link {path} to {target}"), &answer.stderr)) }
     }
 

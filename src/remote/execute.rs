@@ -13,6 +13,8 @@ const LITTER_BYTES: usize = 256 * 1024;
 const NO_DIRECTORY: i32 = 999;
 /// The code that stands for no room for the output.
 const NO_ROOM: i32 = 997;
+/// The code that stands for a lock that is another's now.
+const NOT_OURS: i32 = 996;
 
 /// The process group of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +35,10 @@ impl Session {
         input: Option<&str>,
         group: Group,
     ) -> Result<Output, Error> {
-        let text = program(command, environment, input, group)?;
+        let mut text = program(command, environment, input, group)?;
+        if self.guards {
+            text = format!("if wl_may 2>\"$wl_d/e\"; then\n{text}else wl_r {NOT_OURS}; fi\n");
+        }
         self.begin(&text).await?;
         let mut stdout = Kept::new();
         let answer = match command.limit {
@@ -54,6 +59,9 @@ impl Session {
         if code == NO_ROOM {
             let what = format!("keep the output of {}", name(command));
             return Err(Error::Refused { what, reason: format!("no file can be made in {}", self.directory) });
+        }
+        if code == NOT_OURS {
+            return Err(refused(format!("run {}", name(command)), &stderr));
         }
         self.litter.0 += 1;
         self.litter.1 += stdout.len() + stderr.len();

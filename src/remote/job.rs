@@ -86,7 +86,7 @@ impl Remote {
              wl_i=$( ( setsid sh -c {supervisor} sh {directory} {seconds} \"$PWD\" </dev/null & ) )\n\
              [ \"$wl_i\" = started ]"
         );
-        let answer = self.session().await?.ask(&subshell(&body)).await?;
+        let answer = self.to_change().await?.ask(&subshell(&body)).await?;
         if answer.code == 0 { Ok(()) } else { Err(refused(what, &answer.stderr)) }
     }
 }

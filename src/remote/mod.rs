@@ -10,7 +10,9 @@ mod change;
 mod execute;
 mod facts;
 mod frames;
+mod hold;
 mod job;
+pub mod lock;
 mod probe;
 mod quote;
 mod session;
@@ -30,6 +32,7 @@ use indexmap::IndexMap;
 use crate::value::Secret;
 
 pub use facts::gathers;
+pub use hold::{Badge, Hold, Lease, uptime};
 pub use job::{Ended, JobPlace, JobState, Moment};
 pub use sessions::Sessions;
 pub use upload::Expected;

@@ -30,9 +30,11 @@ wl_d=
 }
 wl_t=
 wl_k=
+# What makes the session known beside a lock.
+wl_g=
 wl_bye() {
 trap - 0
-[ -z "$wl_t" ] || rm -f "$wl_t"
+[ -z "$wl_t$wl_g" ] || rm -f "$wl_t" "$wl_g"
 [ -z "$wl_k" ] || eval "rm -rf $wl_k"
 [ -z "$wl_d" ] || exec rm -rf "$wl_d"
 exit 0

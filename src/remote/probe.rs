@@ -161,11 +161,10 @@ impl Probe {
 
     /// Runs a command that only asks. The type cannot know: it is the caller's word.
     pub async fn query(&self, command: &Command) -> Result<Output, Error> {
-        self.execute(command, Group::Ours).await
+        self.execute(self.session().await?, command, Group::Ours).await
     }
 
-    pub(super) async fn execute(&self, command: &Command, group: Group) -> Result<Output, Error> {
-        let mut session = self.session().await?;
+    pub(super) async fn execute(&self, mut session: Lent, command: &Command, group: Group) -> Result<Output, Error> {
         let Some(stdin) = &command.stdin else {
             return session.execute(command, &self.environment, None, group).await;
         };

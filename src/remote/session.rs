@@ -51,6 +51,10 @@ pub(super) struct Session {
     /// Its own, on the host.
     pub(super) directory: String,
     pub(super) account: Arc<Account>,
+    /// It can show its run's hold; see `hold.rs`.
+    pub(super) bears: bool,
+    /// What it is asked now changes something.
+    pub(super) guards: bool,
     /// Directories that the tasks still use are removed at its end: it is not closed for want of room.
     pub(super) keeps_directories: bool,
 }
@@ -81,6 +85,8 @@ impl Session {
             connection: connection.clone(),
             directory: String::new(),
             account: Arc::new(Account { user: String::new(), home: String::new() }),
+            bears: false,
+            guards: false,
             keeps_directories: false,
         };
         if let Some(user) = user {
@@ -127,6 +133,7 @@ impl Session {
         body: &str,
         sink: &mut W,
     ) -> Result<(i32, Vec<u8>), Error> {
+        let body = self.guarded(body);
         self.begin(&format!("{{ {body}\n}} </dev/null 2>\"$wl_d/e\"; wl_r $?\n")).await?;
         self.answer(sink).await
     }
@@ -145,6 +152,7 @@ impl Session {
             Some(uploads) => uploads.clone().acquire_owned().await.ok(),
             None => None,
         };
+        let (before, after) = (self.guarded(before), self.guarded_end(after));
         // The shell may read ahead. When it says that it is ready there is nothing that it could have read.
         let text = format!(
             "if {{ {before}\n}} </dev/null 2>\"$wl_d/e\"; then printf '\\n%s.%s>\\n' \"$wl_n\" \"$wl_q\"\n\
@@ -253,6 +261,10 @@ impl Session {
     /// A name in the session's directory that is tidied up after a while.
     pub(super) fn next_file(&self) -> String {
         format!("{}/i.{}", self.directory, self.sequence)
+    }
+
+    pub(super) fn by_ssh(&self) -> bool {
+        self.connection.is_ssh()
     }
 
     async fn is_account(&mut self, user: &str) -> Result<bool, Error> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::session::Session;
-use super::{Become, Error};
+use super::{Badge, Become, Error};
 use crate::connection::{self, Connection};
 
 /// All sessions of one host. An idle session is used again; while all are busy a further one is opened,
@@ -21,15 +21,22 @@ pub struct Sessions {
     /// One permit for each host that gets file content; shared with other hosts.
     uploads: Option<Arc<Semaphore>>,
     closing: watch::Sender<bool>,
+    /// What changes show. None: the run holds no lock.
+    badge: Option<Badge>,
 }
 
 impl Sessions {
     pub fn new(connection: Arc<dyn Connection>) -> Arc<Self> {
-        Sessions::sharing(connection, None)
+        Sessions::sharing(connection, None, None)
     }
 
-    /// As [`Sessions::new`]; content of more than 16 KiB goes to the host only with a permit of `uploads`.
-    pub fn sharing(connection: Arc<dyn Connection>, uploads: Option<Arc<Semaphore>>) -> Arc<Self> {
+    /// As [`Sessions::new`]; content of more than 16 KiB goes to the host only with a permit of `uploads`, and nothing is
+    /// changed without `badge`.
+    pub fn sharing(
+        connection: Arc<dyn Connection>,
+        uploads: Option<Arc<Semaphore>>,
+        badge: Option<Badge>,
+    ) -> Arc<Self> {
         let capacity = connection.capacity().max(1);
         Arc::new(Sessions {
             connection,
@@ -38,6 +45,7 @@ impl Sessions {
             capacity,
             uploads,
             closing: watch::channel(false).0,
+            badge,
         })
     }
 
@@ -73,10 +81,23 @@ impl Sessions {
             }
         }
         self.make_room();
-        let session = Session::open(&self.connection, user, self.closing.subscribe(), self.uploads.clone()).await?;
+        let mut session = Session::open(&self.connection, user, self.closing.subscribe(), self.uploads.clone()).await?;
+        if let Some(badge) = &self.badge {
+            session.bear(badge).await?;
+        }
         let other = user.map(|user| user.user.as_str());
         tracing::debug!(connection = self.connection.description(), r#become = other, "session opened");
         Ok(Lent { session: Some(session), user: user.cloned(), sessions: self.clone(), _permit: permit })
+    }
+
+    /// As [`Sessions::take`], to change something: nothing is, once the run's lock is another's.
+    pub(super) async fn take_to_change(self: &Arc<Self>, user: Option<&Become>) -> Result<Lent, Error> {
+        if let Some(badge) = &self.badge {
+            badge.holds().await?;
+        }
+        let mut lent = self.take(user).await?;
+        lent.guard(true);
+        Ok(lent)
     }
 
     fn take_idle(&self, user: Option<&Become>) -> Option<Session> {
@@ -128,7 +149,8 @@ impl std::ops::DerefMut for Lent {
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        if let Some(session) = self.session.take().filter(Session::in_step) {
+        if let Some(mut session) = self.session.take().filter(Session::in_step) {
+            session.guard(false);
             self.sessions.idle().push((self.user.take(), session));
         }
     }

@@ -68,7 +68,7 @@ impl Remote {
             return Ok(stat);
         }
         let target = Target::of(path)?;
-        let mut session = self.session().await?;
+        let mut session = self.to_change().await?;
         let mut sent = 0;
         let mut each = |chunk: &[u8]| {
             sent += chunk.len() as u64;

@@ -18,7 +18,7 @@ impl Remote {
     /// As [`Remote::write`]; gives what is there now, for no further request.
     pub async fn write_and_stat(&self, path: &str, content: &[u8], attributes: &Attributes) -> Result<Stat, Error> {
         let target = Target::of(path)?;
-        let mut session = self.session().await?;
+        let mut session = self.to_change().await?;
         let begin = target.begin(attributes);
         let end = format!("{} && wl_mv || wl_drop", target.own(content.len() as u64, attributes)?);
         let answer = if content.len() <= INLINE {
@@ -46,7 +46,7 @@ impl Remote {
             let reason = "it must be a command that has %s where the new file's path goes";
             return Err(Error::Refused { what: what(), reason: reason.into() });
         }
-        let mut session = self.session().await?;
+        let mut session = self.to_change().await?;
         let own = format!("{} || wl_drop", target.own(content.len() as u64, attributes)?);
         let begin = target.begin(attributes);
         let answer = session.pass(&begin, "\"$wl_t\"", bytes(&mut &*content, &mut |_| ()), &own).await?;

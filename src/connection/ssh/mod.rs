@@ -155,6 +155,10 @@ impl Connection for Ssh {
         }
     }
 
+    fn is_ssh(&self) -> bool {
+        true
+    }
+
     fn capacity(&self) -> usize {
         CAPACITY
     }

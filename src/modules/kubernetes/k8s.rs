@@ -140,8 +140,8 @@ impl Module for K8s {
         Ok(Plan::Change { diff, outcome, change: work })
     }
 
-    async fn apply(&self, mut work: Work, _: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
-        work.carry_out().await?;
+    async fn apply(&self, mut work: Work, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        work.carry_out(remote).await?;
         Ok(outcome(&work.steps))
     }
 }

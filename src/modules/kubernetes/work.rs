@@ -15,6 +15,7 @@ use super::definitions::Object;
 use super::failure::explain;
 use super::wait::{self, Condition, Patience};
 use crate::modules::{Diff, Error};
+use crate::remote::Remote;
 
 /// Requests at once while looking.
 const AT_ONCE: usize = 8;
@@ -125,13 +126,18 @@ impl Work {
     }
 
     /// Makes the changes, and waits for what is to be waited for.
-    pub async fn carry_out(&mut self) -> Result<(), Error> {
+    ///
+    /// Requests go past the host's sessions, so it is asked before each whether the run may change anything still.
+    pub async fn carry_out(&mut self, remote: &Remote) -> Result<(), Error> {
         let mut order: Vec<usize> = (0..self.steps.len()).collect();
         // What depends on something comes after it, and goes before it.
         if self.wish.state == State::Absent {
             order.reverse();
         }
         for at in order {
+            if self.steps[at].deed.is_some() {
+                remote.may_change().await?;
+            }
             let (place, known) = self.act(&self.steps[at]).await?;
             let step = &mut self.steps[at];
             step.place = place;

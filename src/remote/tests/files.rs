@@ -380,7 +380,7 @@ async fn a_small_upload_and_an_empty_one_arrive() {
 #[tokio::test]
 async fn an_upload_waits_for_its_turn_and_nothing_else_does() {
     let turns = Arc::new(tokio::sync::Semaphore::new(1));
-    let sessions = Sessions::sharing(Host::new("dash"), Some(turns.clone()));
+    let sessions = Sessions::sharing(Host::new("dash"), Some(turns.clone()), None);
     let remote = Remote::open(&sessions, None, &IndexMap::new()).await.unwrap();
     let (place, large) = (Place::new(), vec![b'x'; 100_000]);
     let other = turns.clone().acquire_owned().await.unwrap();

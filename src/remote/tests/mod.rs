@@ -3,6 +3,7 @@
 mod commands;
 mod files;
 mod jobs;
+mod locks;
 mod users;
 
 use std::os::unix::fs::PermissionsExt;

@@ -1,0 +1,187 @@
+//! The hold that a run has on its deployment: sessions show it to their host before every change, and a run that has
+//! slept asks whether it is still its own. How a lock is taken is in `lock.rs`.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::session::Session;
+use super::{Error, lock, quote, refused};
+
+const HOLD: &str = include_str!("hold.sh");
+/// How long a run may wait to hear that the lock is still its own.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A run's hold on a deployment.
+#[derive(Debug, Clone)]
+pub struct Hold {
+    /// The lock's, on every host.
+    pub directory: Arc<str>,
+    pub record: Arc<lock::Record>,
+    /// Inventory names of the hosts that have a lock. Changes elsewhere are guarded by the lease alone.
+    pub hosts: Arc<HashSet<Arc<str>>>,
+    pub lease: Arc<Lease>,
+}
+
+impl Hold {
+    /// What sessions on a host show.
+    pub fn on(&self, host: &str) -> Badge {
+        let mark = self.hosts.contains(host).then(|| (self.directory.clone(), self.record.clone()));
+        Badge { mark, lease: self.lease.clone() }
+    }
+}
+
+/// What the sessions of one host show before each change.
+#[derive(Debug, Clone)]
+pub struct Badge {
+    /// The lock's directory, and what must stand there. None: the host has no lock.
+    mark: Option<(Arc<str>, Arc<lock::Record>)>,
+    lease: Arc<Lease>,
+}
+
+impl Badge {
+    /// Waits until the lock is known to be still ours.
+    pub(super) async fn holds(&self) -> Result<(), Error> {
+        self.lease.holds().await
+    }
+}
+
+/// For how long a majority of the hosts has confirmed the lock. Nobody takes it over before that time is out, so within it
+/// there is no need to ask; a run that slept past it asks again before it changes anything anywhere.
+#[derive(Debug)]
+pub struct Lease(watch::Sender<State>);
+
+#[derive(Debug, Clone)]
+struct State {
+    /// On [`uptime`]'s clock.
+    confirmed: Duration,
+    lost: Option<Arc<str>>,
+}
+
+impl Lease {
+    /// How long a confirmation counts.
+    pub const LENGTH: Duration = Duration::from_secs(15);
+
+    /// A lease that was confirmed at a time of [`uptime`]'s.
+    pub fn confirmed_at(asked: Duration) -> Arc<Lease> {
+        Arc::new(Lease(watch::channel(State { confirmed: asked, lost: None }).0))
+    }
+
+    /// A majority confirmed it, having been asked at `asked`.
+    pub fn confirm(&self, asked: Duration) {
+        self.0.send_modify(|state| state.confirmed = state.confirmed.max(asked));
+    }
+
+    /// Somebody else has the lock now; `why` is a sentence for a person.
+    pub fn lose(&self, why: &str) {
+        self.0.send_modify(|state| state.lost = Some(why.into()));
+    }
+
+    /// Resolves when the lock is lost, with the reason.
+    pub async fn lost(&self) -> Arc<str> {
+        let mut states = self.0.subscribe();
+        let lost = states.wait_for(|state| state.lost.is_some()).await.map(|state| state.lost.clone());
+        match lost {
+            Ok(Some(why)) => why,
+            // The sender is ours.
+            _ => std::future::pending().await,
+        }
+    }
+
+    /// Waits, for a while, until it is known that the lock is ours.
+    pub async fn holds(&self) -> Result<(), Error> {
+        self.holds_within(PATIENCE).await
+    }
+
+    async fn holds_within(&self, patience: Duration) -> Result<(), Error> {
+        let known = |state: &State| state.lost.is_some() || uptime().saturating_sub(state.confirmed) < Lease::LENGTH;
+        let mut states = self.0.subscribe();
+        let refused = |reason: &str| Error::Refused { what: "change anything".into(), reason: reason.to_owned() };
+        match tokio::time::timeout(patience, states.wait_for(known)).await {
+            Ok(Ok(state)) => match &state.lost {
+                Some(why) => Err(refused(why)),
+                None => Ok(()),
+            },
+            _ => Err(refused("most of the hosts that hold the deployment's lock do not answer")),
+        }
+    }
+}
+
+/// Time since this machine was started, with the time that it slept.
+pub fn uptime() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: clock_gettime(2) writes a timespec, and that is what it is given.
+    #[allow(unsafe_code)]
+    let failed = unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &raw mut time) } != 0;
+    assert!(!failed, "Linux has had this clock since 2.6.39");
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
+}
+
+impl Session {
+    /// From now on the session can show the run's hold: makes itself known beside the lock. Where the host has an older
+    /// lock, for it could not be reached when ours was taken, root brings it up to date.
+    pub(super) async fn bear(&mut self, badge: &Badge) -> Result<(), Error> {
+        let Some((directory, record)) = &badge.mark else { return Ok(()) };
+        let lines = HOLD.lines().filter(|line| !line.starts_with('#'));
+        let text: String = lines.flat_map(|line| [line, "\n"]).collect();
+        let text = text
+            .replace("@DIRECTORY@", &quote::path(directory)?)
+            .replace("@TOKEN@", &record.token.to_string())
+            .replace("@RUN@", record.run());
+        self.write(&text).await?;
+        if self.account.user == "root" && self.ask("wl_may").await?.code != 0 {
+            badge.holds().await?;
+            let raised = self.ask(&lock::raise(directory, record)?).await?;
+            lock::claimed(directory, &raised)?.taken(directory)?;
+        }
+        let ssh = if self.by_ssh() { "1" } else { "''" };
+        let enrolled = self.ask(&format!("wl_enrol {ssh}")).await?;
+        match enrolled.code {
+            0 => self.bears = true,
+            _ => return Err(refused(format!("make a session known in {directory}/sessions"), &enrolled.stderr)),
+        }
+        Ok(())
+    }
+
+    /// Requests from now on change something, and are refused where the lock is not ours any more.
+    pub(super) fn guard(&mut self, guarded: bool) {
+        self.guards = guarded && self.bears;
+    }
+
+    /// Shell text that is run only if the lock is still ours.
+    pub(super) fn guarded(&self, body: &str) -> String {
+        if self.guards { format!("wl_may && {{ {body}\n}}") } else { body.to_owned() }
+    }
+
+    /// As [`Session::guarded`], for the end of a write.
+    pub(super) fn guarded_end(&self, body: &str) -> String {
+        if self.guards { format!("if wl_may; then {body}\nelse wl_drop; fi") } else { body.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_lease_that_is_out_waits_for_a_new_confirmation() {
+        let lease = Lease::confirmed_at(uptime());
+        lease.holds().await.unwrap();
+        let old = Lease::confirmed_at(uptime().saturating_sub(Lease::LENGTH));
+        let error = old.holds_within(Duration::from_millis(20)).await.unwrap_err().to_string();
+        assert_eq!(error, "cannot change anything: most of the hosts that hold the deployment's lock do not answer");
+        let (waited, ()) = tokio::join!(old.holds(), async { old.confirm(uptime()) });
+        waited.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_lost_lease_never_comes_back() {
+        let lease = Lease::confirmed_at(uptime());
+        lease.lose("bob@ws has it");
+        lease.confirm(uptime());
+        assert_eq!(lease.holds().await.unwrap_err().to_string(), "cannot change anything: bob@ws has it");
+        assert_eq!(&*lease.lost().await, "bob@ws has it");
+    }
+}

@@ -1,0 +1,212 @@
+//! The lock of a deployment on one host: what it says, how it is taken, given back, and taken over. How many hosts have to
+//! agree is not known here.
+
+use std::time::Duration;
+
+use super::probe::subshell;
+use super::{Error, Output, Probe, Remote, quote, refused};
+
+const SCRIPT: &str = include_str!("lock.sh");
+
+/// Who holds a lock: what stands in its file.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Record {
+    /// Higher than that of whoever held it before.
+    pub token: u64,
+    /// The run, letters and digits only. None: nobody holds it.
+    pub run: Option<String>,
+    /// `alice@workstation`.
+    pub holder: String,
+    pub pid: u32,
+    /// The workstation's boot id and the process's start time there, which tell whether that process is there still.
+    pub process: String,
+    /// What was called.
+    pub command: String,
+    /// Seconds since 1970, by the holder's clock.
+    pub since: u64,
+}
+
+impl Record {
+    pub(super) fn run(&self) -> &str {
+        self.run.as_deref().unwrap_or("-")
+    }
+
+    /// As it stands in the file.
+    fn text(&self) -> String {
+        let line = |text: &str| text.replace(|c: char| c.is_control(), " ");
+        format!(
+            "{} {}\nholder {}\npid {}\nprocess {}\nsince {}\ncommand {}\n",
+            self.token,
+            self.run(),
+            line(&self.holder),
+            self.pid,
+            line(&self.process),
+            self.since,
+            line(&self.command)
+        )
+    }
+
+    fn parse(text: &str) -> Option<Record> {
+        let mut lines = text.lines();
+        let (token, run) = lines.next()?.split_once(' ')?;
+        let run = (run != "-").then(|| run.to_owned());
+        let mut record = Record { token: token.parse().ok()?, run, ..Record::default() };
+        for (name, value) in lines.filter_map(|line| line.split_once(' ')) {
+            match name {
+                "holder" => record.holder = value.to_owned(),
+                "pid" => record.pid = value.parse().ok()?,
+                "process" => record.process = value.to_owned(),
+                "since" => record.since = value.parse().ok()?,
+                "command" => record.command = value.to_owned(),
+                _ => {}
+            }
+        }
+        Some(record)
+    }
+
+    /// The lock when it has been given back: the token stays.
+    fn freed(&self) -> Record {
+        Record { run: None, ..self.clone() }
+    }
+}
+
+/// A lock as it was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    pub record: Record,
+    /// How long its holder has not been heard of, by the host's clock.
+    pub silent: Duration,
+    /// How many shells its holder has on the host.
+    pub sessions: usize,
+}
+
+/// What became of a claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Claimed {
+    Taken,
+    /// Somebody holds it.
+    Held(Record),
+    /// Its holder was heard of a moment ago.
+    Beats,
+    /// The host has seen this token already.
+    Low(u64),
+}
+
+impl Claimed {
+    /// Of a host that has to follow what most have agreed to.
+    pub(super) fn taken(self, directory: &str) -> Result<(), Error> {
+        let reason = match self {
+            Claimed::Taken => return Ok(()),
+            Claimed::Held(record) => format!("it was taken over by {}", record.holder),
+            Claimed::Beats => "somebody else holds it".to_owned(),
+            Claimed::Low(token) => format!("it was taken over since, as number {token}"),
+        };
+        Err(Error::Refused { what: format!("hold the lock {directory}"), reason })
+    }
+}
+
+/// Whose lock may be taken over.
+#[derive(Debug, Clone, Copy)]
+pub enum Over<'a> {
+    /// A free one only.
+    Nobody,
+    /// That of this holder, not heard of for so long.
+    Silent(&'a Record, Duration),
+}
+
+/// The script with what is asked, in a shell of its own.
+fn asks(directory: &str, what: &str) -> Result<String, Error> {
+    let lines = SCRIPT.lines().filter(|line| !line.starts_with('#'));
+    let script: String = lines.flat_map(|line| [line, "\n"]).collect();
+    Ok(subshell(&format!("{}{what}", script.replace("@DIRECTORY@", &quote::path(directory)?))))
+}
+
+fn claim(directory: &str, record: &Record, over: &str, silent: Duration) -> Result<String, Error> {
+    let (text, over) = (quote::print(record.text().as_bytes()), quote::word(over));
+    let seconds = silent.as_secs();
+    asks(directory, &format!("{{ {text}; }} | claim {} {} {over} {seconds}", record.token, record.run()))
+}
+
+/// Shell text that takes the lock of a host that has not heard of it yet, and ends what others have running there.
+pub(super) fn raise(directory: &str, record: &Record) -> Result<String, Error> {
+    let text = quote::print(record.text().as_bytes());
+    let (token, run) = (record.token, record.run());
+    asks(
+        directory,
+        &format!(
+            "x=$({{ {text}; }} | claim {token} {run} any 0) || exit\nprintf '%s\\n' \"$x\"\n\
+             [ \"$x\" != taken ] || others {run}"
+        ),
+    )
+}
+
+/// Reads what a claim answered.
+pub(super) fn claimed(directory: &str, answer: &Output) -> Result<Claimed, Error> {
+    let what = || format!("take the lock {directory}");
+    let odd = || Error::Refused { what: what(), reason: "its files are not as they were written".into() };
+    if answer.code != 0 {
+        return Err(refused(what(), &answer.stderr));
+    }
+    let text = String::from_utf8_lossy(&answer.stdout);
+    let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
+    match first.split_once(' ').unwrap_or((first, "")) {
+        ("taken", _) => Ok(Claimed::Taken),
+        ("held", _) => Record::parse(rest).map(Claimed::Held).ok_or_else(odd),
+        ("beats", _) => Ok(Claimed::Beats),
+        ("low", token) => token.parse().map(Claimed::Low).map_err(|_| odd()),
+        _ => Err(odd()),
+    }
+}
+
+impl Probe {
+    /// The lock of a directory. None: nobody has ever held it.
+    pub async fn lock(&self, directory: &str) -> Result<Option<Seen>, Error> {
+        let answer = self.session().await?.ask(&asks(directory, "look")?).await?;
+        let text = String::from_utf8_lossy(&answer.stdout);
+        let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
+        if first == "none" {
+            return Ok(None);
+        }
+        let read = || -> Option<Seen> {
+            let mut numbers = first.strip_prefix("seen ")?.split(' ').map(|number| number.parse::<u64>().ok());
+            let (now, beat, sessions) = (numbers.next()??, numbers.next()??, numbers.next()??);
+            let silent = Duration::from_secs(now.saturating_sub(beat));
+            Some(Seen { record: Record::parse(rest)?, silent, sessions: usize::try_from(sessions).ok()? })
+        };
+        read().map(Some).ok_or_else(|| refused(format!("read the lock {directory}"), &answer.stderr))
+    }
+}
+
+impl Remote {
+    /// Tries to take a lock. Nothing of it is checked against what other hosts say.
+    pub async fn claim_lock(&self, directory: &str, record: &Record, over: Over<'_>) -> Result<Claimed, Error> {
+        let text = match over {
+            Over::Nobody => claim(directory, record, "-", Duration::ZERO)?,
+            Over::Silent(other, silent) => {
+                claim(directory, record, &format!("{} {}", other.token, other.run()), silent)?
+            }
+        };
+        claimed(directory, &self.session().await?.ask(&text).await?)
+    }
+
+    /// Ends all shells of other runs that were made known beside the lock, with what they run and the connections that
+    /// they came by.
+    pub async fn end_other_runs(&self, directory: &str, record: &Record) -> Result<(), Error> {
+        let text = asks(directory, &format!("others {}", record.run()))?;
+        let answer = self.session().await?.ask(&text).await?;
+        if answer.code == 0 { Ok(()) } else { Err(refused("end what a former run has running", &answer.stderr)) }
+    }
+
+    /// Says that the holder is there. Refused when it holds the lock no more.
+    pub async fn beat(&self, directory: &str) -> Result<(), Error> {
+        self.touch(format!("hold the lock {directory}"), &format!("echo >{}/beat", quote::path(directory)?)).await
+    }
+
+    /// Gives a lock back. One that is another's by now is left alone.
+    pub async fn release_lock(&self, directory: &str, record: &Record) -> Result<(), Error> {
+        let free = quote::print(record.freed().text().as_bytes());
+        let text = asks(directory, &format!("{{ {free}; }} | release {} {}", record.token, record.run()))?;
+        let answer = self.session().await?.ask(&text).await?;
+        if answer.code == 0 { Ok(()) } else { Err(refused(format!("give back the lock {directory}"), &answer.stderr)) }
+    }
+}
