@@ -1,6 +1,7 @@
 . "$ROOT/tests/e2e/karmada-lib.sh"
-# A bundle with one program less.
+# A bundle with one program less; a directory without a manifest is one, too.
 cp -rs "$WINDLASS_BUNDLE" "$scratch/bundle"
+rm -f "$scratch/bundle/manifest.yaml"
 with_bundle() { WINDLASS_BUNDLE=$scratch/bundle karmada karmada; }
 scheduler=$(find "$scratch/bundle" -name karmada-scheduler)
 original=$(readlink -f "$scheduler")
@@ -24,4 +25,10 @@ printf x | dd of="$scheduler" bs=1 seek=4096 conv=notrunc 2>/dev/null
 with_bundle
 exits 2
 says 'karmada-scheduler in the bundle .* is altered'
+nothing_touched
+# One that the manifest names is gone.
+rm "$scheduler"
+with_bundle
+exits 2
+says 'karmada-scheduler is missing in the bundle'
 nothing_touched
