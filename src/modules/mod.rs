@@ -84,6 +84,7 @@ mod x509;
 mod x509_ca;
 mod x509_certificate;
 mod x509_certificate_info;
+mod x509_csr;
 mod x509_key;
 
 use std::path::{Path, PathBuf};
@@ -168,6 +169,7 @@ pub static MODULES: &[Entry] = &[
     entry::<x509_ca::X509Ca>(),
     entry::<x509_certificate::X509Certificate>(),
     entry::<x509_certificate_info::X509CertificateInfo>(),
+    entry::<x509_csr::X509Csr>(),
     entry::<x509_key::X509Key>(),
 ];
 

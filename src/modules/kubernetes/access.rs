@@ -26,6 +26,9 @@ pub mod arguments {
         Kind::Any,
         "A kubeconfig: a file of the controller or else of the host, or its content; ~/.kube/config of the host if not given",
     );
+    pub const REMOTE_SRC: Argument =
+        Argument::new("remote_src", Kind::Bool, "Whether kubeconfig is a file of the host, whatever this machine has of that name")
+            .default("false");
     pub const CONTEXT: Argument =
         Argument::new("context", Kind::Str, "The context in it; the current one if not given");
     pub const HOST: Argument = Argument::new(
@@ -51,6 +54,7 @@ pub mod arguments {
 #[derive(Deserialize)]
 pub struct Access {
     kubeconfig: Option<Value>,
+    remote_src: bool,
     context: Option<String>,
     host: Option<String>,
     api_key: Option<String>,
@@ -65,7 +69,7 @@ impl Access {
     pub async fn client(&self, probe: &Probe, here: &Controller<'_>) -> Result<(Client, String), Error> {
         let mut kubeconfig = match (&self.kubeconfig, &self.host) {
             (None, Some(_)) => nobody(),
-            (given, _) => kubeconfig::load(given.as_ref(), probe, here).await?,
+            (given, _) => kubeconfig::load(given.as_ref(), self.remote_src, probe, here).await?,
         };
         self.adjust(&mut kubeconfig, probe).await?;
         let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };

@@ -53,6 +53,7 @@ impl Module for K8sInfo {
             Argument::new("wait_timeout", Kind::Int, "Seconds to wait").default("120"),
             Argument::new("wait_sleep", Kind::Int, "Seconds between looks").default("5"),
             arguments::KUBECONFIG,
+            arguments::REMOTE_SRC,
             arguments::CONTEXT,
             arguments::HOST,
             arguments::API_KEY,

@@ -14,9 +14,14 @@ use crate::value::Value;
 /// Where one is if nobody says.
 const USUAL: &str = "~/.kube/config";
 
-/// Reads a kubeconfig; None: the usual one of the host.
-pub async fn load(given: Option<&Value>, probe: &Probe, here: &Controller<'_>) -> Result<Kubeconfig, Error> {
-    let Some(given) = given else { return of_host(USUAL, probe).await };
+/// Reads a kubeconfig; None: the usual one of the host. `remote`: a path is one of the host.
+pub async fn load(
+    given: Option<&Value>,
+    remote: bool,
+    probe: &Probe,
+    here: &Controller<'_>,
+) -> Result<Kubeconfig, Error> {
+    let Some(given) = given else { return of_host(USUAL, remote, probe).await };
     if given.kind() == ValueKind::Map {
         let content = serde_json::Value::deserialize(given.clone()).ok();
         let content = content.and_then(|content| serde_json::from_value(content).ok());
@@ -26,9 +31,12 @@ pub async fn load(given: Option<&Value>, probe: &Probe, here: &Controller<'_>) -
     if text.contains('\n') {
         return parse(text, "the content of kubeconfig");
     }
+    if remote {
+        return of_host(text, remote, probe).await;
+    }
     match here.find("files", text) {
         Ok(path) if path.is_file() => of_controller(&path),
-        _ => of_host(text, probe).await,
+        _ => of_host(text, remote, probe).await,
     }
 }
 
@@ -38,10 +46,13 @@ fn of_controller(path: &std::path::Path) -> Result<Kubeconfig, Error> {
         .map_err(|error| Error::failed(format!("{} cannot be used: {}", path.display(), problem(&error))))
 }
 
-async fn of_host(path: &str, probe: &Probe) -> Result<Kubeconfig, Error> {
+async fn of_host(path: &str, remote: bool, probe: &Probe) -> Result<Kubeconfig, Error> {
     let path = probe.expand(path).await?;
     let content = probe.read(&path).await?.ok_or_else(|| {
-        let message = format!("there is no kubeconfig {path}, neither on the controller nor on the host");
+        let message = match remote {
+            true => format!("there is no kubeconfig {path} on the host"),
+            false => format!("there is no kubeconfig {path}, neither on the controller nor on the host"),
+        };
         Error::Failed { message, hint: Some("name one with kubeconfig".to_owned()) }
     })?;
     let mut kubeconfig = parse(&String::from_utf8_lossy(&content), &path)?;

@@ -77,14 +77,20 @@ pub async fn write_certificate(remote: &Remote, path: &str, pem: &str, wanted: &
     Ok(remote.write(path, pem.as_bytes(), &attributes).await?)
 }
 
+/// Whom a certificate, or the request for one, is for.
+pub fn name(common_name: &str, organization: Option<&str>) -> DistinguishedName {
+    let mut name = DistinguishedName::new();
+    if let Some(organization) = organization {
+        name.push(DnType::OrganizationName, DnValue::Utf8String(organization.to_owned()));
+    }
+    name.push(DnType::CommonName, DnValue::Utf8String(common_name.to_owned()));
+    name
+}
+
 /// What every certificate of ours has: subject, serial, and when it is valid.
 pub fn parameters(common_name: &str, organization: Option<&str>, not_after: OffsetDateTime) -> CertificateParams {
     let mut params = CertificateParams::default();
-    params.distinguished_name = DistinguishedName::new();
-    if let Some(organization) = organization {
-        params.distinguished_name.push(DnType::OrganizationName, DnValue::Utf8String(organization.to_owned()));
-    }
-    params.distinguished_name.push(DnType::CommonName, DnValue::Utf8String(common_name.to_owned()));
+    params.distinguished_name = name(common_name, organization);
     params.serial_number = Some(serial());
     params.not_before = OffsetDateTime::now_utc() - BACKDATED;
     params.not_after = not_after;

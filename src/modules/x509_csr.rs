@@ -1,0 +1,90 @@
+//! `x509_csr`: the request for a certificate that somebody else signs, made of a key that is there. Writes nothing.
+
+use async_trait::async_trait;
+use rcgen::CertificateParams;
+use serde::Deserialize;
+
+use super::x509::{self, key};
+use super::{Controller, Error, Module, Outcome, Plan};
+use crate::remote::{Probe, Remote};
+use crate::value::doc::{Argument, Doc, Kind, Return};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct X509Csr {
+    privatekey_path: String,
+    common_name: String,
+    organization: Option<String>,
+}
+
+#[async_trait]
+impl Module for X509Csr {
+    const DOC: Doc = Doc {
+        name: "x509_csr",
+        collection: "windlass",
+        summary: "Makes the request for a certificate that an authority elsewhere signs",
+        arguments: &[
+            Argument::new("privatekey_path", Kind::Path, "The private key, PEM; it must be there").required(),
+            Argument::new("common_name", Kind::Str, "Whom the certificate is for").required(),
+            Argument::new("organization", Kind::Str, "Their organization"),
+        ],
+        free_form: None,
+        example: "\
+- name: What the control plane is asked to sign
+  windlass.x509_csr:
+    privatekey_path: /etc/agent/agent.key
+    common_name: system:karmada:agent:member-1
+    organization: system:karmada:agents
+  register: request
+",
+        returns: &[Return::new("csr", "The request, PEM")],
+    };
+    type Change = ();
+
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<()>, Error> {
+        let path = probe.expand(&self.privatekey_path).await?;
+        let found = x509::read(probe, &path).await?;
+        let found = found.ok_or_else(|| Error::failed(format!("there is no private key {path}")))?;
+        let key = key::open(here, &found.text, &path)?;
+        let mut params = CertificateParams::default();
+        params.distinguished_name = x509::name(&self.common_name, self.organization.as_deref());
+        let request = params.serialize_request(&key).map_err(x509::cannot("make a certificate signing request"))?;
+        let text = request.pem().map_err(x509::cannot("write a certificate signing request"))?;
+        Ok(Plan::Unchanged(Outcome::default().with("csr", text)))
+    }
+
+    async fn apply(&self, (): (), _: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+        unreachable!("x509_csr never plans a change")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Bench, value};
+
+    const TASK: &str = "x509_csr: {privatekey_path: HOST/k, common_name: 'system:agent:m', organization: agents}";
+
+    #[tokio::test]
+    async fn openssl_reads_the_request_and_finds_it_signed_by_its_own_key() {
+        let bench = Bench::new().await;
+        bench.run("x509_key: {path: HOST/k}").await.unwrap();
+        let told = bench.run(TASK).await.unwrap();
+        assert!(!told.changed);
+        bench.on_host("csr", &value(&told.outcome, "csr"));
+        let output = std::process::Command::new("openssl")
+            .args(["req", "-verify", "-noout", "-subject", "-in", bench.host("csr").to_str().unwrap()])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        assert!(said.contains("O = agents, CN = system:agent:m") && said.contains("verify OK"), "{said}");
+        bench.close().await;
+    }
+
+    #[tokio::test]
+    async fn a_key_that_is_not_there_is_named() {
+        let bench = Bench::new().await;
+        assert!(bench.failure(TASK).await.contains("there is no private key"));
+        bench.close().await;
+    }
+}
