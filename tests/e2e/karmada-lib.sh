@@ -36,13 +36,13 @@ components='apiserver aggregated-apiserver kube-controller-manager webhook contr
 
 # A member cluster on h3, by member/up.yml.
 grep -q '^\[member\]' "$karmada_inventory" || printf '\n[member]\nh3\n' >>"$karmada_inventory"
-member_kubeconfig=$state/member.kubeconfig
+member_kubeconfig=$state/members/h3.kubeconfig
 member_up() {
   windlass playbook -i "$karmada_inventory" -e "karmada_bundle=$WINDLASS_BUNDLE" \
-    -e "member_etcd=$(on h3 'readlink /proc/$(systemctl show -p MainPID --value etcd)/exe')" "$ROOT/tests/e2e/member/up.yml"
+    -e "etcd_bundle=$ROOT/target/etcd/3.5" -e '{"member_tools": ["karmada-agent", "karmadactl"]}' "$ROOT/tests/e2e/member/up.yml"
   exits 0
 }
-member_down() { on h3 'systemctl stop member-agent member-kcm member-apiserver member-etcd; rm -rf /srv/member'; rm -rf "$member_kubeconfig" "$state/credentials/member"; }
+member_down() { on h3 'systemctl stop member-agent member-kcm member-apiserver member-etcd; rm -rf /srv/member'; rm -rf "$state/members"; }
 member() { "$(bundled kubectl)" --kubeconfig "$member_kubeconfig" --request-timeout=20s "$@"; }
 karmadactl_there() { on h3 "/srv/member/agent/current/karmadactl $*"; }
 

@@ -26,9 +26,12 @@ pub mod arguments {
         Kind::Any,
         "A kubeconfig: a file of the controller or else of the host, or its content; ~/.kube/config of the host if not given",
     );
-    pub const REMOTE_SRC: Argument =
-        Argument::new("remote_src", Kind::Bool, "Whether kubeconfig is a file of the host, whatever this machine has of that name")
-            .default("false");
+    pub const REMOTE_SRC: Argument = Argument::new(
+        "remote_src",
+        Kind::Bool,
+        "Whether kubeconfig is a file of the host, whatever this machine has of that name",
+    )
+    .default("false");
     pub const CONTEXT: Argument =
         Argument::new("context", Kind::Str, "The context in it; the current one if not given");
     pub const HOST: Argument = Argument::new(

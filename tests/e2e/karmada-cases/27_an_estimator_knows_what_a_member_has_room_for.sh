@@ -29,7 +29,7 @@ eventually token
 cat >"$state/estimator.kubeconfig" <<END2
 apiVersion: v1
 kind: Config
-clusters: [{name: member, cluster: {server: "https://$(address_of h3):6443", certificate-authority-data: $(base64 -w0 "$state/credentials/member/ca.crt")}}]
+clusters: [{name: member, cluster: {server: "https://$(address_of h3):6443", certificate-authority-data: $(base64 -w0 "$state/members/pki/ca.crt")}}]
 users: [{name: estimator, user: {token: "$(token | base64 -d)"}}]
 contexts: [{name: member, context: {cluster: member, user: estimator}}]
 current-context: member
@@ -55,7 +55,7 @@ karmada karmada -e '{"karmada_scheduler_estimator_enabled": true}' -e "{\"karmad
 exits 2
 says 'kubeconfig of member-1, has exec'
 
-members='{"karmada_scheduler_estimator_enabled": true, "karmada_members": [{"name": "member-1", "kubeconfig": "member.kubeconfig", "estimator_kubeconfig": "estimator.kubeconfig"}]}'
+members='{"karmada_scheduler_estimator_enabled": true, "karmada_members": [{"name": "member-1", "kubeconfig": "members/h3.kubeconfig", "estimator_kubeconfig": "estimator.kubeconfig"}]}'
 karmada karmada -e "$members"
 exits 0
 for h in h1 h2 h3; do
