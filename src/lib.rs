@@ -8,11 +8,12 @@ pub mod value;
 // floor 1: data and text; no deeds on hosts
 pub mod bundle;
 pub mod connection;
-pub mod inventory;
 pub mod playbook;
+pub mod resource;
 pub mod settings;
 pub mod template;
-// floor 2: one host
+// floor 2: one host; all hosts
+pub mod inventory;
 pub mod remote;
 // floor 3: what a task can do to one host
 pub mod modules;

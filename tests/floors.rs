@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 const FLOORS: &[(&str, u8)] = &[
     ("value", 0),
     ("template", 1),
-    ("inventory", 1),
     ("playbook", 1),
+    ("resource", 1),
     ("settings", 1),
     ("connection", 1),
     ("bundle", 1),
+    ("inventory", 2),
     ("remote", 2),
     ("modules", 3),
     ("engine", 4),

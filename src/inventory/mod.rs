@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
 
+use crate::resource::Deployment;
 use crate::value::origin::Complaint;
 use crate::value::vault::Keyring;
 use crate::value::{HashBehaviour, Vars};
@@ -36,6 +37,8 @@ pub struct Inventory {
     pub groups: IndexMap<Arc<str>, Group>,
     /// Where it came from, absolute; a comma list as it was written.
     pub sources: Vec<PathBuf>,
+    /// The deployments that sources describe, one at most.
+    pub deployments: Vec<Deployment>,
     /// What a person should know but need not mend, each with its place if it has one.
     pub warnings: Vec<String>,
     /// `group_vars/` and `host_vars/` beside the sources, weakest first.
@@ -73,7 +76,7 @@ pub struct Group {
 
 impl Inventory {
     /// Reads all sources, in order; each is a path or a comma list (`a,b,`). No source: the implicit localhost alone.
-    pub fn load(sources: &[String], keyring: &Keyring) -> Result<Inventory, Complaint> {
+    pub fn load(sources: &[String], keyring: &Keyring) -> Result<Inventory, Vec<Complaint>> {
         Inventory::load_with(sources, keyring, HashBehaviour::default())
     }
 
@@ -82,7 +85,7 @@ impl Inventory {
         sources: &[String],
         keyring: &Keyring,
         hash_behaviour: HashBehaviour,
-    ) -> Result<Inventory, Complaint> {
+    ) -> Result<Inventory, Vec<Complaint>> {
         let mut inventory = Inventory { hash_behaviour, ..Inventory::empty(keyring) };
         for source in sources {
             let path = sources::read(&mut inventory, source)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use minijinja::value::{Enumerator, Object, ObjectRepr, ValueKind};
 
 use super::{Error, Scope, is_omit, render};
-use crate::value::{Template, Value};
+use crate::value::{Deferred, Template, Value};
 
 /// A list or mapping whose templates are rendered at access.
 #[derive(Clone)]
@@ -36,10 +36,18 @@ pub fn see(value: &Value, scope: &Arc<Scope>) -> Result<Value, Error> {
     if let Some(template) = object.downcast_ref::<Template>() {
         return render::template(template, scope);
     }
+    if let Some(secret) = object.downcast_ref::<Deferred>() {
+        return revealed(secret);
+    }
     if is_plain_container(value) {
         return Ok(Value::from_object(Lazy { inner: value.clone(), scope: scope.clone() }));
     }
     Ok(value.clone())
+}
+
+/// The text of a secret that was not read yet.
+fn revealed(secret: &Deferred) -> Result<Value, Error> {
+    secret.read().map(Value::from).map_err(|message| Error::other(message, None))
 }
 
 /// Lists and mappings that are nobody's special object.
@@ -148,6 +156,9 @@ impl Settling<'_> {
         if let Some(template) = object.downcast_ref::<Template>() {
             return self.value(&render::template(template, self.scope)?);
         }
+        if let Some(secret) = object.downcast_ref::<Deferred>() {
+            return revealed(secret);
+        }
         if let Some(lazy) = object.downcast_ref::<Lazy>() {
             return Settling { scope: &lazy.scope, ..self }.value(&lazy.inner);
         }
@@ -204,7 +215,12 @@ impl Settling<'_> {
         if object.is::<View>() {
             return self.views;
         }
-        if object.is::<Template>() || object.is::<Lazy>() || is_omit(value) || super::mutable::plain(value).is_some() {
+        if object.is::<Template>()
+            || object.is::<Deferred>()
+            || object.is::<Lazy>()
+            || is_omit(value)
+            || super::mutable::plain(value).is_some()
+        {
             return false;
         }
         match object.repr() {
@@ -228,7 +244,7 @@ pub fn needs_settling(value: &Value) -> bool {
         ObjectRepr::Map | ObjectRepr::Seq => {
             object.is::<Lazy>() || super::mutable::plain(value).is_some() || is_plain_container(value)
         }
-        _ => object.is::<Template>(),
+        _ => object.is::<Template>() || object.is::<Deferred>(),
     }
 }
 

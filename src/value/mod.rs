@@ -1,6 +1,7 @@
 //! The one dynamic type, and what every floor shares: variables, places in files, module documentation.
 //! Knows no templates' meaning, no playbooks and no hosts.
 
+mod deferred;
 pub mod doc;
 pub mod hidden;
 mod merge;
@@ -16,6 +17,7 @@ use indexmap::IndexMap;
 pub use minijinja::Value;
 use minijinja::value::{DynObject, Object, ObjectRepr};
 
+pub use deferred::Deferred;
 pub use hidden::Hidden;
 pub use merge::{HashBehaviour, merged};
 pub use origin::{Origin, Source};

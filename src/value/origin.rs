@@ -108,6 +108,13 @@ impl fmt::Display for Complaint {
 
 impl std::error::Error for Complaint {}
 
+/// One complaint where several might be.
+impl From<Complaint> for Vec<Complaint> {
+    fn from(complaint: Complaint) -> Self {
+        vec![complaint]
+    }
+}
+
 /// The nearest of `candidates` to `word`, if one is near enough to be what was meant.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let chars: Vec<char> = word.chars().collect();

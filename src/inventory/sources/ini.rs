@@ -13,10 +13,11 @@ pub fn accepts(_: &Candidate) -> bool {
     true
 }
 
-pub fn read(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Complaint> {
+pub fn read(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Vec<Complaint>> {
     if candidate.path.extension().is_some_and(|extension| extension == "toml") {
         return Err(Complaint::new(format!("inventory {} is TOML, which is not read", candidate.path.display()), None)
-            .hint("write it as YAML or INI"));
+            .hint("write it as YAML or INI")
+            .into());
     }
     let text = text(candidate)?;
     let mut reader = Reader {
@@ -29,7 +30,7 @@ pub fn read(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Comp
     for (number, line) in text.lines().enumerate() {
         reader.line(number + 1, line)?;
     }
-    reader.finish()
+    Ok(reader.finish()?)
 }
 
 /// The text; bytes that are no UTF-8 are let pass in lines that are comments.

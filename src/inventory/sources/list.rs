@@ -8,7 +8,7 @@ pub fn accepts(candidate: &Candidate) -> bool {
     candidate.is_list()
 }
 
-pub fn read(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Complaint> {
+pub fn read(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Vec<Complaint>> {
     let list = candidate.path.to_string_lossy();
     for entry in list.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
         let plain = address::split_port(entry).filter(|(host, _)| !host.contains('['));

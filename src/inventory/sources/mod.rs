@@ -4,6 +4,7 @@
 mod candidate;
 mod ini;
 mod list;
+mod resource;
 mod script;
 mod yaml;
 
@@ -27,6 +28,12 @@ pub static SOURCES: &[SourceKind] = &[
         accepts: script::accepts,
         read: script::read,
     },
+    SourceKind {
+        name: "resource",
+        summary: "a custom resource of windlass.dev: a KarmadaDeployment with its hosts and members",
+        accepts: resource::accepts,
+        read: resource::read,
+    },
     SourceKind { name: "yaml", summary: "YAML or JSON: groups with hosts", accepts: yaml::accepts, read: yaml::read },
     SourceKind { name: "ini", summary: "sections with a host per line", accepts: ini::accepts, read: ini::read },
 ];
@@ -38,11 +45,11 @@ pub struct SourceKind {
     /// One line, no full stop.
     pub summary: &'static str,
     accepts: fn(&Candidate) -> bool,
-    read: fn(&Candidate, &mut Inventory) -> Result<(), Complaint>,
+    read: fn(&Candidate, &mut Inventory) -> Result<(), Vec<Complaint>>,
 }
 
 /// Reads a source into the inventory; gives its absolute path, or a comma list back as it is.
-pub(super) fn read(inventory: &mut Inventory, source: &str) -> Result<PathBuf, Complaint> {
+pub(super) fn read(inventory: &mut Inventory, source: &str) -> Result<PathBuf, Vec<Complaint>> {
     if source.contains(',') && !Path::new(source).exists() {
         read_one(inventory, &Candidate::list(source))?;
         return Ok(source.into());
@@ -50,13 +57,14 @@ pub(super) fn read(inventory: &mut Inventory, source: &str) -> Result<PathBuf, C
     let path = absolute(Path::new(source));
     if !path.exists() {
         return Err(Complaint::new(format!("there is no inventory {source:?}"), None)
-            .hint(format!("to name hosts instead of a file, add a comma: \"{source},\"")));
+            .hint(format!("to name hosts instead of a file, add a comma: \"{source},\""))
+            .into());
     }
     read_path(inventory, &path)?;
     Ok(path)
 }
 
-fn read_path(inventory: &mut Inventory, path: &Path) -> Result<(), Complaint> {
+fn read_path(inventory: &mut Inventory, path: &Path) -> Result<(), Vec<Complaint>> {
     let unreadable = |error| Complaint::new(format!("cannot read inventory {}: {error}", path.display()), None);
     if !path.is_dir() {
         return read_one(inventory, &Candidate::open(path, &inventory.keyring)?);
@@ -72,7 +80,7 @@ fn read_path(inventory: &mut Inventory, path: &Path) -> Result<(), Complaint> {
     Ok(())
 }
 
-fn read_one(inventory: &mut Inventory, candidate: &Candidate) -> Result<(), Complaint> {
+fn read_one(inventory: &mut Inventory, candidate: &Candidate) -> Result<(), Vec<Complaint>> {
     let kind = SOURCES.iter().find(|kind| (kind.accepts)(candidate)).expect("ini accepts everything");
     (kind.read)(candidate, inventory)
 }

@@ -19,10 +19,10 @@ pub fn accepts(candidate: &Candidate) -> bool {
     candidate.is_executable() && (bytes.starts_with(b"#!") || bytes.starts_with(b"\x7fELF"))
 }
 
-pub fn read(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Complaint> {
+pub fn read(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Vec<Complaint>> {
     let mut script = Script { candidate, hosts: IndexSet::new() };
     let Json::Object(answer) = script.ask(&["--list"])? else {
-        return Err(script.complaint("answers --list with something else than a JSON object"));
+        return Err(script.complaint("answers --list with something else than a JSON object").into());
     };
     let mut meta = None;
     for (name, group) in &answer {

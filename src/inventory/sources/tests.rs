@@ -20,7 +20,7 @@ fn load_with(files: &[(&str, &str)], source: &str, keyring: &Keyring) -> Result<
         }
     }
     let source = directory.path().join(source);
-    Inventory::load(&[source.to_string_lossy().into_owned()], keyring)
+    Inventory::load(&[source.to_string_lossy().into_owned()], keyring).map_err(|mut all| all.remove(0))
 }
 
 fn load(name: &str, text: &str) -> Inventory {
@@ -107,7 +107,7 @@ fn bytes_that_are_no_text_may_stand_in_comments_only() {
     fs::write(&path, b"# caf\xe9\nweb\n").unwrap();
     assert_eq!(names(load().unwrap().hosts.keys()), "web");
     fs::write(&path, b"caf\xe9\n").unwrap();
-    assert!(load().unwrap_err().message.ends_with("is not UTF-8 text"));
+    assert!(load().unwrap_err()[0].message.ends_with("is not UTF-8 text"));
 }
 
 #[test]
@@ -219,8 +219,8 @@ fn a_comma_list_names_hosts_with_ports_and_no_ranges() {
 #[test]
 fn a_missing_file_says_how_to_name_a_host() {
     let complaint = Inventory::load(&["web1".into()], &Keyring::default()).unwrap_err();
-    assert_eq!(complaint.message, "there is no inventory \"web1\"");
-    assert_eq!(complaint.hint.unwrap(), "to name hosts instead of a file, add a comma: \"web1,\"");
+    assert_eq!(complaint[0].message, "there is no inventory \"web1\"");
+    assert_eq!(complaint[0].hint.as_deref().unwrap(), "to name hosts instead of a file, add a comma: \"web1,\"");
 }
 
 #[test]

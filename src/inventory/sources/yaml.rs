@@ -22,7 +22,7 @@ pub fn accepts(candidate: &Candidate) -> bool {
     }
 }
 
-pub fn read(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Complaint> {
+pub fn read(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Vec<Complaint>> {
     let mut warnings = Vec::new();
     let root = yaml::load_with(&candidate.path, &inventory.keyring, &mut warnings);
     inventory.warnings.extend(warnings.iter().map(ToString::to_string));
@@ -31,12 +31,13 @@ pub fn read(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Comp
     };
     let NodeKind::Map(groups) = &root.kind else {
         let message = format!("an inventory is a mapping of groups, this is {}", root.what());
-        return Err(Complaint::new(message, Some(&root.origin)));
+        return Err(Complaint::new(message, Some(&root.origin)).into());
     };
     if let Some(plugin) = root.get("plugin") {
         let message = format!("inventory plugins are not read, this asks for {}", plugin.what());
         return Err(Complaint::new(message, Some(&plugin.origin))
-            .hint("an executable script that answers --list can take its place"));
+            .hint("an executable script that answers --list can take its place")
+            .into());
     }
     for (name, group) in groups {
         read_group(candidate, inventory, name, Some(group))?;

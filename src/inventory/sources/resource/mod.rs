@@ -1,0 +1,158 @@
+//! Custom resources as an inventory: the hosts of a `KarmadaDeployment` in the groups that the roles know, its fields as
+//! their variables, its members as hosts. Texts of a resource are never templates, whatever they contain.
+
+mod cluster;
+mod connection;
+mod members;
+mod secrets;
+mod variables;
+
+use std::path::{Path, PathBuf};
+
+use super::Candidate;
+use crate::inventory::Inventory;
+use crate::resource::{self, Component, Deployment, Resource};
+use crate::value::origin::Complaint;
+use crate::value::{Value, Vars, mapping};
+
+use secrets::Secrets;
+
+/// The group of all hosts and members of a deployment; its variables are weaker than those of the other groups.
+const WHOLE: &str = "karmada_deployment";
+
+/// A file with documents of our kinds.
+pub fn accepts(candidate: &Candidate) -> bool {
+    let named = |extension: &str| matches!(extension, "yml" | "yaml" | "json");
+    let extension = candidate.path.extension().map(|extension| extension.to_string_lossy().into_owned());
+    // Looked for before anything is parsed, as other inventories are large.
+    !candidate.is_list()
+        && extension.is_none_or(|extension| named(&extension))
+        && candidate.text().is_ok_and(|text| {
+            text.contains(resource::GROUP)
+                && crate::value::yaml::parse_with(&candidate.source(text), &mut Vec::new())
+                    .is_ok_and(|nodes| nodes.iter().any(resource::is_resource))
+        })
+}
+
+pub fn read(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Vec<Complaint>> {
+    let (resources, warnings) = resource::of_source(&candidate.source(candidate.text()?))?;
+    inventory.warnings.extend(warnings.iter().map(ToString::to_string));
+    for resource in resources {
+        if let Resource::KarmadaDeployment(deployment) = resource {
+            put(inventory, deployment, Some(&candidate.path))?;
+        }
+    }
+    Ok(())
+}
+
+/// Puts a deployment's hosts, groups and variables into the inventory. `file` is where it was read, if it was a file.
+fn put(inventory: &mut Inventory, deployment: Deployment, file: Option<&Path>) -> Result<(), Complaint> {
+    if let Some(other) = inventory.deployments.first() {
+        let message = format!(
+            "an inventory is of one KarmadaDeployment: this is {}, and {} of {} is there already",
+            deployment.name,
+            other.name,
+            other.path.display()
+        );
+        let hint = "give each a file of its own, and run once for each";
+        return Err(Complaint::new(message, Some(&deployment.node.origin)).hint(hint));
+    }
+    inventory.warnings.extend(deployment.warnings().iter().map(ToString::to_string));
+    let directory = match file.and_then(Path::parent) {
+        Some(directory) => directory.to_owned(),
+        None => std::env::current_dir().unwrap_or_default(),
+    };
+    let secrets = Secrets::of(&deployment, &directory, &inventory.keyring);
+    let whole = inventory.put_group(WHOLE);
+    whole.priority = 0;
+    whole.vars = variables::of(&deployment, &directory, &secrets);
+    put_hosts(inventory, &deployment, &directory, file);
+    put_groups(inventory, &deployment);
+    members::put(inventory, &deployment, &secrets, file);
+    inventory.deployments.push(deployment);
+    Ok(())
+}
+
+fn put_hosts(inventory: &mut Inventory, deployment: &Deployment, directory: &Path, file: Option<&Path>) {
+    let spec = &deployment.spec;
+    for host in &spec.hosts {
+        inventory.put_host(WHOLE, &host.name, None, file);
+        let mut vars = connection::of_host(host, spec.ssh.as_ref(), directory);
+        if let Some(address) = &host.private_address {
+            vars.insert("karmada_address".into(), Value::from(address.as_str()));
+            vars.insert("etcd_address".into(), Value::from(address.as_str()));
+        }
+        if let Some(architecture) = host.architecture {
+            let known = match architecture {
+                resource::Architecture::Amd64 => "x86_64",
+                resource::Architecture::Arm64 => "aarch64",
+            };
+            vars.insert("preflight_architectures".into(), Value::from(vec![Value::from(known)]));
+        }
+        if !host.labels.is_empty() {
+            let labels = host.labels.iter().map(|(key, value)| (key, Value::from(value.as_str())));
+            vars.insert("host_labels".into(), mapping(labels));
+        }
+        extend(inventory, &host.name, vars);
+    }
+}
+
+/// The groups that the roles know. A host with `reset` is of the control plane and of no component, which is how the
+/// roles are told to remove what is there.
+fn put_groups(inventory: &mut Inventory, deployment: &Deployment) {
+    let spec = &deployment.spec;
+    let reset: Vec<&str> = spec.hosts.iter().filter(|host| host.reset).map(|host| host.name.as_str()).collect();
+    let named = |names: &[String]| names.iter().map(String::clone).collect::<Vec<_>>();
+    let stay = |names: &[String]| named(names).into_iter().filter(|name| !reset.contains(&name.as_str())).collect();
+    put_group(inventory, "etcd", spec.etcd.managed.as_ref().map_or(Vec::new(), |etcd| named(&etcd.hosts)));
+    let mut control_plane = named(&spec.control_plane.hosts);
+    control_plane.extend(reset.iter().map(|name| (*name).to_owned()));
+    put_group(inventory, "karmada_control_plane", control_plane);
+    let components = spec.components.clone().unwrap_or_default();
+    let on = |component: &Option<Component>| component.as_ref().is_some_and(Component::is_enabled);
+    let placed = |component: &Option<Component>| -> Vec<String> {
+        let own = component.as_ref().and_then(|component| component.hosts.as_ref());
+        stay(own.unwrap_or(&spec.control_plane.hosts))
+    };
+    let api = placed(&components.karmada_api_server);
+    let groups = [
+        ("karmada_apiserver", true, api.clone()),
+        ("karmada_aggregated_apiserver", true, api.clone()),
+        ("kube_controller_manager", true, placed(&components.kube_controller_manager)),
+        ("karmada_controller_manager", true, placed(&components.karmada_controller_manager)),
+        ("karmada_scheduler", true, placed(&components.karmada_scheduler)),
+        ("karmada_webhook", true, api.clone()),
+        ("karmada_descheduler", on(&components.karmada_descheduler), placed(&components.karmada_descheduler)),
+        ("karmada_search", on(&components.karmada_search), api.clone()),
+        ("karmada_metrics_adapter", on(&components.karmada_metrics_adapter), api),
+    ];
+    for (name, _, hosts) in groups.into_iter().filter(|(_, on, _)| *on) {
+        put_group(inventory, name, hosts);
+    }
+    put_group(inventory, "load_balancer", Vec::new());
+}
+
+/// A group with these hosts, which are there already.
+fn put_group(inventory: &mut Inventory, name: &str, hosts: Vec<String>) {
+    inventory.put_group(name);
+    for host in hosts {
+        inventory.join(name, &host);
+    }
+}
+
+/// Adds variables to a host that is there.
+fn extend(inventory: &mut Inventory, host: &str, vars: Vars) {
+    let host = inventory.hosts.get_mut(host).expect("it was put there before");
+    host.vars.extend(vars);
+}
+
+/// A path of a document: absolute, below the home directory, or else from where the document is.
+fn path(directory: &Path, given: &str) -> PathBuf {
+    match given.strip_prefix("~/").zip(std::env::var_os("HOME")) {
+        Some((rest, home)) => PathBuf::from(home).join(rest),
+        None => directory.join(given),
+    }
+}
+
+#[cfg(test)]
+mod tests;

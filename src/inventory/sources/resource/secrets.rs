@@ -1,0 +1,115 @@
+//! References to secrets as values that are read when a task needs them, and not before.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::cluster::Cluster;
+use crate::resource::{Deployment, Reference, SecretKey};
+use crate::value::vault::{self, Keyring};
+use crate::value::{Deferred, Value, read};
+
+/// What is needed to follow references.
+#[derive(Debug, Clone)]
+pub struct Secrets {
+    /// Where paths begin, and where programs run.
+    directory: PathBuf,
+    /// The namespace of Secrets that name none.
+    namespace: Option<String>,
+    cluster: Cluster,
+    keyring: Keyring,
+}
+
+impl Secrets {
+    pub fn of(deployment: &Deployment, directory: &Path, keyring: &Keyring) -> Secrets {
+        Secrets {
+            directory: directory.to_owned(),
+            namespace: deployment.namespace.clone(),
+            cluster: Cluster::default(),
+            keyring: keyring.clone(),
+        }
+    }
+
+    /// A path of the document.
+    pub fn path(&self, given: &str) -> PathBuf {
+        super::path(&self.directory, given)
+    }
+
+    /// A value that stands for the secret until somebody renders it.
+    pub fn value(&self, reference: &Reference) -> Value {
+        let (own, reference) = (self.clone(), reference.clone());
+        let place = self.place(&reference);
+        Deferred::value(place, &self.keyring.hidden, move || own.read(&reference))
+    }
+
+    /// Where it is, in a person's words.
+    fn place(&self, reference: &Reference) -> String {
+        match reference {
+            Reference { file: Some(file), .. } => format!("the file {}", self.path(file).display()),
+            Reference { env: Some(name), .. } => format!("the environment variable {name}"),
+            Reference { command: Some(words), .. } => {
+                format!("what {} prints", words.first().map_or("nothing", String::as_str))
+            }
+            Reference { secret: Some(secret), .. } => format!("the Kubernetes Secret {}", self.label(secret)),
+            _ => "a vault value".to_owned(),
+        }
+    }
+
+    fn label(&self, secret: &SecretKey) -> String {
+        format!("{}/{}, key {}", self.namespace(secret), secret.name, secret.key)
+    }
+
+    fn namespace(&self, secret: &SecretKey) -> String {
+        secret.namespace.clone().or_else(|| self.namespace.clone()).unwrap_or_else(|| "default".to_owned())
+    }
+
+    fn read(&self, reference: &Reference) -> Result<String, String> {
+        match reference {
+            Reference { file: Some(file), .. } => {
+                let text = read::text(&self.path(file)).map_err(|error| error.to_string())?;
+                self.opened(text).map(without_newline)
+            }
+            Reference { env: Some(name), .. } => std::env::var(name).map_err(|error| match error {
+                std::env::VarError::NotPresent => "it is not set".to_owned(),
+                std::env::VarError::NotUnicode(_) => "it is not UTF-8 text".to_owned(),
+            }),
+            Reference { vault: Some(text), .. } => self.opened(text.clone()).map(without_newline),
+            Reference { command: Some(words), .. } => self.printed(words),
+            Reference { secret: Some(secret), .. } => {
+                self.cluster.secret(&self.namespace(secret), &secret.name, &secret.key)
+            }
+            _ => Err("the reference names nothing".to_owned()),
+        }
+    }
+
+    /// A text, decrypted if it is a vault text.
+    fn opened(&self, text: String) -> Result<String, String> {
+        if !vault::is_vault(&text) {
+            return Ok(text);
+        }
+        let plain = self.keyring.decrypt(&text).map_err(|error| match error {
+            vault::Error::NoPassword => format!("{error} (--vault-password-file or --ask-vault-pass)"),
+            error => error.to_string(),
+        })?;
+        String::from_utf8(plain).map_err(|_| "what is encrypted is not UTF-8 text".to_owned())
+    }
+
+    fn printed(&self, words: &[String]) -> Result<String, String> {
+        let (program, arguments) = words.split_first().ok_or("the command is empty")?;
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(&self.directory).stdin(Stdio::null()).stdout(Stdio::piped());
+        let child = command.spawn().map_err(|error| error.to_string())?;
+        let (status, said) = read::printed(child).map_err(|error| error.to_string())?;
+        if !status.success() {
+            return Err(format!("it ended with {status}"));
+        }
+        String::from_utf8(said).map(without_newline).map_err(|_| "it is not UTF-8 text".to_owned())
+    }
+}
+
+/// Files and programs end with a newline that is no part of what they say. A key of several lines keeps its own.
+fn without_newline(text: String) -> String {
+    match text.strip_suffix('\n') {
+        Some(line) if !line.contains('\n') => line.strip_suffix('\r').unwrap_or(line).to_owned(),
+        _ => text,
+    }
+}

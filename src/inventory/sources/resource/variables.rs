@@ -1,0 +1,197 @@
+//! The fields of a deployment as the variables that the roles read.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::path::Path;
+
+use super::path;
+use super::secrets::Secrets;
+use crate::inventory::sources::resource::connection;
+use crate::resource::{Addon, AddonState, Certificates, Component, Deployment, Etcd, ExternalEtcd, ManagedEtcd};
+use crate::value::{Value, Vars, mapping};
+
+/// The variables of all hosts and members of a deployment.
+pub fn of(deployment: &Deployment, directory: &Path, secrets: &Secrets) -> Vars {
+    let spec = &deployment.spec;
+    let mut vars = Vars::new();
+    let mut set = |name: &str, value: Value| drop(vars.insert(name.into(), value));
+    set("karmada_deployment", text(&deployment.name));
+    set("karmada_instance", text(&spec.instance));
+    set("karmada_bundle", text(&path(directory, &spec.bundle).to_string_lossy()));
+    // Two deployments in one directory share no authority.
+    if spec.instance != "karmada" {
+        set("etcd_cluster_name", text(&format!("{}-etcd", spec.instance)));
+    }
+    for (name, given) in [
+        ("karmada_version", &spec.version),
+        ("karmada_endpoint", &spec.control_plane.endpoint),
+        ("karmada_service_cidr", &spec.control_plane.service_subnet),
+    ] {
+        if let Some(given) = given {
+            set(name, text(given));
+        }
+    }
+    if !spec.control_plane.cert_sans.is_empty() {
+        set("karmada_extra_names", names(&spec.control_plane.cert_sans));
+    }
+    if !spec.addons.is_empty() {
+        set("karmada_addons", spec.addons.iter().map(addon).collect());
+    }
+    if let Some(cluster) = &spec.host_cluster {
+        let kubeconfig = path(directory, &cluster.kubeconfig.file);
+        set("karmada_host_cluster_kubeconfig", text(&kubeconfig.to_string_lossy()));
+    }
+    vars.extend(etcd(&spec.etcd, directory));
+    if let Some(certificates) = &spec.certificates {
+        vars.extend(validity(certificates));
+    }
+    vars.extend(components(deployment));
+    if let Some(ssh) = &spec.ssh {
+        vars.extend(connection::of_all(ssh, directory, secrets));
+    }
+    vars
+}
+
+fn text(text: &str) -> Value {
+    Value::from(text)
+}
+
+fn etcd(etcd: &Etcd, directory: &Path) -> Vars {
+    match (&etcd.managed, &etcd.external) {
+        (Some(managed), _) => managed_etcd(managed),
+        (None, Some(external)) => [("etcd_external".into(), external_etcd(external, directory))].into(),
+        (None, None) => Vars::new(),
+    }
+}
+
+fn managed_etcd(etcd: &ManagedEtcd) -> Vars {
+    let mut vars = Vars::new();
+    if let Some(directory) = &etcd.data_dir {
+        vars.insert("etcd_data_dir".into(), text(directory));
+    }
+    if let Some(bytes) = etcd.quota_backend_bytes {
+        vars.insert("etcd_quota_backend_bytes".into(), Value::from(bytes));
+    }
+    if !etcd.server_cert_sans.is_empty() {
+        vars.insert("etcd_extra_names".into(), names(&etcd.server_cert_sans));
+    }
+    if !etcd.extra_args.is_empty() {
+        vars.insert("etcd_flags".into(), mapping(etcd.extra_args.iter().map(|(flag, value)| (flag, text(value)))));
+    }
+    vars
+}
+
+fn external_etcd(etcd: &ExternalEtcd, directory: &Path) -> Value {
+    let file = |file: &str| text(&path(directory, file).to_string_lossy());
+    mapping([
+        ("endpoints", etcd.endpoints.iter().map(|endpoint| text(endpoint)).collect()),
+        ("ca_cert", file(&etcd.ca_cert.file)),
+        ("client_cert", file(&etcd.client_cert.file)),
+        ("client_key", file(&etcd.client_key.file)),
+    ])
+}
+
+fn validity(certificates: &Certificates) -> Vars {
+    let days = [("days", certificates.leaf_cert_validity_days), ("renew_days", certificates.renew_before_days)];
+    let mut vars = Vars::new();
+    for (name, days) in days.into_iter().filter_map(|(name, days)| Some((name, days?))) {
+        for prefix in ["karmada", "etcd"] {
+            vars.insert(format!("{prefix}_certificate_{name}").into(), Value::from(days));
+        }
+    }
+    vars
+}
+
+fn components(deployment: &Deployment) -> Vars {
+    let Some(all) = &deployment.spec.components else { return Vars::new() };
+    let mut vars = Vars::new();
+    for (name, component) in [
+        ("karmada_apiserver", &all.karmada_api_server),
+        ("karmada_aggregated_apiserver", &all.karmada_aggregated_api_server),
+        ("kube_controller_manager", &all.kube_controller_manager),
+        ("karmada_controller_manager", &all.karmada_controller_manager),
+        ("karmada_scheduler", &all.karmada_scheduler),
+        ("karmada_webhook", &all.karmada_webhook),
+        ("karmada_descheduler", &all.karmada_descheduler),
+        ("karmada_search", &all.karmada_search),
+        ("karmada_metrics_adapter", &all.karmada_metrics_adapter),
+        ("karmada_scheduler_estimator", &all.karmada_scheduler_estimator),
+    ] {
+        if let Some(component) = component {
+            vars.extend(component_vars(name, component));
+        }
+    }
+    vars
+}
+
+fn component_vars(name: &str, component: &Component) -> Vars {
+    const OPTIONAL: [&str; 4] =
+        ["karmada_descheduler", "karmada_search", "karmada_metrics_adapter", "karmada_scheduler_estimator"];
+    let mut vars = Vars::new();
+    if OPTIONAL.contains(&name) {
+        vars.insert(format!("{name}_enabled").into(), Value::from(component.is_enabled()));
+    }
+    let flag = |value: &Option<String>| value.as_ref().map_or(Value::from(()), |value| text(value));
+    for (what, value) in [
+        ("extra_args", user_map(&component.extra_args, flag)),
+        ("feature_gates", user_map(&component.feature_gates, |on| Value::from(*on))),
+        ("resources", user_map(&component.resources, |limit| text(limit))),
+    ] {
+        if let Some(value) = value {
+            vars.insert(format!("{name}_{what}").into(), value);
+        }
+    }
+    vars
+}
+
+/// A map of the user's, with its own keys; None: it is empty.
+fn user_map<T>(map: &BTreeMap<String, T>, value: impl Fn(&T) -> Value) -> Option<Value> {
+    (!map.is_empty()).then(|| mapping(map.iter().map(|(key, item)| (key, value(item)))))
+}
+
+/// Names and addresses as certificates have them.
+fn names(given: &[String]) -> Value {
+    let one = |name: &String| match name.parse::<IpAddr>() {
+        Ok(address) => Value::from(format!("IP:{address}")),
+        Err(_) => Value::from(format!("DNS:{name}")),
+    };
+    given.iter().map(one).collect()
+}
+
+fn addon(addon: &Addon) -> Value {
+    let given = Manifests {
+        name: &addon.name,
+        to: addon.to.iter().map(|place| text(place)).collect(),
+        src: &addon.src,
+        namespace: addon.namespace.as_deref(),
+        state: addon.state,
+        wait: addon.wait,
+        force: addon.force,
+    };
+    given.value()
+}
+
+/// An entry as the role for add-ons wants it.
+pub struct Manifests<'a> {
+    pub name: &'a str,
+    pub to: Value,
+    pub src: &'a [String],
+    pub namespace: Option<&'a str>,
+    pub state: AddonState,
+    pub wait: bool,
+    pub force: bool,
+}
+
+impl Manifests<'_> {
+    pub fn value(self) -> Value {
+        let state = match self.state {
+            AddonState::Present => "present",
+            AddonState::Absent => "absent",
+        };
+        let mut pairs =
+            vec![("name", text(self.name)), ("to", self.to), ("src", self.src.iter().map(|src| text(src)).collect())];
+        pairs.extend(self.namespace.map(|namespace| ("namespace", text(namespace))));
+        pairs.extend([("state", text(state)), ("wait", Value::from(self.wait)), ("force", Value::from(self.force))]);
+        mapping(pairs)
+    }
+}

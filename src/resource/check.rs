@@ -1,0 +1,188 @@
+//! A document against the schema of its kind: the fields one by one, then the CEL rules. What is refused, and where, is
+//! what an API server refuses with the same schema.
+
+use fancy_regex::Regex;
+use kube::core::cel::{CompiledSchema, Validator};
+use serde_json::{Map, Value as Json};
+
+use super::document::place;
+use crate::value::origin::{Complaint, nearest};
+use crate::value::yaml::{Node, NodeKind};
+
+/// Checks the field `name` of a mapping; gives its value with defaults filled in. Complaints go to `complaints`.
+pub fn fields(schema: &Json, parent: &Node, name: &str, complaints: &mut Vec<Complaint>) -> Json {
+    match parent.get(name) {
+        Some(node) => Walk { complaints }.value(schema, node, name),
+        None => {
+            complaints.push(Complaint::new(format!("the document lacks {name}"), Some(&parent.origin)));
+            Json::Null
+        }
+    }
+}
+
+/// The CEL rules that a document (whose fields are right) breaks, in the rules' own words.
+pub fn rules(rules: &CompiledSchema, document: &Json, node: &Node) -> Vec<Complaint> {
+    let Err(broken) = Validator::new().validate_compiled(rules, document, None) else { return Vec::new() };
+    let complaint = |path: &str, message: &str| Complaint::new(format!("{path}: {message}"), Some(&place(node, path)));
+    broken.into_vec().iter().map(|error| complaint(&error.field_path, &error.message)).collect()
+}
+
+/// A key that nobody knows.
+pub fn unknown<'a>(key: &Node, path: &str, known: impl IntoIterator<Item = &'a str>) -> Complaint {
+    let known: Vec<&str> = known.into_iter().collect();
+    let within = if path.is_empty() { "a document".to_owned() } else { path.to_owned() };
+    let complaint = Complaint::new(format!("{within} has no field {}", named(key)), Some(&key.origin));
+    match key.as_str().and_then(|key| nearest(key, known.iter().copied())) {
+        Some(near) => complaint.hint(format!("did you mean {near:?}?")),
+        None => complaint.hint(format!("there are {}", known.join(", "))),
+    }
+}
+
+fn named(key: &Node) -> String {
+    key.as_str().map_or_else(|| key.what(), |key| format!("{key:?}"))
+}
+
+struct Walk<'a> {
+    complaints: &'a mut Vec<Complaint>,
+}
+
+impl Walk<'_> {
+    fn refuse(&mut self, path: &str, message: &str, node: &Node) -> &mut Complaint {
+        self.complaints.push(Complaint::new(format!("{path} {message}"), Some(&node.origin)));
+        self.complaints.last_mut().expect("one was put there just now")
+    }
+
+    /// The value as JSON, defaults filled in; what is wrong in it is null.
+    fn value(&mut self, schema: &Json, node: &Node, path: &str) -> Json {
+        if node.tag.as_deref() == Some("!vault") && !path.ends_with(".vault") {
+            self.refuse(path, "cannot be an encrypted value", node).hint =
+                Some("only references to secrets are read lazily: write vault: !vault below one".to_owned());
+            return Json::Null;
+        }
+        let value = match (schema["type"].as_str(), &node.kind) {
+            (_, NodeKind::Null) if schema["nullable"] == true => return Json::Null,
+            (_, NodeKind::Null) if !schema["default"].is_null() => return schema["default"].clone(),
+            (Some("object"), NodeKind::Map(pairs)) => self.object(schema, node, pairs, path),
+            (Some("array"), NodeKind::Seq(items)) => self.array(schema, node, items, path),
+            (Some("string"), NodeKind::Str(text)) => self.string(schema, node, text, path),
+            (Some("boolean"), NodeKind::Bool(value)) => Json::from(*value),
+            (Some("integer"), NodeKind::Int(value)) => self.integer(schema, node, *value, path),
+            (wanted, _) => return self.mistyped(wanted.unwrap_or("nothing"), node, path),
+        };
+        let choices = schema["enum"].as_array();
+        if let Some(choices) = choices.filter(|choices| !choices.contains(&value)) {
+            let choices: Vec<&str> = choices.iter().filter_map(Json::as_str).collect();
+            let message = format!("must be one of {}, this is {}", choices.join(", "), node.what());
+            let near = node.as_str().and_then(|text| nearest(text, choices));
+            self.refuse(path, &message, node).hint = near.map(|near| format!("did you mean {near:?}?"));
+        }
+        value
+    }
+
+    fn mistyped(&mut self, wanted: &str, node: &Node, path: &str) -> Json {
+        let (name, fix) = match wanted {
+            "object" => ("a mapping", Some("write each of its fields on a line of its own, indented")),
+            "array" => ("a list", Some("write each item on a line of its own, after \"- \"")),
+            "string" => ("a string", Some("put it in quotes")),
+            "boolean" => ("true or false", None),
+            _ => ("a whole number", None),
+        };
+        let fix = match node.kind {
+            NodeKind::Null => Some("give it a value, or remove the line"),
+            NodeKind::Seq(_) | NodeKind::Map(_) if wanted == "string" => None,
+            _ => fix,
+        };
+        self.refuse(path, &format!("must be {name}, this is {}", node.what()), node).hint = fix.map(str::to_owned);
+        Json::Null
+    }
+
+    fn object(&mut self, schema: &Json, node: &Node, pairs: &[(Node, Node)], path: &str) -> Json {
+        let mut object = Map::new();
+        let none = Map::new();
+        let properties = schema["properties"].as_object().unwrap_or(&none);
+        let others = Some(&schema["additionalProperties"]).filter(|others| others.is_object());
+        for (key, value) in pairs {
+            let Some(name) = key.as_str() else {
+                self.refuse(path, &format!("has a key that is no string: {}", key.what()), key).hint =
+                    Some("put it in quotes".to_owned());
+                continue;
+            };
+            let Some(schema) = properties.get(name).or(others) else {
+                self.complaints.push(unknown(key, path, properties.keys().map(String::as_str)));
+                continue;
+            };
+            object.insert(name.to_owned(), self.value(schema, value, &format!("{path}.{name}")));
+        }
+        for (name, schema) in properties.iter().filter(|(_, schema)| !schema["default"].is_null()) {
+            object.entry(name.clone()).or_insert_with(|| schema["default"].clone());
+        }
+        for name in schema["required"].as_array().into_iter().flatten().filter_map(Json::as_str) {
+            if !pairs.iter().any(|(key, _)| key.as_str() == Some(name)) {
+                let what = properties.get(name).and_then(|schema| schema["description"].as_str());
+                self.refuse(path, &format!("lacks {name}"), node).hint =
+                    what.map(|what| format!("{name}: {}", first_sentence(what)));
+            }
+        }
+        Json::Object(object)
+    }
+
+    fn array(&mut self, schema: &Json, node: &Node, items: &[Node], path: &str) -> Json {
+        self.within(schema, ["minItems", "maxItems"], items.len(), "items", node, path);
+        let mut list = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            list.push(self.value(&schema["items"], item, &format!("{path}[{index}]")));
+        }
+        let keys = schema["x-kubernetes-list-map-keys"].as_array();
+        let identity = |item: &Json| match keys {
+            Some(keys) => Json::from_iter(keys.iter().filter_map(Json::as_str).map(|key| item[key].clone())),
+            None => item.clone(),
+        };
+        if matches!(schema["x-kubernetes-list-type"].as_str(), Some("set" | "map")) {
+            let identities: Vec<Json> = list.iter().map(identity).collect();
+            for (index, item) in items.iter().enumerate() {
+                if identities[..index].contains(&identities[index]) {
+                    let what = list[index]["name"].as_str().or(list[index].as_str()).unwrap_or_default();
+                    self.refuse(&format!("{path}[{index}]"), &format!("is there twice: {what:?}"), item);
+                }
+            }
+        }
+        Json::Array(list)
+    }
+
+    fn string(&mut self, schema: &Json, node: &Node, text: &str, path: &str) -> Json {
+        self.within(schema, ["minLength", "maxLength"], text.chars().count(), "characters", node, path);
+        if let Some(pattern) = schema["pattern"].as_str() {
+            let fits = Regex::new(pattern).is_ok_and(|regex| regex.is_match(text).unwrap_or(false));
+            if !fits {
+                self.refuse(path, &format!("must fit {pattern}, this is {}", node.what()), node);
+            }
+        }
+        Json::from(text)
+    }
+
+    fn integer(&mut self, schema: &Json, node: &Node, value: i64, path: &str) -> Json {
+        let bound = |name: &str| schema[name].as_f64();
+        #[expect(clippy::cast_precision_loss, reason = "bounds in schemas are small")]
+        let number = value as f64;
+        let least = bound("minimum").filter(|least| number < *least).map(|least| format!("at least {least}"));
+        let most = bound("maximum").filter(|most| number > *most).map(|most| format!("at most {most}"));
+        if let Some(bound) = least.or(most) {
+            self.refuse(path, &format!("must be {bound}, this is {value}"), node);
+        }
+        Json::from(value)
+    }
+
+    /// Checks a length against its bounds.
+    fn within(&mut self, schema: &Json, names: [&str; 2], length: usize, what: &str, node: &Node, path: &str) {
+        let bound = |name: &str| schema[name].as_u64().and_then(|bound| usize::try_from(bound).ok());
+        let least = bound(names[0]).filter(|least| length < *least).map(|least| format!("at least {least}"));
+        let most = bound(names[1]).filter(|most| length > *most).map(|most| format!("at most {most}"));
+        if let Some(bound) = least.or(most) {
+            self.refuse(path, &format!("must have {bound} {what}, this has {length}"), node);
+        }
+    }
+}
+
+fn first_sentence(text: &str) -> &str {
+    text.split(['.', ';', '\n']).next().unwrap_or(text)
+}

@@ -1,0 +1,89 @@
+//! `spec.components`: what can be said of each program of the control plane. Names are those of Karmada's operator.
+
+use std::collections::BTreeMap;
+
+use kube::KubeSchema;
+use serde::{Deserialize, Serialize};
+
+/// The programs of the control plane. The four optional ones are there if they are named.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[x_kube(
+    validation = Rule::new("[has(self.karmadaAPIServer) && has(self.karmadaAPIServer.enabled) && !self.karmadaAPIServer.enabled, \
+        has(self.karmadaAggregatedAPIServer) && has(self.karmadaAggregatedAPIServer.enabled) && !self.karmadaAggregatedAPIServer.enabled, \
+        has(self.kubeControllerManager) && has(self.kubeControllerManager.enabled) && !self.kubeControllerManager.enabled, \
+        has(self.karmadaControllerManager) && has(self.karmadaControllerManager.enabled) && !self.karmadaControllerManager.enabled, \
+        has(self.karmadaScheduler) && has(self.karmadaScheduler.enabled) && !self.karmadaScheduler.enabled, \
+        has(self.karmadaWebhook) && has(self.karmadaWebhook.enabled) && !self.karmadaWebhook.enabled].all(off, !off)")
+        .message("only karmadaDescheduler, karmadaSearch, karmadaMetricsAdapter and karmadaSchedulerEstimator can be switched off"),
+    validation = Rule::new("[has(self.karmadaAggregatedAPIServer) && has(self.karmadaAggregatedAPIServer.hosts), \
+        has(self.karmadaWebhook) && has(self.karmadaWebhook.hosts), has(self.karmadaSearch) && has(self.karmadaSearch.hosts), \
+        has(self.karmadaMetricsAdapter) && has(self.karmadaMetricsAdapter.hosts)].all(placed, !placed)")
+        .message("karmadaAggregatedAPIServer, karmadaWebhook, karmadaSearch and karmadaMetricsAdapter have no hosts of their own: \
+                  an API server calls them on its own host, so they run wherever one is"),
+    validation = Rule::new("!has(self.karmadaSchedulerEstimator) || !has(self.karmadaSchedulerEstimator.hosts)")
+        .message("karmadaSchedulerEstimator has no hosts of its own: estimators run wherever a scheduler or a descheduler is"),
+)]
+pub struct Components {
+    /// kube-apiserver.
+    #[serde(default, rename = "karmadaAPIServer", skip_serializing_if = "Option::is_none")]
+    pub karmada_api_server: Option<Component>,
+    /// karmada-aggregated-apiserver.
+    #[serde(default, rename = "karmadaAggregatedAPIServer", skip_serializing_if = "Option::is_none")]
+    pub karmada_aggregated_api_server: Option<Component>,
+    /// kube-controller-manager.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kube_controller_manager: Option<Component>,
+    /// karmada-controller-manager.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub karmada_controller_manager: Option<Component>,
+    /// karmada-scheduler.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub karmada_scheduler: Option<Component>,
+    /// karmada-webhook.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub karmada_webhook: Option<Component>,
+    /// karmada-descheduler; optional.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub karmada_descheduler: Option<Component>,
+    /// karmada-search; optional.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub karmada_search: Option<Component>,
+    /// karmada-metrics-adapter; optional.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub karmada_metrics_adapter: Option<Component>,
+    /// karmada-scheduler-estimator, one for each member; optional.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub karmada_scheduler_estimator: Option<Component>,
+}
+
+/// What can be said of a program.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Component {
+    /// Whether an optional one is there: true if not given. False keeps its settings for later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+    /// The hosts that it runs on, by the names of spec.hosts; all of controlPlane.hosts if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 64), inner(length(min = 1, max = 63)))]
+    #[x_kube(merge_strategy = ListMerge::Set)]
+    pub hosts: Option<Vec<String>>,
+    /// Further flags, by name without dashes; they win over those that windlass sets, and null leaves one of these
+    /// away.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub extra_args: BTreeMap<String, Option<String>>,
+    /// Feature gates, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub feature_gates: BTreeMap<String, bool>,
+    /// Limits, as systemd names them: `MemoryMax: 2G`, `CPUQuota: 200%`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub resources: BTreeMap<String, String>,
+}
+
+impl Component {
+    /// Whether an optional one that is named is there.
+    pub fn is_enabled(&self) -> bool {
+        self.enabled.unwrap_or(true)
+    }
+}

@@ -1,0 +1,456 @@
+//! `KarmadaDeployment`: everything about one control plane and its members.
+
+use std::collections::BTreeMap;
+
+use kube::core::{Message, Rule};
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::members::yes;
+use super::{Components, Deployment, Etcd, FileReference, Member, Reference, document};
+use crate::value::origin::Complaint;
+
+/// A Karmada control plane on bare hosts, and the clusters that are its members.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomResource, KubeSchema)]
+#[kube(
+    group = "windlass.dev",
+    version = "v1alpha1",
+    kind = "KarmadaDeployment",
+    plural = "karmadadeployments",
+    shortname = "kd",
+    category = "windlass",
+    namespaced,
+    status = "KarmadaDeploymentStatus",
+    derive = "PartialEq",
+    doc = "A Karmada control plane on bare hosts, and the clusters that are its members",
+    printcolumn(name = "Version", type_ = "string", json_path = ".spec.version"),
+    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].status"),
+    printcolumn(name = "Paused", type_ = "boolean", json_path = ".spec.paused", priority = 1),
+    printcolumn(name = "Endpoint", type_ = "string", json_path = ".spec.controlPlane.endpoint", priority = 1),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    validation = Rule::new("self.metadata.name.matches('^[a-z0-9]([a-z0-9-]*[a-z0-9])?$') && self.metadata.name.size() <= 63")
+        .message("a deployment's name is of small letters, digits and dashes, at most 63, as it is a label of its members' Clusters")
+)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[x_kube(
+    validation = in_hosts(".controlPlane.hosts", "self.controlPlane.hosts"),
+    validation = Rule { field_path: Some(".etcd.managed.hosts".into()), ..named_in(
+        "!has(self.etcd.managed) || ", "self.etcd.managed.hosts", "self.hosts.map(host, host.name)",
+        "etcd.managed.hosts names ", ", not in spec.hosts") },
+    validation = among("karmadaAPIServer"),
+    validation = among("kubeControllerManager"),
+    validation = among("karmadaControllerManager"),
+    validation = among("karmadaScheduler"),
+    validation = among("karmadaDescheduler"),
+    validation = Rule { field_path: Some(".members".into()), ..named_in(
+        "!has(self.members) || ",
+        "self.members.filter(member, has(member.kubeconfigOnHost)).map(member, member.kubeconfigOnHost.host)",
+        "self.hosts.map(host, host.name)",
+        "kubeconfigOnHost.host of a member is ", ", not in spec.hosts") },
+    validation = Rule { field_path: Some(".members".into()), ..named_in(
+        "!has(self.members) || ",
+        "self.members.filter(member, has(member.agent) && has(member.agent.host)).map(member, member.agent.host)",
+        "self.hosts.map(host, host.name)",
+        "agent.host of a member is ", ", not in spec.hosts") },
+    validation = Rule { field_path: Some(".members".into()), ..Rule::new(
+        "!has(self.members) || !self.members.exists(member, self.hosts.exists(host, host.name == member.name))"
+    ).message("a member has the name of a host: each is a host of the inventory, so their names differ") },
+    validation = Rule { field_path: Some(".hosts".into()), ..Rule::new(
+        "!has(self.etcd.managed) || !self.hosts.exists(host, host.reset && host.name in self.etcd.managed.hosts)"
+    ).message("a host with reset: true cannot be a member of etcd: take it out of etcd.managed.hosts first") },
+    validation = Rule { field_path: Some(".hosts".into()), ..Rule::new(
+        "self.controlPlane.hosts.exists(name, self.hosts.exists(host, host.name == name && !host.reset))"
+    ).message("every host of the control plane has reset: true: at least one has to stay") },
+    validation = Rule { field_path: Some(".addons".into()), ..named_in(
+        "!has(self.addons) || ",
+        "self.addons.map(addon, addon.to.filter(name, !(name in ['control_plane', 'host_cluster', 'members'])\
+            && !(has(self.members) && self.members.exists(member, member.name == name))).join(', ')).filter(names, names != '')",
+        "[]",
+        "an add-on goes to ", ": neither control_plane, host_cluster, members nor the name of a member") },
+    validation = Rule { field_path: Some(".addons".into()), ..Rule::new(
+        "!has(self.addons) || has(self.hostCluster) || !self.addons.exists(addon, 'host_cluster' in addon.to)"
+    ).message("an add-on goes to host_cluster, and spec.hostCluster does not say where that is") },
+)]
+pub struct KarmadaDeploymentSpec {
+    /// The version of Karmada, or its beginning, such as 1.18; the one that the bundle holds if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 32))]
+    #[x_kube(validation = Rule::new("self.matches('^v?[0-9]+([.][0-9]+){0,2}(-[0-9A-Za-z.-]+)?$')")
+        .message("a version is like 1.18 or 1.18.2"))]
+    pub version: Option<String>,
+    /// The programs: a directory or an archive on the machine that windlass runs on, absolute or from the directory of
+    /// this document.
+    #[schemars(length(min = 1, max = 4096))]
+    pub bundle: String,
+    /// What services, users and directories on the hosts are named after.
+    #[serde(default = "karmada")]
+    #[schemars(length(max = 11))]
+    #[x_kube(validation = Rule::new("self.matches('^[a-z][a-z0-9-]*[a-z0-9]$')")
+        .message("an instance's name begins with a small letter, goes on with small letters, digits and dashes, and ends with no dash"))]
+    pub instance: String,
+    /// Every host that is mentioned below.
+    #[schemars(length(min = 1, max = 256))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+    pub hosts: Vec<Host>,
+    /// How the hosts are reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ssh: Option<Ssh>,
+    /// The control plane.
+    pub control_plane: ControlPlane,
+    /// Where it keeps its data.
+    pub etcd: Etcd,
+    /// What is said of single programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub components: Option<Components>,
+    /// Its certificates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificates: Option<Certificates>,
+    /// The Kubernetes cluster that add-ons for host_cluster go to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_cluster: Option<HostCluster>,
+    /// Manifests that are applied besides the control plane itself, in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+    pub addons: Vec<Addon>,
+    /// The clusters that it sends work to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 512))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+    pub members: Vec<Member>,
+    /// Playbooks of yours around the stages of an apply, in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64))]
+    pub hooks: Vec<Hook>,
+    /// Whether nothing is applied for the time being.
+    #[serde(default)]
+    pub paused: bool,
+}
+
+/// A host that windlass reaches by SSH.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Host {
+    /// What it is called here and in the inventory.
+    #[schemars(length(min = 1, max = 63))]
+    #[x_kube(validation = Rule::new("self.matches('^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$')")
+        .message("a host's name is of small letters, digits, dashes and dots, and begins and ends with a letter or digit"))]
+    pub name: String,
+    /// Where it is reached: an address, a name, or an alias of ~/.ssh/config; its name if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    #[x_kube(validation = Rule::new("self.matches('^[0-9A-Za-z_.:%-]+$')").message("an address is an IP address or a name"))]
+    pub address: Option<String>,
+    /// The port of its SSH server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 65535))]
+    pub port: Option<i32>,
+    /// Whom to log in as.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 64))]
+    pub user: Option<String>,
+    /// The SHA-256 fingerprint of its host key, as `ssh-keygen -lf` prints it; instead of known hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    #[x_kube(validation = Rule::new("self.matches('^SHA256:[0-9A-Za-z+/]{43}$')")
+        .message("a fingerprint is SHA256: and 43 letters, as ssh-keygen -lf prints it"))]
+    pub fingerprint: Option<String>,
+    /// The architecture that it must have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub architecture: Option<Architecture>,
+    /// Labels, for your own playbooks and hooks: the variable host_labels.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// The address by which the other hosts reach it, where that differs from what it finds itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    #[x_kube(validation = Rule::new("self.matches('^[0-9A-Za-z.:-]+$')").message("an address is an IP address or a name"))]
+    pub private_address: Option<String>,
+    /// The host that the way to it leads through.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bastion: Option<Bastion>,
+    /// Whether everything of the control plane is removed from it.
+    #[serde(default)]
+    pub reset: bool,
+}
+
+/// What a host's programs are built for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Architecture {
+    Amd64,
+    Arm64,
+}
+
+/// A jump host. Keys and known hosts for it are those of ~/.ssh.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Bastion {
+    /// Its address, name, or alias in ~/.ssh/config.
+    #[schemars(length(min = 1, max = 253))]
+    #[x_kube(validation = Rule::new("self.matches('^[0-9A-Za-z_.:-]+$')").message("an address is an IP address or a name"))]
+    pub address: String,
+    /// The port of its SSH server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 65535))]
+    pub port: Option<i32>,
+    /// Whom to log in as.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 64))]
+    #[x_kube(validation = Rule::new("self.matches('^[0-9A-Za-z_.-]+$')").message("a user's name is of letters, digits, dots, dashes and underscores"))]
+    pub user: Option<String>,
+}
+
+/// How hosts are reached; what a host says itself wins.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Ssh {
+    /// Whom to log in as.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 64))]
+    pub user: Option<String>,
+    /// The port of the SSH servers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 65535))]
+    pub port: Option<i32>,
+    /// The private key to log in with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub private_key: Option<Reference>,
+    /// The passphrase of that key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passphrase: Option<Reference>,
+    /// The socket of the SSH agent; that of SSH_AUTH_SOCK if not given, and none if it is `none`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 4096))]
+    pub agent: Option<String>,
+    /// The password to log in with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password: Option<Reference>,
+    /// The password that sudo asks for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub become_password: Option<Reference>,
+    /// Files of known hosts, instead of those of ~/.ssh; absolute, or from the directory of this document.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16), inner(length(min = 1, max = 4096)))]
+    pub known_hosts: Vec<String>,
+    /// What to do about a host whose key is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_keys: Option<HostKeys>,
+    /// The host that the way to all hosts leads through.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bastion: Option<Bastion>,
+}
+
+/// What to do about host keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HostKeys {
+    Strict,
+    AcceptNew,
+}
+
+/// The control plane.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ControlPlane {
+    /// Its hosts, by the names of spec.hosts. Every component runs on each of them unless `components` says otherwise.
+    #[schemars(length(min = 1, max = 64), inner(length(min = 1, max = 63)))]
+    #[x_kube(merge_strategy = ListMerge::Set)]
+    pub hosts: Vec<String>,
+    /// A virtual address or a name of yours that leads to all API servers, with or without a port; the address of the
+    /// first of them if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 260))]
+    #[x_kube(validation = Rule::new(r"self.matches('^([a-zA-Z0-9.-]+|\\[[0-9a-fA-F:]+\\])(:[0-9]+)?$')")
+        .message("an endpoint is a name or an address, with or without a port: karmada.example.com, 192.0.2.10:6443, [2001:db8::10]"))]
+    pub endpoint: Option<String>,
+    /// Further names and addresses in the API servers' certificates.
+    #[serde(default, rename = "certSANs", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), inner(length(min = 1, max = 253)))]
+    pub cert_sans: Vec<String>,
+    /// The addresses of Services.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    #[x_kube(validation = Rule::new("self.matches('^[0-9a-fA-F.:]+/[0-9]+$')").message("a subnet is like 10.96.0.0/12"))]
+    pub service_subnet: Option<String>,
+}
+
+/// Certificates of the control plane and of a managed etcd.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[x_kube(validation = Rule::new("!has(self.renewBeforeDays) || self.renewBeforeDays < (has(self.leafCertValidityDays) ? self.leafCertValidityDays : 365)")
+    .message("certificates would be made anew in every run: renewBeforeDays is not less than leafCertValidityDays (365 if not given)"))]
+pub struct Certificates {
+    /// An authority of yours, used instead of one that windlass makes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ca: Option<CustomAuthority>,
+    /// How many days certificates are valid; 365 if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 2, max = 3650))]
+    pub leaf_cert_validity_days: Option<i32>,
+    /// How many days before their end they are made anew; 60 if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 3649))]
+    pub renew_before_days: Option<i32>,
+}
+
+/// An authority: its certificate and its key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CustomAuthority {
+    pub cert: FileReference,
+    pub key: Reference,
+}
+
+/// A Kubernetes cluster beside the control plane.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct HostCluster {
+    /// Its kubeconfig.
+    pub kubeconfig: FileReference,
+}
+
+/// Manifests that are applied besides the control plane itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Addon {
+    /// What people call it.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+    /// Where they go: control_plane, host_cluster, members, or single members by name.
+    #[schemars(length(min = 1, max = 64), inner(length(min = 1, max = 63)))]
+    #[x_kube(merge_strategy = ListMerge::Set)]
+    pub to: Vec<String>,
+    /// Files, directories and patterns on the machine that windlass runs on, absolute or from the directory of this
+    /// document.
+    #[schemars(length(min = 1, max = 64), inner(length(min = 1, max = 4096)))]
+    pub src: Vec<String>,
+    /// For objects that name none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 63))]
+    pub namespace: Option<String>,
+    /// Whether its objects are there.
+    #[serde(default)]
+    pub state: AddonState,
+    /// Whether to wait until they are ready, or gone.
+    #[serde(default = "yes")]
+    pub wait: bool,
+    /// Whether fields of others are taken over.
+    #[serde(default)]
+    pub force: bool,
+}
+
+/// Whether objects are there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AddonState {
+    #[default]
+    Present,
+    Absent,
+}
+
+/// A playbook before or after a stage of an apply.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Hook {
+    pub stage: Stage,
+    pub when: HookTime,
+    /// The playbook, absolute or from the directory of this document.
+    #[schemars(length(min = 1, max = 4096))]
+    pub playbook: String,
+}
+
+/// The stages of an apply, in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Stage {
+    Etcd,
+    ControlPlane,
+    Members,
+    Removals,
+    Addons,
+}
+
+/// On which side of its stage a hook is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum HookTime {
+    Before,
+    After,
+}
+
+/// How a deployment is; written by whoever applies it inside Kubernetes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct KarmadaDeploymentStatus {
+    /// The generation of the spec that this was found for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// The version of Karmada that runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub karmada_version: Option<String>,
+    /// Conditions by type; Ready among them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
+}
+
+/// One condition, as Kubernetes has them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Condition {
+    pub r#type: String,
+    /// True, False or Unknown.
+    pub status: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_transition_time: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+}
+
+fn karmada() -> String {
+    "karmada".to_owned()
+}
+
+/// Every name of `names` is one of `known`, or else the message names the first that is not.
+fn named_in(unless: &str, names: &str, known: &str, before: &str, after: &str) -> Rule {
+    Rule::new(format!("{unless}{names}.all(name, name in {known})"))
+        .message(Message::Expression(format!("'{before}' + {names}.filter(name, !(name in {known}))[0] + '{after}'")))
+}
+
+/// The names in a list of the control plane are hosts.
+fn in_hosts(path: &str, names: &str) -> Rule {
+    let field = path.trim_start_matches('.');
+    let before = format!("{field} names ");
+    let rule = named_in("", names, "self.hosts.map(host, host.name)", &before, ", not in spec.hosts");
+    Rule { field_path: Some(path.to_owned()), ..rule }
+}
+
+/// The hosts of a component are hosts of the control plane.
+fn among(component: &str) -> Rule {
+    let field = format!("components.{component}.hosts");
+    let unless = format!("!has(self.components) || !has(self.components.{component}) || !has(self.{field}) || ");
+    let names = format!("self.{field}");
+    let before = format!("{field} names ");
+    let rule = named_in(&unless, &names, "self.controlPlane.hosts", &before, ", not in controlPlane.hosts");
+    Rule { field_path: Some(format!(".{field}")), ..rule }
+}
+
+/// What is allowed and seldom meant.
+pub(super) fn warnings(deployment: &Deployment) -> Vec<Complaint> {
+    let place = |path: &str| document::place(&deployment.node, path);
+    let mut found = Vec::new();
+    if deployment.spec.etcd.managed.as_ref().is_some_and(|etcd| etcd.hosts.len() == 1) {
+        let message = "etcd has one member: the loss of its host is the loss of everything";
+        found.push(Complaint::new(message, Some(&place("spec.etcd.managed.hosts"))));
+    }
+    if deployment.spec.control_plane.hosts.len() > 1 && deployment.spec.control_plane.endpoint.is_none() {
+        let message = "the control plane has several hosts and no endpoint: clients go to the first host alone";
+        found.push(Complaint::new(message, Some(&place("spec.controlPlane"))));
+    }
+    found
+}

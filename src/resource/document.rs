@@ -1,0 +1,184 @@
+//! Documents: which are ours, what is wrong with them, and the resources that they are.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value as Json};
+use sha2::{Digest, Sha256};
+
+use super::schema::KINDS;
+use super::{API_VERSION, GROUP, Named, Resource, check};
+use crate::value::origin::{Complaint, Origin, Source, nearest};
+use crate::value::yaml::{self, Node, NodeKind};
+
+/// What may stand at the top of a document.
+const TOP: [&str; 5] = ["apiVersion", "kind", "metadata", "spec", "status"];
+
+/// Whether a document is of our group, well written or not.
+pub fn is_resource(node: &Node) -> bool {
+    let group = |node: &Node| node.as_str().is_some_and(|text| text.split('/').next() == Some(GROUP));
+    node.get("apiVersion").is_some_and(group)
+}
+
+/// Reads all documents of a source; those of other groups are left out, with a warning.
+///
+/// # Errors
+/// All that is wrong with them, each with its place.
+pub fn of_source(source: &Arc<Source>) -> Result<(Vec<Resource>, Vec<Complaint>), Vec<Complaint>> {
+    let mut warnings = Vec::new();
+    let nodes = yaml::parse_with(source, &mut warnings).map_err(|complaint| vec![complaint])?;
+    let (mut resources, mut complaints) = (Vec::new(), Vec::new());
+    for node in nodes.into_iter().filter(|node| !matches!(node.kind, NodeKind::Null)) {
+        if !is_resource(&node) {
+            let message = format!("left out a document that is not of {API_VERSION}");
+            warnings.push(Complaint::new(message, Some(&node.origin)));
+            continue;
+        }
+        match of_node(node, &source.path) {
+            Ok(resource) => resources.push(resource),
+            Err(more) => complaints.extend(more),
+        }
+    }
+    if complaints.is_empty() { Ok((resources, warnings)) } else { Err(complaints) }
+}
+
+/// One document: its kind, then its fields, then the rules over several of them.
+fn of_node(node: Node, path: &Path) -> Result<Resource, Vec<Complaint>> {
+    let kind = kind(&node).map_err(|complaint| vec![complaint])?;
+    let mut complaints = Vec::new();
+    if let NodeKind::Map(pairs) = &node.kind {
+        let strange = |(key, _): &&(Node, Node)| !key.as_str().is_some_and(|key| TOP.contains(&key));
+        complaints.extend(pairs.iter().filter(strange).map(|(key, _)| check::unknown(key, "", TOP)));
+    }
+    let metadata = Metadata::of(&node, &mut complaints);
+    let spec = check::fields(&KINDS[kind].schema["properties"]["spec"], &node, "spec", &mut complaints);
+    let Some(metadata) = metadata.filter(|_| complaints.is_empty()) else { return Err(complaints) };
+    let whole = serde_json::json!({"apiVersion": API_VERSION, "kind": KINDS[kind].name, "metadata": metadata.json, "spec": spec});
+    let complaints = check::rules(&KINDS[kind].rules, &whole, &node);
+    if !complaints.is_empty() {
+        return Err(complaints);
+    }
+    let node = Arc::new(node);
+    match &*KINDS[kind].name {
+        "KarmadaDeployment" => named(metadata, spec, node, path).map(Resource::KarmadaDeployment),
+        "EtcdBackup" => named(metadata, spec, node, path).map(Resource::EtcdBackup),
+        _ => named(metadata, spec, node, path).map(Resource::EtcdRestore),
+    }
+}
+
+/// Which of our kinds a document is, as an index of [`KINDS`].
+fn kind(node: &Node) -> Result<usize, Complaint> {
+    let version = node.get("apiVersion").expect("a document of our group has one");
+    if version.as_str() != Some(API_VERSION) {
+        let message = format!("apiVersion must be {API_VERSION}, this is {}", version.what());
+        return Err(Complaint::new(message, Some(&version.origin)));
+    }
+    let names = || KINDS.iter().map(|kind| kind.name.as_str());
+    let all = || names().collect::<Vec<_>>().join(", ");
+    let Some(kind) = node.get("kind") else {
+        return Err(
+            Complaint::new("the document lacks kind", Some(&node.origin)).hint(format!("it is one of {}", all()))
+        );
+    };
+    let found = kind.as_str().and_then(|kind| names().position(|name| name == kind));
+    found.ok_or_else(|| {
+        let complaint = Complaint::new(format!("{API_VERSION} has no kind {}", kind.what()), Some(&kind.origin));
+        match kind.as_str().and_then(|kind| nearest(kind, names())) {
+            Some(near) => complaint.hint(format!("did you mean {near:?}?")),
+            None => complaint.hint(format!("there are {}", all())),
+        }
+    })
+}
+
+/// What a document says of itself.
+struct Metadata {
+    name: String,
+    namespace: Option<String>,
+    uid: Option<String>,
+    json: Json,
+}
+
+impl Metadata {
+    /// None: something is wrong, and was said.
+    fn of(node: &Node, complaints: &mut Vec<Complaint>) -> Option<Metadata> {
+        let Some(metadata) = node.get("metadata") else {
+            complaints
+                .push(Complaint::new("the document lacks metadata", Some(&node.origin)).hint("it needs metadata.name"));
+            return None;
+        };
+        let mut text = |key: &str| match metadata.get(key) {
+            None => None,
+            Some(node) => {
+                let text = node.as_str().filter(|text| is_name(text)).map(str::to_owned);
+                if text.is_none() {
+                    let message = format!(
+                        "metadata.{key} must be a name of small letters, digits, dashes and dots, this is {}",
+                        node.what()
+                    );
+                    complaints.push(Complaint::new(message, Some(&node.origin)));
+                }
+                text
+            }
+        };
+        let (name, namespace, uid) = (text("name"), text("namespace"), text("uid"));
+        if metadata.get("name").is_none() {
+            complaints.push(Complaint::new("metadata lacks name", Some(&metadata.origin)));
+        }
+        let name = name?;
+        let given = [("name", Some(&name)), ("namespace", namespace.as_ref()), ("uid", uid.as_ref())];
+        let json = given.into_iter().filter_map(|(key, value)| Some((key.to_owned(), Json::from(value?.as_str()))));
+        let json = Json::Object(json.collect::<Map<_, _>>());
+        Some(Metadata { name, namespace, uid, json })
+    }
+}
+
+/// A DNS subdomain, as Kubernetes wants names.
+fn is_name(text: &str) -> bool {
+    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let label = |label: &str| {
+        label.bytes().all(|byte| inner(byte) || byte == b'-')
+            && !label.is_empty()
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    text.len() <= 253 && text.split('.').all(label)
+}
+
+fn named<Spec: DeserializeOwned>(
+    metadata: Metadata,
+    spec: Json,
+    node: Arc<Node>,
+    path: &Path,
+) -> Result<Named<Spec>, Vec<Complaint>> {
+    let digest = Sha256::digest(spec.to_string().as_bytes());
+    let digest = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    // The schema is made from the types, so what it lets through they take.
+    let spec = serde_json::from_value(spec)
+        .map_err(|error| vec![Complaint::new(format!("the document cannot be read: {error}"), Some(&node.origin))])?;
+    Ok(Named {
+        name: metadata.name,
+        namespace: metadata.namespace,
+        uid: metadata.uid,
+        path: path.into(),
+        digest,
+        spec,
+        node,
+    })
+}
+
+/// Where a field of a document is written, or else the nearest that is there above it: `spec.hosts[1].address`.
+pub fn place(document: &Node, path: &str) -> Origin {
+    let mut node = document;
+    for step in path.split(['.', '[']).map(|step| step.trim_end_matches(']')).filter(|step| !step.is_empty()) {
+        let next = match &node.kind {
+            NodeKind::Seq(items) => step.parse::<usize>().ok().and_then(|index| items.get(index)),
+            _ => node.get(step),
+        };
+        match next {
+            Some(next) => node = next,
+            None => break,
+        }
+    }
+    node.origin.clone()
+}

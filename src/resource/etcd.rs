@@ -1,0 +1,67 @@
+//! `spec.etcd`: a cluster on hosts of ours, or one that is there already.
+
+use std::collections::BTreeMap;
+
+use kube::KubeSchema;
+use serde::{Deserialize, Serialize};
+
+use super::FileReference;
+
+/// Where the control plane keeps its data.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[x_kube(validation = Rule::new("has(self.managed) != has(self.external)")
+    .message("etcd is either managed or external: give one of the two"))]
+pub struct Etcd {
+    /// A cluster that windlass makes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub managed: Option<ManagedEtcd>,
+    /// A cluster that is there already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external: Option<ExternalEtcd>,
+}
+
+/// An etcd cluster on hosts of the deployment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ManagedEtcd {
+    /// The members, by the names of spec.hosts; their number is odd.
+    #[schemars(length(min = 1, max = 9), inner(length(min = 1, max = 63)))]
+    #[x_kube(merge_strategy = ListMerge::Set, validation = Rule::new("self.size() % 2 == 1")
+        .message("the number of etcd members is even: one more tolerates no further failure, one less tolerates as many"))]
+    pub hosts: Vec<String>,
+    /// The data directory on the hosts, which is etcd's alone; /var/lib/etcd/data if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024))]
+    #[x_kube(validation = Rule::new("self.matches('^/[^/]+(/[^/]+)+$')")
+        .message("a data directory is absolute, and not directly below /"))]
+    pub data_dir: Option<String>,
+    /// How many bytes etcd may store; 8589934592 if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 16_777_216i64, max = 137_438_953_472i64))]
+    pub quota_backend_bytes: Option<i64>,
+    /// Further names and addresses in the members' server certificates.
+    #[serde(default, rename = "serverCertSANs", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), inner(length(min = 1, max = 253)))]
+    pub server_cert_sans: Vec<String>,
+    /// Further flags of etcd, by name without dashes; they win over those that windlass sets.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub extra_args: BTreeMap<String, String>,
+}
+
+/// An etcd cluster of somebody else's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ExternalEtcd {
+    /// Its members' URLs.
+    #[schemars(length(min = 1, max = 64), inner(length(max = 512)))]
+    #[x_kube(merge_strategy = ListMerge::Set, validation = Rule::new("self.all(endpoint, endpoint.startsWith('https://'))")
+        .message("an endpoint of etcd begins with https://"))]
+    pub endpoints: Vec<String>,
+    /// The certificate of its authority.
+    pub ca_cert: FileReference,
+    /// The certificate to log in with.
+    pub client_cert: FileReference,
+    /// The key of that certificate.
+    pub client_key: FileReference,
+}

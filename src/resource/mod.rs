@@ -1,0 +1,85 @@
+//! The custom resources, group `windlass.dev/v1alpha1`: their types, the schema that follows from these, and documents
+//! read from files and checked against it. Knows no hosts' state and no variables.
+
+mod check;
+mod components;
+mod deployment;
+mod document;
+mod etcd;
+mod members;
+mod reference;
+mod schema;
+mod snapshots;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::value::origin::{Complaint, Source};
+use crate::value::yaml::Node;
+
+pub use components::{Component, Components};
+pub use deployment::{
+    Addon, AddonState, Architecture, Bastion, Certificates, ControlPlane, CustomAuthority, Hook, HookTime, Host,
+    HostCluster, HostKeys, KarmadaDeployment, KarmadaDeploymentSpec, KarmadaDeploymentStatus, Ssh, Stage,
+};
+pub use document::{is_resource, of_source};
+pub use etcd::{Etcd, ExternalEtcd, ManagedEtcd};
+pub use members::{Agent, KubeconfigOnHost, Member, MemberAddon, SyncMode, Taint, TaintEffect, Workloads};
+pub use reference::{FileReference, Reference, SecretKey};
+pub use schema::definitions;
+pub use snapshots::{EtcdBackup, EtcdBackupSpec, EtcdRestore, EtcdRestoreSpec};
+
+/// The group of all kinds.
+pub const GROUP: &str = "windlass.dev";
+
+/// The group and its version, as documents name it.
+pub const API_VERSION: &str = "windlass.dev/v1alpha1";
+
+/// A document of one of our kinds that passed every rule, defaults filled in.
+#[derive(Debug, Clone)]
+pub enum Resource {
+    KarmadaDeployment(Deployment),
+    EtcdBackup(Named<EtcdBackupSpec>),
+    EtcdRestore(Named<EtcdRestoreSpec>),
+}
+
+/// A `KarmadaDeployment`.
+pub type Deployment = Named<KarmadaDeploymentSpec>;
+
+/// A resource: whose it is, where it came from, and what it asks for.
+#[derive(Debug, Clone)]
+pub struct Named<Spec> {
+    pub name: String,
+    pub namespace: Option<String>,
+    /// As the API server gave it; None for a document of a file.
+    pub uid: Option<String>,
+    /// The file, absolute if it was given so; of one from an API server what was asked for (`kube:...`).
+    pub path: PathBuf,
+    /// SHA-256 over the spec with its defaults, in hex: two documents with the same ask for the same.
+    pub digest: String,
+    pub spec: Spec,
+    /// The document, for messages about it.
+    pub node: Arc<Node>,
+}
+
+/// Reads a file of one or several documents, all of them of our kinds.
+///
+/// # Errors
+/// All that is wrong with it, each with its place.
+pub fn load(path: &Path) -> Result<Vec<Resource>, Vec<Complaint>> {
+    let text = crate::value::read::text(path)
+        .map_err(|error| vec![Complaint::new(format!("cannot read {}: {error}", path.display()), None)])?;
+    let (resources, warnings) = of_source(&Arc::new(Source::new(path, text)))?;
+    warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    Ok(resources)
+}
+
+impl Deployment {
+    /// What a person should know but need not mend, each with its place.
+    pub fn warnings(&self) -> Vec<Complaint> {
+        deployment::warnings(self)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,60 @@
+//! References to secrets: where one is, and never the secret itself.
+
+use kube::KubeSchema;
+use serde::{Deserialize, Serialize};
+
+/// Where a secret is. It is read when it is needed, and not before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[x_kube(validation = Rule::new(
+    "[has(self.file), has(self.env), has(self.vault), has(self.command), has(self.secret)].filter(given, given).size() == 1"
+).message("a secret is referred to by exactly one of file, env, vault, command and secret"))]
+pub struct Reference {
+    /// A file on the machine that windlass runs on, absolute or from the directory of this document; it may be
+    /// encrypted with `windlass vault`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 4096))]
+    pub file: Option<String>,
+    /// A variable of the environment that windlass runs in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 256))]
+    pub env: Option<String>,
+    /// The secret itself, encrypted with `windlass vault encrypt-string`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 65536))]
+    #[x_kube(validation = Rule::new("self.trim().startsWith('$ANSIBLE_VAULT;')")
+        .message("this is no vault value: it does not begin with $ANSIBLE_VAULT; (windlass vault encrypt-string makes one)"))]
+    pub vault: Option<String>,
+    /// A program and its arguments, run on the machine that windlass runs on; what it prints is the secret.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 64), inner(length(max = 4096)))]
+    pub command: Option<Vec<String>>,
+    /// A key of a Kubernetes Secret.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<SecretKey>,
+}
+
+/// A key of a Kubernetes Secret, in the cluster that the user's kubeconfig leads to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SecretKey {
+    /// Its namespace; that of this resource if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 63))]
+    pub namespace: Option<String>,
+    /// Its name.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+    /// The key in its data.
+    #[schemars(length(min = 1, max = 253))]
+    pub key: String,
+}
+
+/// A file on the machine that windlass runs on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FileReference {
+    /// Absolute, or from the directory of this document.
+    #[schemars(length(min = 1, max = 4096))]
+    pub file: String,
+}

@@ -1,0 +1,129 @@
+//! `EtcdBackup` and `EtcdRestore`: what is asked for; nothing acts on them yet.
+
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Reference;
+
+/// Snapshots of a deployment's etcd.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomResource, KubeSchema)]
+#[kube(
+    group = "windlass.dev",
+    version = "v1alpha1",
+    kind = "EtcdBackup",
+    plural = "etcdbackups",
+    shortname = "eb",
+    category = "windlass",
+    namespaced,
+    status = "SnapshotStatus",
+    derive = "PartialEq",
+    doc = "Snapshots of the etcd of a KarmadaDeployment",
+    printcolumn(name = "Deployment", type_ = "string", json_path = ".spec.deployment"),
+    printcolumn(name = "Schedule", type_ = "string", json_path = ".spec.schedule"),
+    printcolumn(name = "Completed", type_ = "date", json_path = ".status.completionTime"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct EtcdBackupSpec {
+    /// The KarmadaDeployment in the same namespace.
+    #[schemars(length(min = 1, max = 63))]
+    pub deployment: String,
+    /// When, as cron has it: minute, hour, day of month, month, day of week. Once if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 128))]
+    #[x_kube(validation = Rule::new("self.matches('^[0-9*/,-]+( [0-9A-Za-z*/,-]+){4}$')")
+        .message("a schedule has five fields, as cron has them: minute, hour, day of month, month, day of week"))]
+    pub schedule: Option<String>,
+    /// How many snapshots are kept.
+    #[serde(default = "seven")]
+    #[schemars(range(min = 1, max = 10_000))]
+    pub keep: i32,
+    /// Where they are put.
+    pub storage: Storage,
+}
+
+/// A deployment's etcd goes back to a snapshot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomResource, KubeSchema)]
+#[kube(
+    group = "windlass.dev",
+    version = "v1alpha1",
+    kind = "EtcdRestore",
+    plural = "etcdrestores",
+    shortname = "er",
+    category = "windlass",
+    namespaced,
+    status = "SnapshotStatus",
+    derive = "PartialEq",
+    doc = "The etcd of a KarmadaDeployment goes back to a snapshot",
+    printcolumn(name = "Deployment", type_ = "string", json_path = ".spec.deployment"),
+    printcolumn(name = "Completed", type_ = "date", json_path = ".status.completionTime"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[x_kube(
+    validation = Rule::new("has(self.backup) != has(self.snapshot)")
+        .message("a restore begins with exactly one of backup and snapshot"),
+    validation = Rule::new("self.deployment == oldSelf.deployment").message("a restore is of one deployment: make another"),
+)]
+pub struct EtcdRestoreSpec {
+    /// The KarmadaDeployment in the same namespace.
+    #[schemars(length(min = 1, max = 63))]
+    pub deployment: String,
+    /// The EtcdBackup in the same namespace whose newest snapshot is taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub backup: Option<String>,
+    /// A snapshot: a file on the machine that windlass runs on, or its URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 4096))]
+    pub snapshot: Option<String>,
+}
+
+/// Where snapshots are put: one of the two.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[x_kube(validation = Rule::new("has(self.path) != has(self.s3)").message("snapshots are put into exactly one of path and s3"))]
+pub struct Storage {
+    /// A directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 4096))]
+    pub path: Option<String>,
+    /// A bucket.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub s3: Option<Bucket>,
+}
+
+/// A bucket of an S3 service.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Bucket {
+    /// Its URL.
+    #[schemars(length(min = 1, max = 512))]
+    #[x_kube(validation = Rule::new("self.startsWith('https://')").message("an S3 endpoint begins with https://"))]
+    pub endpoint: String,
+    #[schemars(length(min = 3, max = 63))]
+    pub bucket: String,
+    /// What the names of snapshots begin with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 512))]
+    pub prefix: Option<String>,
+    pub access_key: Reference,
+    pub secret_key: Reference,
+}
+
+/// How far it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SnapshotStatus {
+    /// When it was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion_time: Option<String>,
+    /// What went wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+fn seven() -> i32 {
+    7
+}

@@ -1,0 +1,83 @@
+//! Documents: what becomes of a good one, and what is told of bad ones.
+
+use std::sync::Arc;
+
+use super::{Resource, of_source};
+use crate::value::origin::Source;
+
+const SMALL: &str = "\
+apiVersion: windlass.dev/v1alpha1
+kind: KarmadaDeployment
+metadata:
+  name: production
+spec:
+  bundle: karmada.tar.zst
+  hosts:
+    - name: cp-1
+      address: 192.0.2.11
+  controlPlane:
+    hosts: [cp-1]
+  etcd:
+    managed:
+      hosts: [cp-1]
+";
+
+fn read(text: &str) -> Result<Vec<Resource>, Vec<String>> {
+    let source = Arc::new(Source::new("karmada.yaml", text));
+    let told = |complaint: &crate::value::origin::Complaint| match &complaint.hint {
+        Some(hint) => format!("{complaint} ({hint})"),
+        None => complaint.to_string(),
+    };
+    of_source(&source).map(|(resources, _)| resources).map_err(|complaints| complaints.iter().map(told).collect())
+}
+
+#[test]
+fn a_small_document_has_its_defaults() {
+    let resources = read(SMALL).unwrap();
+    let [Resource::KarmadaDeployment(deployment)] = &resources[..] else { panic!("{resources:?}") };
+    assert_eq!((deployment.name.as_str(), deployment.spec.instance.as_str()), ("production", "karmada"));
+    assert!(!deployment.spec.paused && !deployment.spec.hosts[0].reset);
+    assert_eq!(deployment.digest.len(), 64);
+}
+
+#[test]
+fn documents_that_ask_for_the_same_have_one_digest() {
+    let digest = |text: &str| match &read(text).unwrap()[..] {
+        [Resource::KarmadaDeployment(deployment)] => deployment.digest.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(digest(SMALL), digest(&SMALL.replace("cp-1\n", "cp-1   # the first\n")));
+    assert_ne!(digest(SMALL), digest(&SMALL.replace("192.0.2.11", "192.0.2.12")));
+}
+
+#[test]
+fn everything_wrong_is_told_at_once_with_its_place() {
+    let text = SMALL
+        .replace("address: 192", "adress: 192")
+        .replace("bundle: karmada.tar.zst", "bundle: 1.18\n  paused: never");
+    assert_eq!(
+        read(&text).unwrap_err(),
+        [
+            "karmada.yaml:6:11: spec.bundle must be a string, this is the number 1.18 (put it in quotes)",
+            "karmada.yaml:7:11: spec.paused must be true or false, this is the string \"never\"",
+            "karmada.yaml:10:7: spec.hosts[0] has no field \"adress\" (did you mean \"address\"?)",
+        ]
+    );
+}
+
+#[test]
+fn rules_over_several_fields_name_the_field_that_breaks_them() {
+    let complaints = read(&SMALL.replace("hosts: [cp-1]\n  etcd", "hosts: [cp-1, cp-2]\n  etcd")).unwrap_err();
+    assert_eq!(
+        complaints,
+        ["karmada.yaml:11:12: spec.controlPlane.hosts: controlPlane.hosts names cp-2, not in spec.hosts"]
+    );
+}
+
+#[test]
+fn a_template_is_text_and_a_document_of_others_is_left_out() {
+    let text = format!("apiVersion: v1\nkind: ConfigMap\n---\n{}", SMALL.replace("karmada.tar.zst", "\"{{ boom }}\""));
+    let resources = read(&text).unwrap();
+    let [Resource::KarmadaDeployment(deployment)] = &resources[..] else { panic!("{resources:?}") };
+    assert_eq!(deployment.spec.bundle, "{{ boom }}");
+}

@@ -1,0 +1,89 @@
+//! Secrets that are read when something needs them, and not before.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use minijinja::value::{Object, ObjectRepr};
+
+use super::{Hidden, Value};
+
+/// A secret that nobody has asked for yet. It shows where it comes from; what it is, only who renders it learns, and
+/// from then on no report shows it.
+pub struct Deferred {
+    place: String,
+    read: Box<dyn Fn() -> Result<String, String> + Send + Sync>,
+    hidden: Hidden,
+    content: OnceLock<Result<Arc<str>, String>>,
+}
+
+impl Deferred {
+    /// A value that stands for the secret. `place` is shown in its stead (`the file /etc/key`); `read` is called once at
+    /// most, and says why it cannot.
+    pub fn value(
+        place: impl Into<String>,
+        hidden: &Hidden,
+        read: impl Fn() -> Result<String, String> + Send + Sync + 'static,
+    ) -> Value {
+        let place = place.into();
+        Value::from_object(Deferred { place, read: Box::new(read), hidden: hidden.clone(), content: OnceLock::new() })
+    }
+
+    /// Reads the secret, if that was not done yet.
+    ///
+    /// # Errors
+    /// One line that says why it cannot be read, and nothing of it.
+    pub fn read(&self) -> Result<Arc<str>, String> {
+        let read = || {
+            let text = (self.read)().map_err(|why| format!("cannot read {}: {why}", self.place))?;
+            self.hidden.add(&text);
+            Ok(Arc::from(text))
+        };
+        self.content.get_or_init(read).clone()
+    }
+}
+
+impl fmt::Debug for Deferred {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.place)
+    }
+}
+
+impl Object for Deferred {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Plain
+    }
+
+    fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a secret: {}", self.place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn a_secret_is_read_once_when_it_is_asked_for_and_hidden_from_then_on() {
+        let (hidden, times) = (Hidden::default(), Arc::new(AtomicUsize::new(0)));
+        let counted = times.clone();
+        let value = Deferred::value("the file /key", &hidden, move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+            Ok("hunter2-long".to_owned())
+        });
+        assert_eq!(value.to_string(), "a secret: the file /key");
+        assert_eq!(serde_json::to_string(&value).unwrap(), "\"a secret: the file /key\"");
+        assert!(hidden.is_empty() && times.load(Ordering::Relaxed) == 0);
+        let secret = value.downcast_object_ref::<Deferred>().unwrap();
+        assert_eq!([secret.read().unwrap(), secret.read().unwrap()].map(|text| text.to_string()), ["hunter2-long"; 2]);
+        assert_eq!((times.load(Ordering::Relaxed), &*hidden.hide("a hunter2-long")), (1, "a ***"));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        let value = Deferred::value("the file /key", &Hidden::default(), || Err("there is none".to_owned()));
+        let secret = value.downcast_object_ref::<Deferred>().unwrap();
+        assert_eq!(secret.read().unwrap_err(), "cannot read the file /key: there is none");
+    }
+}
