@@ -219,6 +219,8 @@ fn lookups_read_files_of_the_search_path_and_keep_passwords() {
     assert!(get("lookup('fileglob', 'a.*') is search('a.txt')").unwrap() == "True");
     let first = get("lookup('password', 'pw/x length=12')").unwrap();
     assert_eq!((first.len(), get("lookup('password', 'pw/x length=12')").unwrap()), (12, first));
+    let digits = get("lookup('password', '/dev/null', length=9, chars=['digits', ','])").unwrap();
+    assert!(digits.len() == 9 && digits.chars().all(|c| c.is_ascii_digit() || c == ','), "{digits}");
     assert!(get("lookup('file', 'nope.txt')").unwrap_err().contains_place("no such file: nope.txt"));
     assert_eq!(get("lookup('fiel', 'a')").unwrap_err().to_string(), "there is no lookup \"fiel\"");
     assert_eq!(get("lookup('file', 'nope.txt', errors='ignore') is none").unwrap(), "True");

@@ -252,7 +252,13 @@ pub fn password(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
         if length > 10_000 {
             return Err(fail("password: a length of more than 10000"));
         }
-        let letters = letters(&get("chars", "ascii_letters,digits,.,:-_").replace(",,", "\u{0},"));
+        let letters = letters(&match call.option("chars") {
+            Some(list) if list.kind() == ValueKind::Seq => {
+                let classes = list.try_iter().into_iter().flatten().map(|class| text(&class).replace(',', "\u{0}"));
+                classes.collect::<Vec<_>>().join(",")
+            }
+            _ => get("chars", "ascii_letters,digits,.,:-_").replace(",,", "\u{0},"),
+        });
         let (mut password, mut salt) = (None, None);
         let path: PathBuf = call.scope.base.join(filters::expand_home(&path));
         if path != Path::new("/dev/null")
