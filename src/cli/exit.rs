@@ -9,6 +9,8 @@ pub enum ExitCode {
     Usage = 2,
     /// A host could not be reached.
     Unreachable = 4,
+    /// Options that do not go together, as Ansible's tools have it.
+    Options = 5,
     /// Ctrl-C.
     Interrupted = 99,
 }

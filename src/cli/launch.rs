@@ -14,7 +14,7 @@ use crate::engine::{self, Job, Known, Recap, Tags};
 use crate::inventory::Inventory;
 use crate::playbook::Play;
 use crate::playbook::load::Loader;
-use crate::report::{self, Form};
+use crate::report::Form;
 use crate::settings::{Settings, list};
 use crate::template::Templar;
 use crate::value::vault::Keyring;
@@ -55,9 +55,7 @@ impl Launch {
     /// Says what is odd but not wrong in the inventory and in what was loaded so far.
     pub fn warn(&self) {
         self.inventory.warnings.iter().for_each(|warning| super::warn(warning));
-        for warning in self.loader.take_warnings() {
-            super::tell(&report::complaint::render_as("warning", &warning));
-        }
+        self.loader.take_warnings().iter().for_each(super::warn_of);
     }
 
     /// Refuses a limit that leaves no host; warns when plays name hosts and there is no inventory.

@@ -1,5 +1,6 @@
 //! The command line: argv to a job, its end to an exit code. One file per sub-command.
 
+mod ansible;
 mod ask;
 mod bundle;
 mod completion;
@@ -12,6 +13,7 @@ mod interrupt;
 mod inventory;
 mod launch;
 mod lint;
+mod listing;
 mod man;
 mod options;
 mod playbook;
@@ -27,9 +29,10 @@ use std::ffi::OsString;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub use exit::ExitCode;
-use print::{print, tell};
+use print::{Wording, print, tell, wording};
 
 use crate::inventory::Inventory;
+use crate::report::{self, Form};
 use crate::settings::{Settings, Surroundings};
 use crate::value::origin::Complaint;
 
@@ -95,6 +98,10 @@ impl From<Vec<Complaint>> for Failure {
 
 /// Runs the command line; the result is the program's exit code.
 pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let argv: Vec<OsString> = argv.into_iter().collect();
+    if let Some((tool, argv)) = ansible::called(&argv) {
+        return ansible::run(tool, argv);
+    }
     let parsed = Cli::command().try_get_matches_from(argv).and_then(|matches| {
         let cli = Cli::from_arg_matches(&matches)?;
         Ok((cli, matches))
@@ -109,7 +116,9 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let result = match cli.command {
-        Command::Playbook(args) => playbook::run(&args),
+        Command::Playbook(args) => {
+            settings().and_then(|settings| playbook::run(&args, &settings, |_, _, _| Form::Human))
+        }
         Command::Run(args) => run::run(&args),
         Command::Inventory(args) => inventory::run(&args),
         Command::Doc(args) => doc::run(&args),
@@ -127,9 +136,7 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
 /// Reads the settings; warns of what is odd about them.
 fn settings() -> Result<Settings, Failure> {
     let settings = Settings::load(&Surroundings::of_process())?;
-    for warning in &settings.warnings {
-        tell(&crate::report::complaint::render_as("warning", warning));
-    }
+    settings.warnings.iter().for_each(warn_of);
     Ok(settings)
 }
 
@@ -140,7 +147,18 @@ fn note(message: &str) {
 
 /// Prints what a person should know although the work goes on.
 fn warn(message: &str) {
-    tell(&format!("warning: {message}"));
+    match wording() {
+        Wording::Own => tell(&format!("warning: {message}")),
+        Wording::Ansible => tell(&format!("[WARNING]: {message}")),
+    }
+}
+
+/// The same, with the place that it is about.
+fn warn_of(complaint: &Complaint) {
+    match wording() {
+        Wording::Own => tell(&report::complaint::render_as("warning", complaint)),
+        Wording::Ansible => tell(&format!("[WARNING]: {}", report::ansible::complaint(complaint))),
+    }
 }
 
 /// Warns of names in a pattern that match no host.
@@ -165,12 +183,22 @@ fn check_limit(inventory: &Inventory, limit: &str) -> Result<(), Failure> {
 fn say(failure: &Failure) -> ExitCode {
     match failure {
         Failure::Written(complaints) => {
-            let words: Vec<String> = complaints.iter().map(crate::report::complaint::render).collect();
-            tell(&words.join("\n\n"));
+            match wording() {
+                Wording::Own => {
+                    let words: Vec<String> = complaints.iter().map(report::complaint::render).collect();
+                    tell(&words.join("\n\n"));
+                }
+                Wording::Ansible => complaints
+                    .iter()
+                    .for_each(|complaint| tell(&format!("[ERROR]: {}", report::ansible::complaint(complaint)))),
+            }
             ExitCode::Parse
         }
         Failure::Other(error) => {
-            tell(&format!("error: {error:#}"));
+            match wording() {
+                Wording::Own => tell(&format!("error: {error:#}")),
+                Wording::Ansible => tell(&format!("[ERROR]: {error:#}")),
+            }
             ExitCode::Error
         }
     }

@@ -10,8 +10,8 @@ use clap::Args;
 use super::launch::{self, Launch};
 use super::options::{self, ConnectionArgs, InventorySource, RunArgs, VaultPasswords};
 use super::reporting::Reporting;
-use super::{ExitCode, Failure, ask, installed, retry};
-use crate::engine::{self, Job, Tags};
+use super::{ExitCode, Failure, ask, installed, listing, retry};
+use crate::engine::{Job, Tags};
 use crate::playbook::{Play, Prompt};
 use crate::report::Form;
 use crate::settings::{Settings, list};
@@ -64,17 +64,20 @@ pub struct PlaybookArgs {
     #[arg(long = "roles-path", value_name = "DIRECTORY", value_delimiter = ':')]
     roles_path: Vec<PathBuf>,
     #[command(flatten)]
-    reporting: Reporting,
+    pub reporting: Reporting,
     /// Playbooks; a bare name that is not here is looked for among the installed ones
     #[arg(required = true, value_name = "PLAYBOOK")]
-    playbooks: Vec<PathBuf>,
+    pub playbooks: Vec<PathBuf>,
 }
 
-/// Loads, checks and runs.
-pub fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
-    let settings = super::settings()?;
-    let mut launch = Launch::new(&settings, &args.source, &args.vault, &args.run)?;
-    launch.loader.hooks = options::hooks(&settings);
+/// Loads, checks and runs. `usual`: how the run is told unless `--output` says otherwise.
+pub fn run(
+    args: &PlaybookArgs,
+    settings: &Settings,
+    usual: fn(&PlaybookArgs, &Settings, &Job) -> Form,
+) -> Result<ExitCode, Failure> {
+    let mut launch = Launch::new(settings, &args.source, &args.vault, &args.run)?;
+    launch.loader.hooks = options::hooks(settings);
     launch.loader.unsaid.force_handlers |= args.force_handlers;
     if !args.roles_path.is_empty() {
         launch.loader.roles_path = args.roles_path.clone();
@@ -93,9 +96,10 @@ pub fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::Written(complaints));
     }
     launch.check_hosts(&playbooks)?;
-    let mut job = launch.job(playbooks, tags(args, &settings), &args.run, &args.reporting, &settings)?;
+    let mut job = launch.job(playbooks, tags(args, settings), &args.run, &args.reporting, settings)?;
     if args.syntax_check || args.list_hosts || args.list_tasks || args.list_tags {
-        return list(args, &job);
+        let what = listing::What { hosts: args.list_hosts, tasks: args.list_tasks, tags: args.list_tags };
+        return listing::print(&args.playbooks, &job, what);
     }
     job.options.start_at_task = args.start_at_task.clone();
     if args.step && !std::io::stdin().is_terminal() {
@@ -103,10 +107,11 @@ pub fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
     }
     job.options.step = args.step;
     job.options.uploads = args.uploads.or(job.options.uploads);
-    launch::log_in(&mut job, &args.connection, &settings)?;
+    launch::log_in(&mut job, &args.connection, settings)?;
     job.prompted = prompted(&job)?;
-    let retry_file = retry::place(args.retry_file.as_deref(), args.playbooks.first(), &settings);
-    launch::go(&args.reporting, &settings, Form::Human, job, retry_file.as_deref())
+    let retry_file = retry::place(args.retry_file.as_deref(), args.playbooks.first(), settings);
+    let usual = usual(args, settings, &job);
+    launch::go(&args.reporting, settings, usual, job, retry_file.as_deref())
 }
 
 fn tags(args: &PlaybookArgs, settings: &Settings) -> Tags {
@@ -152,51 +157,4 @@ fn answer(prompt: &Prompt) -> Result<Value, Failure> {
             _ => Value::from(text),
         });
     }
-}
-
-/// `--syntax-check` and the `--list-*` options.
-fn list(args: &PlaybookArgs, job: &Job) -> Result<ExitCode, Failure> {
-    let mut text = String::new();
-    for (path, plays) in args.playbooks.iter().zip(&job.playbooks) {
-        text.push_str(&format!("\nplaybook: {}\n", path.display()));
-        if args.syntax_check && !args.list_hosts && !args.list_tasks && !args.list_tags {
-            continue;
-        }
-        for (number, play) in plays.iter().enumerate() {
-            let name = play.name.as_ref().map_or_else(|| play.hosts.value.to_string(), ToString::to_string);
-            text.push_str(&format!("\n  play #{} ({}): {name}\n", number + 1, play.hosts.value));
-            if args.list_hosts {
-                let hosts = engine::hosts_of(job, play).map_err(anyhow::Error::new)?;
-                text.push_str(&format!("    pattern: {}\n    hosts ({}):\n", play.hosts.value, hosts.len()));
-                hosts.iter().for_each(|host| text.push_str(&format!("      {host}\n")));
-            }
-            if args.list_tasks || args.list_tags {
-                text.push_str(&list_tasks(args, job, play));
-            }
-        }
-    }
-    super::print(text)?;
-    Ok(ExitCode::Ok)
-}
-
-fn list_tasks(args: &PlaybookArgs, job: &Job, play: &Play) -> String {
-    let mut text = String::new();
-    let sections = [&play.pre_tasks, &play.roles, &play.tasks, &play.post_tasks];
-    let tasks = sections.into_iter().flat_map(|section| engine::listed(section));
-    let tasks: Vec<_> = tasks.filter(|task| job.tags.allow(&task.keywords.tags)).collect();
-    if args.list_tasks {
-        text.push_str("    tasks:\n");
-        for task in &tasks {
-            let name = task.name.as_ref().map_or_else(|| task.action.doc.name.to_string(), ToString::to_string);
-            let name = task.role.as_ref().map_or_else(|| name.clone(), |role| format!("{} : {name}", role.name));
-            text.push_str(&format!("      {name}\tTAGS: [{}]\n", task.keywords.tags.join(", ")));
-        }
-    }
-    if args.list_tags {
-        let mut tags: Vec<&str> = tasks.iter().flat_map(|task| &task.keywords.tags).map(AsRef::as_ref).collect();
-        tags.sort_unstable();
-        tags.dedup();
-        text.push_str(&format!("    TASK TAGS: [{}]\n", tags.join(", ")));
-    }
-    text
 }

@@ -1,6 +1,7 @@
 //! Words on standard output and standard error. Nobody panics because nobody reads, or because a disk is full.
 
 use std::io::{self, ErrorKind, Write};
+use std::sync::OnceLock;
 
 use anyhow::Context;
 
@@ -14,6 +15,27 @@ pub fn print(text: impl AsRef<[u8]>) -> anyhow::Result<()> {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot write to standard output"),
         _ => Ok(()),
     }
+}
+
+/// How this program speaks of itself and its errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wording {
+    Own,
+    /// `[WARNING]: …`, `[ERROR]: …`
+    Ansible,
+}
+
+static WORDING: OnceLock<Wording> = OnceLock::new();
+
+/// Chooses the wording, once, before anything is said.
+pub fn speak(wording: Wording) {
+    // A second command line in one process (tests) keeps the first one's.
+    let _ = WORDING.set(wording);
+}
+
+/// The wording that was chosen.
+pub fn wording() -> Wording {
+    WORDING.get().copied().unwrap_or(Wording::Own)
 }
 
 /// Writes a line to standard error. Where it cannot be told, it cannot be told either that it could not.

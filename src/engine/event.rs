@@ -1,5 +1,6 @@
 //! What a run tells the world: the engine's one way out.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -81,13 +82,26 @@ pub enum Event {
     },
     /// A task asks the person something; see [`Question`].
     Question(Question),
+    /// A `meta` task was come to by a host, or by the first one for all where that is what it means.
+    Meta {
+        task: Arc<TaskStart>,
+        host: Arc<str>,
+        /// Its conditions said no.
+        skipped: bool,
+    },
     /// A file or role was included for some hosts.
     Included {
         what: String,
+        /// The file, if it is one and was found.
+        path: Option<PathBuf>,
+        /// The item of the include's loop.
+        item: Option<String>,
         hosts: Vec<Arc<str>>,
     },
-    /// Nobody is left to go on with.
-    NoHostsLeft,
+    /// Nobody is left to go on with. `percentage`: more had failed than `max_fail_percentage` lets.
+    NoHostsLeft {
+        percentage: bool,
+    },
     Warning(String),
     /// The last one of a run.
     Recap(Recap),

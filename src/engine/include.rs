@@ -1,5 +1,6 @@
 //! `include_tasks` and `include_role`: hosts that include the same thing run it together.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -8,7 +9,7 @@ use super::batch::Batch;
 use super::event::{Event, Status, TaskResult, TaskStart};
 use super::host::{HostRun, State};
 use super::item::{blank, failed_to_render, failure_of};
-use super::task::spread_failure;
+use super::task::{spread_failure, start_of};
 use super::{block, item, loops, step};
 use crate::playbook::load::From;
 use crate::playbook::{Handler, Include, IncludeWhat, Role, Step, Written};
@@ -25,6 +26,8 @@ const DEEPEST: usize = 200;
 struct Wish {
     what: What,
     vars: Vars,
+    /// The label of the loop's item.
+    item: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -59,15 +62,7 @@ pub(super) fn on_hosts<'a>(
             return hosts;
         }
         let (going, mut rest): (Vec<_>, Vec<_>) = hosts.into_iter().partition(HostRun::going);
-        let start = Arc::new(TaskStart {
-            id: batch.run.next_id(),
-            name: name(include),
-            role: include.task.role.as_ref().map(|role| Arc::from(&*role.name)),
-            action: include.task.action.doc.name,
-            origin: include.task.origin.clone(),
-            handler: false,
-            hosts: going.len(),
-        });
+        let start = Arc::new(start(batch, include, &going));
         if !step::agrees(&batch.run, &start).await {
             rest.extend(going);
             rest.sort_by_key(|host| host.order);
@@ -97,10 +92,14 @@ pub(super) fn on_hosts<'a>(
     })
 }
 
-fn name(include: &Include) -> String {
-    match &include.task.name {
-        Some(name) => name.to_string(),
-        None => include.task.action.doc.name.to_string(),
+/// As any task; an `include_role` without a name has that of the role, as it is written.
+fn start(batch: &Batch, include: &Include, going: &[HostRun]) -> TaskStart {
+    let start = start_of(batch, &include.task, going, false);
+    match (&include.what, &include.task.name) {
+        (IncludeWhat::Role { name, .. }, None) => {
+            TaskStart { name: format!("{} : {}", include.task.action.written, name.value), ..start }
+        }
+        _ => start,
     }
 }
 
@@ -171,7 +170,11 @@ async fn run(
         }
     };
     let names = hosts.iter().map(|host| host.name.clone()).collect();
-    batch.run.tell(Event::Included { what: wish.what.words(), hosts: names });
+    let path = match wish.what {
+        What::Tasks(_) => steps.first().and_then(file_of),
+        What::Role { .. } => None,
+    };
+    batch.run.tell(Event::Included { what: wish.what.words(), path, item: wish.item.clone(), hosts: names });
     for host in &hosts {
         batch.run.count(&host.name, |counts| counts.ok += 1);
     }
@@ -182,6 +185,16 @@ async fn run(
         host.include_params.pop();
     });
     after
+}
+
+/// The file that a step was read from.
+fn file_of(step: &Step) -> Option<PathBuf> {
+    let origin = match step {
+        Step::Task(task) => &task.origin,
+        Step::Block(block) => &block.origin,
+        Step::Include(include) => &include.task.origin,
+    };
+    std::path::absolute(origin.path()).ok()
 }
 
 fn endless(wish: &Wish) -> Complaint {
@@ -247,7 +260,9 @@ fn wishes(batch: &Batch, include: &Include, host: &HostRun) -> Result<Option<Vec
     let mut wishes = Vec::new();
     for index in 0..items.len() {
         let vars = loops::loop_vars(repeat, &items, index);
-        wishes.extend(wish(batch, include, &scope.with(vars.clone()), vars)?);
+        let scope = scope.with(vars.clone());
+        let item = loops::label(batch, repeat, &items[index], &scope);
+        wishes.extend(wish(batch, include, &scope, vars)?.map(|wish| Wish { item: Some(item), ..wish }));
     }
     Ok((!wishes.is_empty()).then_some(wishes))
 }
@@ -271,7 +286,7 @@ fn wish(batch: &Batch, include: &Include, scope: &Scope, vars: Vars) -> Result<O
             handlers: maybe(handlers_from)?,
         },
     };
-    Ok(Some(Wish { what, vars }))
+    Ok(Some(Wish { what, vars, item: None }))
 }
 
 fn fail(batch: &Batch, start: &Arc<TaskStart>, host: &mut HostRun, result: TaskResult) {

@@ -68,7 +68,8 @@ pub(super) async fn all_items(
         // Items of a loop see what earlier items registered as facts.
         scope.push(whole.set.clone());
         let label = label(batch, repeat, value, &scope);
-        let ran = Item { batch, host, task, start, scope }.run().await;
+        let mut ran = Item { batch, host, task, start, scope }.run().await;
+        ran.result.values.extend(of_item(repeat, index, value));
         let lost = ran.result.status == Status::Unreachable;
         let delegated = ran.delegate.as_ref().map(|delegate| delegate.name.clone());
         let event = Event::Item {
@@ -79,7 +80,7 @@ pub(super) async fn all_items(
             result: Arc::new(ran.result.clone()),
         };
         batch.run.tell(event);
-        whole.add(repeat, index, value, ran);
+        whole.add(ran);
         if lost || batch.run.stopping() {
             break;
         }
@@ -138,7 +139,20 @@ pub(super) fn loop_vars(repeat: &Loop, items: &[Value], index: usize) -> Vars {
     vars
 }
 
-fn label(batch: &Batch, repeat: &Loop, value: &Value, scope: &Scope) -> String {
+/// What the result of an item has beside the module's values.
+fn of_item(repeat: &Loop, index: usize, value: &Value) -> Vars {
+    let control = &repeat.control;
+    let mut vars = Vars::from([
+        (control.loop_var.clone(), value.clone()),
+        ("ansible_loop_var".into(), Value::from(control.loop_var.as_ref())),
+    ]);
+    if let Some(name) = &control.index_var {
+        vars.insert(name.clone(), Value::from(index));
+    }
+    vars
+}
+
+pub(super) fn label(batch: &Batch, repeat: &Loop, value: &Value, scope: &Scope) -> String {
     match &repeat.control.label {
         Some(written) => {
             batch.run.job.templar.render_string(&written.value, scope).unwrap_or_else(|_| written.value.to_string())
@@ -162,15 +176,8 @@ struct Whole {
 }
 
 impl Whole {
-    fn add(&mut self, repeat: &Loop, index: usize, value: &Value, ran: Ran) {
-        let control = &repeat.control;
-        let mut kept = result_vars(&ran.result);
-        kept.insert(control.loop_var.clone(), value.clone());
-        kept.insert("ansible_loop_var".into(), Value::from(control.loop_var.as_ref()));
-        if let Some(name) = &control.index_var {
-            kept.insert(name.clone(), Value::from(index));
-        }
-        self.results.push(mapping(kept));
+    fn add(&mut self, ran: Ran) {
+        self.results.push(mapping(result_vars(&ran.result)));
         self.statuses.push(ran.result.status);
         self.changed |= ran.result.changed;
         self.no_log |= ran.result.no_log;

@@ -8,6 +8,7 @@ use super::event::Event;
 use super::handlers;
 use super::host::{HostRun, State};
 use super::item::template_message;
+use super::task::start_of;
 use crate::playbook::Task;
 
 /// Runs a `meta` task on the hosts whose conditions hold. `gone`: those that do not go any more.
@@ -22,6 +23,10 @@ pub(super) async fn on_hosts(
         None => "noop".to_string(),
     };
     let of_all = matches!(word.as_str(), "end_play" | "end_batch" | "clear_facts" | "clear_host_errors");
+    let start = Arc::new(start_of(batch, task, &hosts, false));
+    let told = |host: &HostRun, skipped| {
+        batch.run.tell(Event::Meta { task: start.clone(), host: host.name.clone(), skipped });
+    };
     let (mut chosen, mut rest) = (Vec::new(), Vec::new());
     for mut host in hosts {
         // The first host's word counts for all, as the play is one thing.
@@ -34,8 +39,14 @@ pub(super) async fn on_hosts(
             continue;
         }
         match holds(batch, task, &host) {
-            Ok(true) => chosen.push(host),
-            Ok(false) => rest.push(host),
+            Ok(true) => {
+                told(&host, false);
+                chosen.push(host);
+            }
+            Ok(false) => {
+                told(&host, true);
+                rest.push(host);
+            }
             Err(message) => {
                 batch.run.count(&host.name, |counts| counts.failed += 1);
                 batch.run.tell(Event::Warning(format!("{}: {message}", host.name)));

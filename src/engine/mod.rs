@@ -39,7 +39,6 @@ use tokio::sync::mpsc::UnboundedSender;
 pub use event::{Counts, Event, Lost, Recap, Status, TaskResult, TaskStart, Told};
 pub use known::Known;
 pub use options::{FactCache, Gathering, Options};
-pub use play::listed;
 pub use tags::Tags;
 pub use target::Defaults;
 pub use variables::VARIABLES;

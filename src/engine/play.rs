@@ -126,7 +126,7 @@ async fn one(run: &Arc<Run>, play: &Arc<Play>, files: Arc<VarsFiles>, gone: &mut
         gone.extend(after.iter().filter(lost).map(|host| (host.name.clone(), host.state)));
         let halted = after.iter().any(|host| host.state == State::Halted);
         if halted || after.iter().all(|host| lost(&host)) {
-            run.tell(Event::NoHostsLeft);
+            run.tell(Event::NoHostsLeft { percentage: halted && play.max_fail_percentage.is_some() });
             return Ok(false);
         }
     }
@@ -298,8 +298,8 @@ pub(crate) fn truthy(value: &Value) -> bool {
     }
 }
 
-/// Every task of a play in order, static ones with their tags; for `--list-tasks`.
-pub fn listed(steps: &[Step]) -> Vec<Arc<crate::playbook::Task>> {
+/// Every task in order, those that only a failure leads to among them.
+pub(super) fn listed(steps: &[Step]) -> Vec<Arc<crate::playbook::Task>> {
     let mut tasks = Vec::new();
     for step in steps {
         match step {

@@ -63,7 +63,7 @@ pub(super) async fn announced(
     rest
 }
 
-fn start_of(batch: &Batch, task: &Task, going: &[HostRun], handler: bool) -> TaskStart {
+pub(super) fn start_of(batch: &Batch, task: &Task, going: &[HostRun], handler: bool) -> TaskStart {
     let scope = batch.task_scope(&going[0], task);
     let templar = &batch.run.job.templar;
     // As with results, a secret must not come out because reading the flag failed.
@@ -72,7 +72,7 @@ fn start_of(batch: &Batch, task: &Task, going: &[HostRun], handler: bool) -> Tas
         Some(name) if task.keywords.no_log.as_ref().is_some_and(secret) => name.to_string(),
         // A name may speak of the loop's item, which is not known here: then it is shown as written.
         Some(name) => templar.render_string(name, &scope).unwrap_or_else(|_| name.to_string()),
-        None => task.action.doc.name.to_string(),
+        None => task.action.written.to_string(),
     };
     let name = match &task.role {
         Some(role) => format!("{} : {name}", role.name),

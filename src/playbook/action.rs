@@ -14,6 +14,7 @@ use crate::value::yaml::{Node, NodeKind};
 /// What a task is to run, as written.
 pub(super) struct Chosen {
     pub doc: &'static Doc,
+    pub written: Arc<str>,
     /// Where its name stands.
     pub origin: Origin,
     /// Its arguments: a mapping, a text of the short form, or nothing.
@@ -49,7 +50,11 @@ impl Load<'_> {
                 continue;
             } else if let Some(doc) = self.module(name) {
                 let arguments = Some(value).filter(|value| !matches!(value.kind, NodeKind::Null)).cloned();
-                chosen.push((name.to_owned(), Chosen { doc, origin: key.origin.clone(), arguments, local: false }));
+                let written = Arc::from(name);
+                chosen.push((
+                    name.to_owned(),
+                    Chosen { doc, written, origin: key.origin.clone(), arguments, local: false },
+                ));
             } else {
                 strangers.push(key);
             }
@@ -99,7 +104,8 @@ impl Load<'_> {
             self.complain(complaint);
             return None;
         };
-        Some((name, Chosen { doc, origin, arguments, local }))
+        let written = Arc::from(name.as_str());
+        Some((name, Chosen { doc, written, origin, arguments, local }))
     }
 
     /// Complains of keys that are neither keywords nor modules; true if it did.

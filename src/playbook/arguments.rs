@@ -42,7 +42,7 @@ impl Load<'_> {
         if complete && more_args.is_none() && !has_defaults(doc, keywords) {
             self.complain_of_missing(chosen, &all);
         }
-        Action { doc, args: all, more_args }
+        Action { doc, written: chosen.written.clone(), args: all, more_args }
     }
 
     /// Arguments as a mapping; false if something was wrong.

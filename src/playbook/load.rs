@@ -197,7 +197,7 @@ pub fn setup_task(play: &Play, doc: &'static Doc) -> Task {
     ];
     let given = options.into_iter().filter_map(|(name, value)| Some((Arc::from(name), value.clone()?)));
     let args = given.filter(|(name, _): &(Arc<str>, Written)| doc.argument(name).is_some()).collect();
-    let action = Action { doc, args, more_args: None };
+    let action = Action { doc, written: Arc::from(doc.name), args, more_args: None };
     let name = Some(Value::from("Gathering Facts"));
     Task::plain(play.origin.clone(), name, action, Arc::new(keywords), play.directory.clone())
 }

@@ -157,6 +157,8 @@ pub struct Task {
 #[derive(Debug, Clone)]
 pub struct Action {
     pub doc: &'static Doc,
+    /// The module's name as the task has it, such as `ansible.builtin.copy`.
+    pub written: Arc<str>,
     /// Canonical argument names.
     pub args: IndexMap<Arc<str>, Written>,
     /// `args: "{{ dict }}"`, merged below the written ones.

@@ -284,7 +284,7 @@ impl Human {
             }
             Event::Item { result, .. } | Event::Result { result, .. } if !self.shown(result) => {}
             // A live view shows these.
-            Event::TaskEnd(_) | Event::HostStart { .. } | Event::Progress { .. } => {}
+            Event::TaskEnd(_) | Event::HostStart { .. } | Event::Progress { .. } | Event::Meta { .. } => {}
             // It is put to the person when all that came before it is shown.
             Event::Question(_) => {}
             Event::Item { task, host, delegated, label, result } => {
@@ -318,11 +318,11 @@ impl Human {
                     &format!("ASYNC POLL on {}: jid={job} started=True finished=False", one_line(host)),
                 );
             }
-            Event::Included { what, hosts } => {
+            Event::Included { what, hosts, .. } => {
                 let hosts: Vec<&str> = hosts.iter().map(AsRef::as_ref).collect();
                 self.say(Colour::Cyan, &one_line(&format!("included: {what} for {}", hosts.join(", "))));
             }
-            Event::NoHostsLeft => self.banner("NO MORE HOSTS LEFT"),
+            Event::NoHostsLeft { .. } => self.banner("NO MORE HOSTS LEFT"),
             Event::Warning(text) => {
                 if !self.warned.contains(text) {
                     self.warned.push(text.clone());

@@ -69,7 +69,7 @@ fn object(event: &Event) -> Option<Plain> {
         }
         Event::NoHosts { pattern } => json!({"event": "no_hosts_matched", "pattern": pattern}),
         Event::TaskStart(task) => json!({"event": "task_start", "task": described(task)}),
-        Event::HostStart { .. } | Event::TaskEnd(_) => return None,
+        Event::HostStart { .. } | Event::TaskEnd(_) | Event::Meta { .. } => return None,
         Event::Item { task, host, delegated, label, result } => {
             json!({"event": "item", "task": described(task), "host": &**host, "delegated_to": delegated,
                 "item": label, "result": told(result)})
@@ -91,8 +91,8 @@ fn object(event: &Event) -> Option<Plain> {
                 "total": progress.total})
         }
         Event::Question(question) => json!({"event": "question", "words": question.words}),
-        Event::Included { what, hosts } => json!({"event": "included", "what": what, "hosts": names(hosts)}),
-        Event::NoHostsLeft => json!({"event": "no_hosts_left"}),
+        Event::Included { what, hosts, .. } => json!({"event": "included", "what": what, "hosts": names(hosts)}),
+        Event::NoHostsLeft { .. } => json!({"event": "no_hosts_left"}),
         Event::Warning(text) => json!({"event": "warning", "message": text}),
         Event::Recap(recap) => {
             let hosts: Map<String, Plain> = recap

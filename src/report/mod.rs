@@ -4,6 +4,7 @@
 //! To add a report: write `src/report/<name>.rs` with an implementation of [`Report`], and add its arm in [`open`].
 
 mod ad_hoc;
+pub mod ansible;
 pub mod complaint;
 mod diff;
 mod human;
@@ -41,6 +42,8 @@ pub enum Form {
     Human,
     /// Results of one task on standard output, without a play around them.
     AdHoc(AdHocStyle),
+    /// The lines of `ansible-playbook` on standard output, its warnings on standard error.
+    Ansible(ansible::Style),
     /// One event per line; without a file on standard output.
     Json(Option<PathBuf>),
     /// Test results for a build server, in a file.
@@ -138,6 +141,19 @@ pub fn open(settings: Settings) -> io::Result<Reports> {
                     "standard output",
                     ad_hoc::AdHoc::new(out, style, coloured(settings.colour), settings.shows.context),
                 );
+            }
+            Form::Ansible(style) => {
+                let page = ansible::Page {
+                    columns: if io::stdout().is_terminal() {
+                        screen::size().1.saturating_sub(1)
+                    } else {
+                        ansible::COLUMNS
+                    },
+                    colour: coloured(settings.colour),
+                    verbosity: settings.verbosity,
+                };
+                let (out, err) = (Box::new(io::stdout()), Box::new(io::stderr()));
+                reports.add("standard output", ansible::Ansible::new(out, err, style, page, settings.shows));
             }
             Form::Json(None) => reports.add("standard output", json::Json::new(io::stdout())),
             Form::Json(Some(path)) => reports.add(&path.display().to_string(), json::Json::new(create(&path)?)),

@@ -83,13 +83,16 @@ impl Mask<'_> {
                 let words = self.text(question.words.clone());
                 Event::Question(question.with_words(words))
             }
-            Event::Included { what, hosts } => Event::Included { what: self.text(what), hosts },
+            Event::Included { what, path, item, hosts } => {
+                Event::Included { what: self.text(what), path, item: item.map(|item| self.text(item)), hosts }
+            }
+            Event::Meta { task, host, skipped } => Event::Meta { task: self.task(task), host, skipped },
             Event::Warning(text) => Event::Warning(self.text(text)),
             Event::Recap(mut recap) => {
                 recap.stats = self.vars(&recap.stats);
                 Event::Recap(recap)
             }
-            Event::NoHostsLeft => Event::NoHostsLeft,
+            Event::NoHostsLeft { percentage } => Event::NoHostsLeft { percentage },
         }
     }
 

@@ -291,6 +291,40 @@ pub const DISPLAY_SKIPPED_HOSTS: Setting =
 pub const SHOW_CUSTOM_STATS: Setting =
     set("defaults", "show_custom_stats", Kind::Bool, "true", "what set_stats has set is shown at the end")
         .env(&["ANSIBLE_SHOW_CUSTOM_STATS"]);
+// What the report of ansible-playbook is told beside.
+pub const CHECK_MODE_MARKERS: Setting =
+    set("defaults", "check_mode_markers", Kind::Bool, "false", "ansible-playbook marks plays and tasks in check mode")
+        .env(&["ANSIBLE_CHECK_MODE_MARKERS"]);
+pub const DISPLAY_FAILED_STDERR: Setting =
+    set("defaults", "display_failed_stderr", Kind::Bool, "false", "ansible-playbook tells failures on standard error")
+        .env(&["ANSIBLE_DISPLAY_FAILED_STDERR"]);
+pub const SHOW_PER_HOST_START: Setting =
+    set("defaults", "show_per_host_start", Kind::Bool, "false", "ansible-playbook tells when a host begins a task")
+        .env(&["ANSIBLE_SHOW_PER_HOST_START"]);
+pub const SHOW_TASK_PATH_ON_FAILURE: Setting = set(
+    "defaults",
+    "show_task_path_on_failure",
+    Kind::Bool,
+    "false",
+    "ansible-playbook says of a task that fails in which file it stands",
+)
+.env(&["ANSIBLE_SHOW_TASK_PATH_ON_FAILURE"]);
+pub const CALLBACK_RESULT_FORMAT: Setting = set(
+    "defaults",
+    "callback_result_format",
+    Kind::Choice(&["json", "yaml"]),
+    "json",
+    "how ansible-playbook and ansible write results",
+)
+.env(&["ANSIBLE_CALLBACK_RESULT_FORMAT"]);
+pub const CALLBACK_FORMAT_PRETTY: Setting = set(
+    "defaults",
+    "callback_format_pretty",
+    Kind::Bool,
+    "",
+    "whether ansible-playbook writes results with a line for each entry",
+)
+.env(&["ANSIBLE_CALLBACK_FORMAT_PRETTY"]);
 pub const PROFILE: Setting = set("windlass", "profile", Kind::Bool, "false", "tell at the end what took how long")
     .env(&["WINDLASS_PROFILE"])
     .option("profile");
@@ -395,6 +429,12 @@ pub static SETTINGS: &[&Setting] = &[
     &DISPLAY_OK_HOSTS,
     &DISPLAY_SKIPPED_HOSTS,
     &SHOW_CUSTOM_STATS,
+    &CHECK_MODE_MARKERS,
+    &DISPLAY_FAILED_STDERR,
+    &SHOW_PER_HOST_START,
+    &SHOW_TASK_PATH_ON_FAILURE,
+    &CALLBACK_RESULT_FORMAT,
+    &CALLBACK_FORMAT_PRETTY,
     &PROFILE,
     &OTLP,
     &LOCALHOST_WARNING,

@@ -215,11 +215,6 @@ pub static GROUPS: &[Group] = &[
         standing: Standing::NotHonoured,
         why: "the report has no such switch",
         settings: &[
-            ("defaults.callback_result_format", &["ANSIBLE_CALLBACK_RESULT_FORMAT"], "json"),
-            ("defaults.callback_format_pretty", &["ANSIBLE_CALLBACK_FORMAT_PRETTY"], ""),
-            ("defaults.check_mode_markers", &["ANSIBLE_CHECK_MODE_MARKERS"], "false"),
-            ("defaults.display_failed_stderr", &["ANSIBLE_DISPLAY_FAILED_STDERR"], "false"),
-            ("defaults.show_per_host_start", &["ANSIBLE_SHOW_PER_HOST_START"], "false"),
             ("defaults.display_args_to_stdout", &["ANSIBLE_DISPLAY_ARGS_TO_STDOUT"], "false"),
             ("defaults.verbose_to_stderr", &["ANSIBLE_VERBOSE_TO_STDERR"], "false"),
             ("colors.*", &["ANSIBLE_COLOR_*"], ""),

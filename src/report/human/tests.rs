@@ -44,7 +44,7 @@ fn no_text_of_data_forges_a_line() {
         script::ended(&task, "h1", TaskResult { diff: vec![diff], ..(*result(Status::Ok)).clone() }),
         script::ended(&task, "h1", (*result(Status::Failed)).clone()),
         Event::Warning(evil.into()),
-        Event::Included { what: evil.into(), hosts: vec!["h1".into()] },
+        Event::Included { what: evil.into(), path: None, item: None, hosts: vec!["h1".into()] },
         Event::Retry { task: task.clone(), host: "h1".into(), attempt: 1, left: 1, result: result(Status::Failed) },
     ];
     for event in &events {

@@ -1,0 +1,56 @@
+//! `ansible-playbook`: the work of `windlass playbook`, told by the lines of Ansible's default callback.
+
+use anyhow::anyhow;
+
+use super::version;
+use crate::cli::playbook::{self, PlaybookArgs};
+use crate::cli::{ExitCode, Failure};
+use crate::engine::Job;
+use crate::report::Form;
+use crate::report::ansible::{Shape, Style};
+use crate::settings::{Settings, list};
+
+/// Loads, checks and runs.
+pub fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
+    let settings = crate::cli::settings()?;
+    for path in &args.playbooks {
+        if !crate::cli::installed::playbook(path).exists() {
+            return Err(anyhow!("the playbook: {} could not be found", path.display()).into());
+        }
+    }
+    begin("ansible-playbook", args.reporting.verbosity(&settings), &settings)?;
+    playbook::run(args, &settings, form)
+}
+
+/// What stands above everything else from `-v` on.
+pub fn begin(tool: &str, verbosity: u8, settings: &Settings) -> Result<(), Failure> {
+    let mut text = if verbosity > 1 { version::text(tool, settings) } else { String::new() };
+    if verbosity > 0 {
+        text.push_str(&match &settings.file {
+            Some(file) => format!("Using {} as config file\n", file.display()),
+            None => "No config file found; using defaults\n".to_owned(),
+        });
+    }
+    Ok(crate::cli::print(text)?)
+}
+
+/// How results are written, by the settings.
+pub fn shape(settings: &Settings) -> Shape {
+    Shape {
+        yaml: settings.text(&list::CALLBACK_RESULT_FORMAT).as_deref() == Some("yaml"),
+        pretty: settings.given(&list::CALLBACK_FORMAT_PRETTY).map(|found| found.value.is_true()),
+    }
+}
+
+fn form(args: &PlaybookArgs, settings: &Settings, job: &Job) -> Form {
+    let names = args.playbooks.iter().map(|path| path.display().to_string());
+    Form::Ansible(Style {
+        shape: shape(settings),
+        failures_to_stderr: settings.bool(&list::DISPLAY_FAILED_STDERR),
+        marks_check_mode: settings.bool(&list::CHECK_MODE_MARKERS),
+        host_starts: settings.bool(&list::SHOW_PER_HOST_START),
+        path_on_failure: settings.bool(&list::SHOW_TASK_PATH_ON_FAILURE),
+        playbooks: names.zip(job.playbooks.iter().map(Vec::len)).collect(),
+        check: job.check,
+    })
+}

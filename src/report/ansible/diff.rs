@@ -1,0 +1,53 @@
+//! What a file was and what it is, as the default callback shows it.
+
+use similar::TextDiff;
+
+use crate::modules::Diff;
+use crate::report::paint::{Colour, one_line};
+
+/// A unified diff with so many lines around each change and an empty line behind it; nothing if nothing differs.
+pub fn lines(diff: &Diff, context: usize) -> Vec<(Colour, String)> {
+    let named = |word: &str, header: &str| match header.is_empty() {
+        true => word.to_owned(),
+        false => one_line(&format!("{word}: {header}")).into_owned(),
+    };
+    let text = TextDiff::from_lines(diff.before.as_str(), diff.after.as_str());
+    let mut unified = text.unified_diff();
+    unified.context_radius(context).header(&named("before", &diff.before_header), &named("after", &diff.after_header));
+    let coloured = |line: &str| {
+        let colour = match line.as_bytes().first() {
+            Some(b'+') => Colour::Green,
+            Some(b'-') => Colour::Red,
+            Some(b'@') => Colour::Cyan,
+            _ => Colour::Plain,
+        };
+        (colour, line.to_owned())
+    };
+    let mut lines: Vec<_> = unified.to_string().lines().map(coloured).collect();
+    if !lines.is_empty() {
+        lines.push((Colour::Plain, String::new()));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(before: &str, after: &str) -> Vec<String> {
+        let diff = Diff { before: before.into(), after: after.into(), after_header: "/a".into(), ..Diff::default() };
+        lines(&diff, 3).into_iter().map(|(_, line)| line).collect()
+    }
+
+    #[test]
+    fn a_header_that_is_not_known_is_left_out() {
+        assert_eq!(shown("", "a\n"), ["--- before", "+++ after: /a", "@@ -0,0 +1 @@", "+a", ""]);
+        assert!(shown("a\n", "a\n").is_empty());
+    }
+
+    #[test]
+    fn a_last_line_without_an_end_is_told() {
+        let told = "\\ No newline at end of file";
+        assert_eq!(shown("a", "b\n"), ["--- before", "+++ after: /a", "@@ -1 +1 @@", "-a", told, "+b", ""]);
+    }
+}

@@ -1,0 +1,428 @@
+//! The report of the command `ansible-playbook`: the lines of Ansible's default callback, for scripts that read them.
+
+mod diff;
+mod json;
+mod place;
+mod result;
+
+use std::collections::{HashMap, HashSet};
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use console::measure_text_width;
+pub use place::complaint;
+pub use result::Shape;
+
+use super::paint::{Colour, harmless, one_line};
+use super::{Report, Shows};
+use crate::engine::{Counts, Event, Recap, Status, TaskResult, TaskStart};
+
+/// Columns where there is no terminal.
+pub const COLUMNS: usize = 79;
+
+/// What a label is under `no_log`.
+const NO_LABEL: &str = "(censored due to no_log)";
+
+/// Modules that fail on this side, which Ansible tells in another word.
+const ACTIONS: &[&str] = &["assert", "fail", "include_vars", "validate_argument_spec", "set_fact", "set_stats"];
+
+/// What the default callback can be told, by its settings.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Style {
+    pub shape: Shape,
+    /// `display_failed_stderr`
+    pub failures_to_stderr: bool,
+    /// `check_mode_markers`
+    pub marks_check_mode: bool,
+    /// `show_per_host_start`
+    pub host_starts: bool,
+    /// `show_task_path_on_failure`
+    pub path_on_failure: bool,
+    /// The playbooks by name, each with the number of its plays.
+    pub playbooks: Vec<(String, usize)>,
+    /// `--check`
+    pub check: bool,
+}
+
+/// How wide banners are, whether colours are used, how much is said.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Page {
+    pub columns: usize,
+    pub colour: bool,
+    pub verbosity: u8,
+}
+
+pub(super) struct Ansible {
+    out: Box<dyn Write + Send>,
+    err: Box<dyn Write + Send>,
+    style: Style,
+    page: Page,
+    shows: Shows,
+    /// What was not yet brought out, piece by piece, each for one of the two ways.
+    pending: Vec<(Way, String)>,
+    /// Warnings and errors are said once.
+    said: HashSet<String>,
+    /// The banner of a task that has told nothing yet, while not all results are shown.
+    held: Option<Arc<TaskStart>>,
+    /// Jobs that were asked after, by host.
+    jobs: HashMap<Arc<str>, String>,
+    checks: bool,
+    /// Plays that have begun.
+    plays: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Out,
+    Err,
+}
+
+/// Where a result belongs.
+struct Told<'a> {
+    task: &'a TaskStart,
+    host: String,
+    /// ` (item=x)`, or nothing.
+    item: String,
+    /// Of a loop whose items were told.
+    whole: bool,
+}
+
+impl Ansible {
+    pub fn new(out: Box<dyn Write + Send>, err: Box<dyn Write + Send>, style: Style, page: Page, shows: Shows) -> Self {
+        Ansible {
+            out,
+            err,
+            style,
+            page,
+            shows,
+            pending: Vec::new(),
+            said: HashSet::new(),
+            held: None,
+            jobs: HashMap::new(),
+            checks: false,
+            plays: 0,
+        }
+    }
+
+    fn paint(&self, colour: Colour, text: &str) -> String {
+        if self.page.colour { colour.paint(text) } else { text.to_owned() }
+    }
+
+    fn say(&mut self, way: Way, colour: Colour, text: &str) {
+        let text = self.paint(colour, text);
+        match self.pending.last_mut() {
+            Some((last, pending)) if *last == way => {
+                pending.push_str(&text);
+                pending.push('\n');
+            }
+            _ => self.pending.push((way, format!("{text}\n"))),
+        }
+    }
+
+    fn banner(&mut self, text: &str) {
+        let stars = self.page.columns.saturating_sub(measure_text_width(text)).max(3);
+        self.say(Way::Out, Colour::Plain, &format!("\n{text} {}", "*".repeat(stars)));
+    }
+
+    fn mark(&self, checks: bool) -> &'static str {
+        if checks && self.style.marks_check_mode { " [CHECK MODE]" } else { "" }
+    }
+
+    fn task_banner(&mut self, task: &TaskStart) {
+        let word = if task.handler { "RUNNING HANDLER" } else { "TASK" };
+        let mark = self.mark(self.checks);
+        self.banner(&format!("{word} [{}]{mark}", one_line(&task.name)));
+        if self.page.verbosity >= 2 {
+            self.task_path(task);
+        }
+    }
+
+    fn task_path(&mut self, task: &TaskStart) {
+        let path = std::path::absolute(task.origin.path()).unwrap_or_else(|_| task.origin.path().to_owned());
+        self.say(Way::Out, Colour::Plain, &format!("task path: {}:{}", path.display(), task.origin.line));
+    }
+
+    /// A line of a task: its banner comes first if it was held back.
+    fn line(&mut self, way: Way, colour: Colour, text: &str) {
+        if let Some(task) = self.held.take() {
+            self.task_banner(&task);
+        }
+        self.say(way, colour, text);
+    }
+
+    fn warning(&mut self, text: &str) {
+        let text = format!("[WARNING]: {}", harmless(text));
+        if self.said.insert(text.clone()) {
+            self.say(Way::Err, Colour::Purple, &text);
+        }
+    }
+
+    /// Whether a result is to be told at all.
+    fn shown(&self, result: &TaskResult) -> bool {
+        match result.status {
+            Status::Ok => self.shows.ok || result.changed,
+            Status::Skipped => self.shows.skipped,
+            _ => true,
+        }
+    }
+
+    fn result(&mut self, told: &Told, result: &TaskResult) {
+        if result.changed {
+            for (colour, line) in
+                result.diff.iter().flat_map(|one| diff::lines(one, self.shows.context)).collect::<Vec<_>>()
+            {
+                self.line(Way::Out, colour, &harmless(&line));
+            }
+        }
+        match result.status {
+            Status::Failed | Status::Unreachable | Status::Ignored => self.failure(told, result),
+            _ if told.whole && result.status != Status::Skipped => {}
+            _ => self.good(told, result),
+        }
+    }
+
+    fn good(&mut self, told: &Told, result: &TaskResult) {
+        let (word, colour) = match result.status {
+            Status::Skipped => ("skipping", Colour::Cyan),
+            _ if result.changed => ("changed", Colour::Yellow),
+            _ => ("ok", Colour::Green),
+        };
+        let item = match (told.item.is_empty(), result.status) {
+            (true, _) => String::new(),
+            // Ansible leaves a blank at the end of the line.
+            (false, Status::Skipped) => format!(" =>{} ", told.item),
+            (false, _) => format!(" =>{}", told.item),
+        };
+        let mut line = format!("{word}: [{}]{item}", told.host);
+        if result::is_shown(told.task.action, result, self.page.verbosity) {
+            line.push_str(&format!(" => {}", self.values(told, result)));
+        }
+        self.line(Way::Out, colour, &line);
+    }
+
+    fn values(&self, told: &Told, result: &TaskResult) -> String {
+        result::text(told.task.action, result, told.whole, self.page.verbosity, self.style.shape)
+    }
+
+    fn failure(&mut self, told: &Told, result: &TaskResult) {
+        let way = if self.style.failures_to_stderr { Way::Err } else { Way::Out };
+        let unreachable = result.status == Status::Unreachable || result.values.contains_key("unreachable");
+        if !told.whole {
+            self.reason(way, told.task, result, unreachable);
+            let head = match (told.item.is_empty(), unreachable) {
+                (_, true) => format!("fatal: [{}]: UNREACHABLE!", told.host),
+                (true, false) => format!("fatal: [{}]: FAILED!", told.host),
+                (false, false) => format!("failed: [{}]{}", told.host, told.item),
+            };
+            if self.style.path_on_failure && self.page.verbosity < 2 && told.item.is_empty() && !unreachable {
+                self.task_path(told.task);
+            }
+            let values = self.values(told, result);
+            self.line(way, Colour::Red, &format!("{head} => {values}"));
+        }
+        if result.status == Status::Ignored && told.item.is_empty() {
+            self.line(Way::Out, Colour::Cyan, "...ignoring");
+        }
+    }
+
+    /// `[ERROR]: Task failed: …` with the place of the task, once for all hosts that fail for one reason.
+    fn reason(&mut self, way: Way, task: &TaskStart, result: &TaskResult, unreachable: bool) {
+        let message = match (&result.message, result.no_log) {
+            (_, true) => "the reason is hidden by no_log",
+            (Some(message), false) => message,
+            (None, false) => "no reason was given",
+        };
+        let who = match unreachable {
+            true => "",
+            false if ACTIONS.contains(&task.action) => "Action failed: ",
+            false => "Module failed: ",
+        };
+        let hint = result.hint.as_ref().map_or_else(String::new, |hint| format!("\n\n{}", harmless(hint)));
+        let text =
+            format!("[ERROR]: Task failed: {who}{}\n{}{hint}\n", harmless(message), place::excerpt(&task.origin));
+        if self.said.insert(text.clone()) {
+            self.line(way, Colour::Red, &text);
+        }
+    }
+
+    fn play_banner(&mut self, name: &str) {
+        let next = self.style.playbooks.iter().scan(0, |before, (name, plays)| {
+            let first = *before;
+            *before += plays;
+            Some((first, name, plays))
+        });
+        let begins = next.into_iter().find(|(first, _, plays)| *first == self.plays && **plays > 0);
+        let begins = begins.map(|(_, name, plays)| (name.clone(), *plays));
+        if let Some((playbook, plays)) = begins {
+            if self.page.verbosity > 1 {
+                let file = playbook.rsplit('/').next().unwrap_or(&playbook).to_owned();
+                self.banner(&format!("PLAYBOOK: {file}"));
+                self.say(Way::Out, Colour::Plain, &format!("{plays} plays in {playbook}"));
+            }
+            if self.style.check && self.style.marks_check_mode {
+                self.banner("DRY RUN");
+            }
+        }
+        self.plays += 1;
+        let mark = self.mark(self.checks);
+        self.banner(&format!("PLAY [{}]{mark}", one_line(name)));
+    }
+
+    fn recap(&mut self, recap: &Recap) {
+        self.banner("PLAY RECAP");
+        let mut hosts: Vec<(&Arc<str>, &Counts)> = recap.hosts.iter().collect();
+        hosts.sort_by(|one, other| one.0.cmp(other.0));
+        for (host, counts) in hosts {
+            let line = self.counted(host, counts);
+            self.say(Way::Out, Colour::Plain, &line);
+        }
+        self.say(Way::Out, Colour::Plain, "");
+        if self.shows.stats && !recap.stats.is_empty() {
+            self.banner("CUSTOM STATS:");
+            let stats: serde_json::Map<_, _> =
+                recap.stats.iter().map(|(name, value)| (name.to_string(), super::plain(value))).collect();
+            let text = json::dumped(&serde_json::Value::Object(stats), false);
+            self.say(Way::Out, Colour::Plain, &format!("\n\tRUN: {text}\n"));
+        }
+        if self.style.check && self.style.marks_check_mode {
+            self.banner("DRY RUN");
+        }
+        if recap.interrupted {
+            self.say(Way::Err, Colour::Red, "[ERROR]: User interrupted execution");
+        }
+    }
+
+    fn counted(&self, host: &str, counts: &Counts) -> String {
+        let colour = match counts {
+            Counts { failed: 0, unreachable: 0, changed: 0, .. } => Colour::Green,
+            Counts { failed: 0, unreachable: 0, .. } => Colour::Yellow,
+            _ => Colour::Red,
+        };
+        let counted = |name: &str, count: usize, colour| {
+            let text = format!("{name}={count:<4}");
+            if count == 0 { text } else { self.paint(colour, &text) }
+        };
+        let parts = [
+            counted("ok", counts.ok, Colour::Green),
+            counted("changed", counts.changed, Colour::Yellow),
+            counted("unreachable", counts.unreachable, Colour::Red),
+            counted("failed", counts.failed, Colour::Red),
+            counted("skipped", counts.skipped, Colour::Cyan),
+            counted("rescued", counts.rescued, Colour::Green),
+            counted("ignored", counts.ignored, Colour::Purple),
+        ];
+        let name = format!("{:<26}", one_line(host));
+        format!("{} : {}", self.paint(colour, &name), parts.join(" "))
+    }
+}
+
+/// `h1`, or `h1 -> h2` of a task that is delegated.
+fn host_label(host: &str, delegated: &Option<String>) -> String {
+    match delegated.as_deref().filter(|delegate| *delegate != host) {
+        Some(delegate) => format!("{} -> {}", one_line(host), one_line(delegate)),
+        None => one_line(host).into_owned(),
+    }
+}
+
+fn item_label(label: &str, no_log: bool) -> String {
+    format!(" (item={})", if no_log { NO_LABEL.into() } else { one_line(label) })
+}
+
+impl Ansible {
+    fn tell(&mut self, event: &Event) {
+        match event {
+            Event::PlayStart { name, check, .. } => {
+                self.checks = *check;
+                self.held = None;
+                self.play_banner(name);
+            }
+            Event::NoHosts { .. } => self.say(Way::Out, Colour::Cyan, "skipping: no hosts matched"),
+            Event::TaskStart(task) => match self.shows.ok && self.shows.skipped {
+                true => self.task_banner(task),
+                false => self.held = Some(task.clone()),
+            },
+            Event::HostStart { task, host } if self.style.host_starts => {
+                let words = format!(" [started TASK: {} on {}]", one_line(&task.name), one_line(host));
+                self.line(Way::Out, Colour::Green, &words);
+            }
+            Event::TaskEnd(_) | Event::HostStart { .. } | Event::Progress { .. } | Event::Question(_) => {}
+            Event::Item { result, .. } | Event::Result { result, .. } if !self.shown(result) => {}
+            Event::Item { task, host, delegated, label, result } => {
+                let item = item_label(label, result.no_log);
+                let told = Told { task, host: host_label(host, delegated), item, whole: false };
+                self.result(&told, result);
+            }
+            Event::Result { task, host, delegated, looped, result } => {
+                self.job_ended(host, result);
+                let delegated = delegated.clone().filter(|_| result.status != Status::Skipped);
+                let host = host_label(host, &delegated);
+                self.result(&Told { task, host, item: String::new(), whole: *looped }, result);
+            }
+            Event::Retry { task, host, left, result, .. } => {
+                let mut words =
+                    format!("FAILED - RETRYING: [{}]: {} ({left} retries left).", one_line(host), one_line(&task.name));
+                if self.page.verbosity > 2 {
+                    let told = Told { task, host: String::new(), item: String::new(), whole: false };
+                    words.push_str(&format!("Result was: {}", self.values(&told, result)));
+                }
+                self.line(Way::Out, Colour::Plain, &words);
+            }
+            Event::AsyncPoll { host, job, .. } => {
+                self.jobs.insert(host.clone(), job.clone());
+                let words = format!("ASYNC POLL on {}: jid={job} started=True finished=False", one_line(host));
+                self.line(Way::Out, Colour::Plain, &words);
+            }
+            Event::Meta { task, host, skipped } => {
+                self.task_banner(task);
+                if *skipped && self.shows.skipped {
+                    self.line(Way::Out, Colour::Cyan, &format!("skipping: [{}]", one_line(host)));
+                }
+            }
+            Event::Included { what, path, item, hosts } => {
+                let what = path.as_ref().map_or_else(|| what.clone(), |path| path.display().to_string());
+                let hosts: Vec<&str> = hosts.iter().map(AsRef::as_ref).collect();
+                let item = item.as_ref().map_or_else(String::new, |item| format!(" => (item={item})"));
+                self.line(
+                    Way::Out,
+                    Colour::Cyan,
+                    &one_line(&format!("included: {what} for {}{item}", hosts.join(", "))),
+                );
+            }
+            Event::NoHostsLeft { percentage: true } => self.banner("NO MORE HOSTS LEFT"),
+            Event::NoHostsLeft { percentage: false } => {}
+            Event::Warning(text) => self.warning(text),
+            Event::Recap(recap) => self.recap(recap),
+        }
+    }
+
+    /// A job that was waited for is told to have ended, before its result is.
+    fn job_ended(&mut self, host: &Arc<str>, result: &TaskResult) {
+        let Some(job) = self.jobs.remove(host) else { return };
+        let word = if result.failed() || result.status == Status::Ignored { "FAILED" } else { "OK" };
+        self.line(Way::Out, Colour::Plain, &format!("ASYNC {word} on {}: jid={job}", one_line(host)));
+    }
+}
+
+impl Report for Ansible {
+    fn event(&mut self, _: SystemTime, event: &Event) -> io::Result<()> {
+        self.tell(event);
+        Ok(())
+    }
+
+    fn show(&mut self) -> io::Result<()> {
+        for (way, text) in std::mem::take(&mut self.pending) {
+            let stream = if way == Way::Out { &mut self.out } else { &mut self.err };
+            stream.write_all(text.as_bytes())?;
+            stream.flush()?;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        self.show()
+    }
+}
+
+#[cfg(test)]
+mod tests;
