@@ -91,7 +91,10 @@ impl Item<'_> {
             if !self.holds(condition)? {
                 let mut values = Vars::new();
                 values.insert("skip_reason".into(), Value::from("Conditional result was False"));
-                values.insert("false_condition".into(), condition_as_written(&condition.value));
+                // A condition that is a truth value is told as one.
+                let bool = condition.value.kind() == minijinja::value::ValueKind::Bool;
+                let text = || Value::from(condition.value.to_string());
+                values.insert("false_condition".into(), if bool { condition.value.clone() } else { text() });
                 return Ok(Some(TaskResult { values, ..blank(Status::Skipped) }));
             }
         }
@@ -504,14 +507,6 @@ fn placed(complaint: &Complaint) -> String {
 /// A result as a variable.
 pub(crate) fn registered(result: &TaskResult) -> Value {
     mapping(result_vars(result))
-}
-
-/// A condition that is a truth value stays one; any other is its text.
-fn condition_as_written(condition: &Value) -> Value {
-    match condition.kind() {
-        minijinja::value::ValueKind::Bool => condition.clone(),
-        _ => Value::from(condition.to_string()),
-    }
 }
 
 /// What a registered result holds.

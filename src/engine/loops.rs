@@ -148,6 +148,7 @@ fn of_item(repeat: &Loop, index: usize, value: &Value) -> Vars {
     ]);
     if let Some(name) = &control.index_var {
         vars.insert(name.clone(), Value::from(index));
+        vars.insert("ansible_index_var".into(), Value::from(name.as_ref()));
     }
     vars
 }

@@ -139,7 +139,8 @@ async fn result(probe: &Probe, ended: Ended) -> Result<Outcome, Error> {
         .with("cmd", Value::from(minijinja::value::Serde(notes.cmd)))
         .with("start", ended.begun.words.as_str())
         .with("end", ended.ended.words.as_str())
-        .with("delta", execution::delta(took));
+        .with("delta", execution::delta(took))
+        .message("");
     match notes.program {
         Some(program) => execution::unless_missing(outcome, code, &program, probe).await,
         None => Ok(outcome),

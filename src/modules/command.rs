@@ -98,7 +98,9 @@ impl Module for Command {
         }
         let (output, times) = execution::timed(remote, &command).await?;
         let code = output.code;
-        let outcome = times.add_to(execution::outcome(output, self.strip_empty_ends)).with("cmd", argv.clone());
+        // Ansible's modules have a message that says nothing.
+        let outcome = execution::outcome(output, self.strip_empty_ends).message("");
+        let outcome = times.add_to(outcome).with("cmd", argv.clone());
         execution::unless_missing(outcome, code, &argv[0], remote).await
     }
 }
@@ -183,7 +185,7 @@ impl Module for Shell {
             return async_job::start(remote, &place, &command, limit, &notes).await;
         }
         let (output, times) = execution::timed(remote, &command).await?;
-        let outcome = execution::outcome(output, self.strip_empty_ends);
+        let outcome = execution::outcome(output, self.strip_empty_ends).message("");
         Ok(times.add_to(outcome).with("cmd", self.cmd.as_str()))
     }
 }

@@ -161,6 +161,12 @@ impl Human {
             return Some(indented(message));
         }
         let mut values = result.values.clone();
+        // The item is told by its label.
+        for named in ["ansible_loop_var", "ansible_index_var"] {
+            if let Some(name) = values.shift_remove(named) {
+                values.shift_remove(name.as_str().unwrap_or_default());
+            }
+        }
         if let Some(message) = &result.message {
             values.entry("msg".into()).or_insert_with(|| Value::from(message.as_str()));
         }

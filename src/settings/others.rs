@@ -118,7 +118,6 @@ pub static GROUPS: &[Group] = &[
             ("defaults.validate_action_group_metadata", &["ANSIBLE_VALIDATE_ACTION_GROUP_METADATA"], "true"),
             ("inventory.inventory_unparsed_warning", &["ANSIBLE_INVENTORY_UNPARSED_WARNING"], "true"),
             ("defaults.allow_unsafe_lookups", &[], "false"),
-            ("defaults.show_task_path_on_failure", &["ANSIBLE_SHOW_TASK_PATH_ON_FAILURE"], "false"),
             ("defaults.nocows", &["ANSIBLE_NOCOWS"], "false"),
             ("defaults.cowpath", &["ANSIBLE_COW_PATH"], ""),
             ("defaults.cow_selection", &["ANSIBLE_COW_SELECTION"], "default"),

@@ -17,6 +17,7 @@ pub use result::Shape;
 use super::paint::{Colour, harmless, one_line};
 use super::{Report, Shows};
 use crate::engine::{Counts, Event, Recap, Status, TaskResult, TaskStart};
+use crate::value::Value;
 
 /// Columns where there is no terminal.
 pub const COLUMNS: usize = 79;
@@ -354,7 +355,7 @@ impl Ansible {
                 self.result(&told, result);
             }
             Event::Result { task, host, delegated, looped, result } => {
-                self.job_ended(host, result);
+                self.job_ended(task, host, result);
                 let delegated = delegated.clone().filter(|_| result.status != Status::Skipped);
                 let host = host_label(host, &delegated);
                 self.result(&Told { task, host, item: String::new(), whole: *looped }, result);
@@ -397,8 +398,11 @@ impl Ansible {
     }
 
     /// A job that was waited for is told to have ended, before its result is.
-    fn job_ended(&mut self, host: &Arc<str>, result: &TaskResult) {
-        let Some(job) = self.jobs.remove(host) else { return };
+    fn job_ended(&mut self, task: &TaskStart, host: &Arc<str>, result: &TaskResult) {
+        let known = self.jobs.remove(host);
+        let ended = task.action != "async_status" && result.values.get("finished").is_some_and(Value::is_true);
+        let named = || result.values.get("ansible_job_id").filter(|_| ended).map(ToString::to_string);
+        let Some(job) = known.or_else(named) else { return };
         let word = if result.failed() || result.status == Status::Ignored { "FAILED" } else { "OK" };
         self.line(Way::Out, Colour::Plain, &format!("ASYNC {word} on {}: jid={job}", one_line(host)));
     }

@@ -47,7 +47,8 @@ pub fn is_shown(action: &str, result: &TaskResult, verbosity: u8) -> bool {
 pub fn text(action: &str, result: &TaskResult, whole: bool, verbosity: u8, shape: Shape) -> String {
     let talks = TALKATIVE.contains(&action) && result.status != Status::Skipped && !result.no_log;
     let mut object = object(result, verbosity);
-    if whole {
+    // A loop without items has no results either.
+    if whole || object.contains_key("skipped_reason") {
         object.remove("results");
     }
     if action == "debug" && !result.no_log {

@@ -1,8 +1,10 @@
+//! What the report of `ansible-playbook` tells of a run.
+
 use std::time::SystemTime;
 
 use super::*;
 use crate::report::script::{self, Sheet};
-use crate::value::{Value, Vars};
+use crate::value::Vars;
 
 /// What the events are told as: on standard output, on standard error.
 fn told(style: Style, verbosity: u8, shows: Shows, events: &[Event]) -> (String, String) {
