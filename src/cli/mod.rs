@@ -5,6 +5,7 @@ mod ask;
 mod bundle;
 mod completion;
 mod config;
+mod crd;
 mod doc;
 mod exit;
 mod extra_vars;
@@ -63,6 +64,8 @@ enum Command {
     Lint(lint::LintArgs),
     /// Print a JSON Schema of playbooks, roles or inventories, for editors
     Schema(schema::SchemaArgs),
+    /// Print the CustomResourceDefinitions of KarmadaDeployment and its like, for an API server
+    Crd(crd::CrdArgs),
     /// Print the completion script of a shell
     Completion(completion::CompletionArgs),
     /// Print the manual page, or write one for each sub-command
@@ -126,6 +129,7 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Vault(args) => vault::run(&args),
         Command::Lint(args) => lint::run(&args),
         Command::Schema(args) => schema::run(&args),
+        Command::Crd(args) => crd::run(&args),
         Command::Completion(args) => completion::run(&args),
         Command::Man(args) => man::run(&args),
         Command::Config(args) => config::run(&args, matches.subcommand_matches("config")),

@@ -1,12 +1,14 @@
 //! A document against the schema of its kind: the fields one by one, then the CEL rules. What is refused, and where, is
 //! what an API server refuses with the same schema.
 
+use std::sync::Arc;
+
 use fancy_regex::Regex;
 use kube::core::cel::{CompiledSchema, Validator};
 use serde_json::{Map, Value as Json};
 
 use super::document::place;
-use crate::value::origin::{Complaint, nearest};
+use crate::value::origin::{Complaint, Origin, Source, nearest};
 use crate::value::yaml::{Node, NodeKind};
 
 /// Checks the field `name` of a mapping; gives its value with defaults filled in. Complaints go to `complaints`.
@@ -23,7 +25,13 @@ pub fn fields(schema: &Json, parent: &Node, name: &str, complaints: &mut Vec<Com
 /// The CEL rules that a document (whose fields are right) breaks, in the rules' own words.
 pub fn rules(rules: &CompiledSchema, document: &Json, node: &Node) -> Vec<Complaint> {
     let Err(broken) = Validator::new().validate_compiled(rules, document, None) else { return Vec::new() };
-    let complaint = |path: &str, message: &str| Complaint::new(format!("{path}: {message}"), Some(&place(node, path)));
+    let complaint = |path: &str, message: &str| {
+        // A rule of the whole document: of its name, as no other field of its top is the rules' affair.
+        let path = if path.is_empty() { "metadata.name" } else { path };
+        let origin = place(node, path);
+        let origin = if path.ends_with(".vault") { without_text(&origin) } else { origin };
+        Complaint::new(format!("{path}: {message}"), Some(&origin))
+    };
     broken.into_vec().iter().map(|error| complaint(&error.field_path, &error.message)).collect()
 }
 
@@ -36,6 +44,12 @@ pub fn unknown<'a>(key: &Node, path: &str, known: impl IntoIterator<Item = &'a s
         Some(near) => complaint.hint(format!("did you mean {near:?}?")),
         None => complaint.hint(format!("there are {}", known.join(", "))),
     }
+}
+
+/// A place whose line is not shown, as a secret stands there.
+fn without_text(origin: &Origin) -> Origin {
+    let source = Arc::new(Source::new(origin.path(), ""));
+    Origin { source, line: origin.line, column: origin.column }
 }
 
 fn named(key: &Node) -> String {
@@ -60,13 +74,13 @@ impl Walk<'_> {
             return Json::Null;
         }
         let value = match (schema["type"].as_str(), &node.kind) {
-            (_, NodeKind::Null) if schema["nullable"] == true => return Json::Null,
             (_, NodeKind::Null) if !schema["default"].is_null() => return schema["default"].clone(),
             (Some("object"), NodeKind::Map(pairs)) => self.object(schema, node, pairs, path),
             (Some("array"), NodeKind::Seq(items)) => self.array(schema, node, items, path),
             (Some("string"), NodeKind::Str(text)) => self.string(schema, node, text, path),
             (Some("boolean"), NodeKind::Bool(value)) => Json::from(*value),
             (Some("integer"), NodeKind::Int(value)) => self.integer(schema, node, *value, path),
+            (Some("object"), NodeKind::Str(_)) if is_reference(schema) => return self.bare_secret(node, path),
             (wanted, _) => return self.mistyped(wanted.unwrap_or("nothing"), node, path),
         };
         let choices = schema["enum"].as_array();
@@ -77,6 +91,14 @@ impl Walk<'_> {
             self.refuse(path, &message, node).hint = near.map(|near| format!("did you mean {near:?}?"));
         }
         value
+    }
+
+    /// A text where a reference to a secret is wanted is most likely the secret.
+    fn bare_secret(&mut self, node: &Node, path: &str) -> Json {
+        let message = format!("{path} must be a reference to a secret, and not the secret itself");
+        let hint = "write where it is: {file: PATH}, {env: NAME}, {vault: TEXT}, {command: [PROGRAM]} or {secret: {name, key}}";
+        self.complaints.push(Complaint::new(message, Some(&without_text(&node.origin))).hint(hint));
+        Json::Null
     }
 
     fn mistyped(&mut self, wanted: &str, node: &Node, path: &str) -> Json {
@@ -175,12 +197,21 @@ impl Walk<'_> {
     /// Checks a length against its bounds.
     fn within(&mut self, schema: &Json, names: [&str; 2], length: usize, what: &str, node: &Node, path: &str) {
         let bound = |name: &str| schema[name].as_u64().and_then(|bound| usize::try_from(bound).ok());
+        if length == 0 && bound(names[0]) == Some(1) {
+            self.refuse(path, "must not be empty", node);
+            return;
+        }
         let least = bound(names[0]).filter(|least| length < *least).map(|least| format!("at least {least}"));
         let most = bound(names[1]).filter(|most| length > *most).map(|most| format!("at most {most}"));
         if let Some(bound) = least.or(most) {
             self.refuse(path, &format!("must have {bound} {what}, this has {length}"), node);
         }
     }
+}
+
+/// Whether a schema is that of a reference to a secret.
+fn is_reference(schema: &Json) -> bool {
+    ["vault", "command"].iter().all(|place| !schema["properties"][place].is_null())
 }
 
 fn first_sentence(text: &str) -> &str {

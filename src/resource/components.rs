@@ -69,10 +69,9 @@ pub struct Component {
     #[schemars(length(min = 1, max = 64), inner(length(min = 1, max = 63)))]
     #[x_kube(merge_strategy = ListMerge::Set)]
     pub hosts: Option<Vec<String>>,
-    /// Further flags, by name without dashes; they win over those that windlass sets, and null leaves one of these
-    /// away.
+    /// Further flags, by name without dashes; they win over those that windlass sets.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub extra_args: BTreeMap<String, Option<String>>,
+    pub extra_args: BTreeMap<String, String>,
     /// Feature gates, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub feature_gates: BTreeMap<String, bool>,

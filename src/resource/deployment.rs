@@ -62,12 +62,10 @@ use crate::value::origin::Complaint;
     validation = Rule { field_path: Some(".hosts".into()), ..Rule::new(
         "self.controlPlane.hosts.exists(name, self.hosts.exists(host, host.name == name && !host.reset))"
     ).message("every host of the control plane has reset: true: at least one has to stay") },
-    validation = Rule { field_path: Some(".addons".into()), ..named_in(
-        "!has(self.addons) || ",
-        "self.addons.map(addon, addon.to.filter(name, !(name in ['control_plane', 'host_cluster', 'members'])\
-            && !(has(self.members) && self.members.exists(member, member.name == name))).join(', ')).filter(names, names != '')",
-        "[]",
-        "an add-on goes to ", ": neither control_plane, host_cluster, members nor the name of a member") },
+    validation = Rule { field_path: Some(".addons".into()), ..Rule::new(
+        "!has(self.addons) || self.addons.all(addon, addon.to.all(name, name in ['control_plane', 'host_cluster', 'members'] \
+         || (has(self.members) && self.members.exists(member, member.name == name))))"
+    ).message("an add-on goes to something that is neither control_plane, host_cluster, members nor the name of a member") },
     validation = Rule { field_path: Some(".addons".into()), ..Rule::new(
         "!has(self.addons) || has(self.hostCluster) || !self.addons.exists(addon, 'host_cluster' in addon.to)"
     ).message("an add-on goes to host_cluster, and spec.hostCluster does not say where that is") },
@@ -111,7 +109,7 @@ pub struct KarmadaDeploymentSpec {
     pub host_cluster: Option<HostCluster>,
     /// Manifests that are applied besides the control plane itself, in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 64))]
+    #[schemars(length(max = 32))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
     pub addons: Vec<Addon>,
     /// The clusters that it sends work to.
@@ -319,7 +317,7 @@ pub struct Addon {
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
     /// Where they go: control_plane, host_cluster, members, or single members by name.
-    #[schemars(length(min = 1, max = 64), inner(length(min = 1, max = 63)))]
+    #[schemars(length(min = 1, max = 8), inner(length(min = 1, max = 63)))]
     #[x_kube(merge_strategy = ListMerge::Set)]
     pub to: Vec<String>,
     /// Files, directories and patterns on the machine that windlass runs on, absolute or from the directory of this

@@ -21,8 +21,8 @@ pub struct Reference {
     pub env: Option<String>,
     /// The secret itself, encrypted with `windlass vault encrypt-string`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 65536))]
-    #[x_kube(validation = Rule::new("self.trim().startsWith('$ANSIBLE_VAULT;')")
+    #[schemars(length(min = 1, max = 32768))]
+    #[x_kube(validation = Rule::new("self.startsWith('$ANSIBLE_VAULT;')")
         .message("this is no vault value: it does not begin with $ANSIBLE_VAULT; (windlass vault encrypt-string makes one)"))]
     pub vault: Option<String>,
     /// A program and its arguments, run on the machine that windlass runs on; what it prints is the secret.

@@ -11,7 +11,31 @@ use super::{EtcdBackup, EtcdRestore, KarmadaDeployment};
 
 /// The definitions of all kinds, as an API server takes them.
 pub fn definitions() -> Vec<CustomResourceDefinition> {
-    vec![KarmadaDeployment::crd(), EtcdBackup::crd(), EtcdRestore::crd()]
+    let unwrapped = |definition: CustomResourceDefinition| {
+        let mut json = serde_json::to_value(definition).expect("a definition is JSON");
+        plain(&mut json);
+        serde_json::from_value(json).expect("it was a definition before")
+    };
+    [KarmadaDeployment::crd(), EtcdBackup::crd(), EtcdRestore::crd()].into_iter().map(unwrapped).collect()
+}
+
+/// Makes of what is derived what a person would write: descriptions are no longer broken where a source file's lines
+/// end, and a field that may be left out may not be null besides, which servers of different ages take differently.
+fn plain(json: &mut Json) {
+    match json {
+        Json::Object(entries) => {
+            entries.retain(|key, value| !(key == "nullable" && value.is_boolean()));
+            for (key, value) in entries {
+                match value {
+                    Json::String(text) if key == "description" => *text = text.replace('\n', " "),
+                    Json::Array(choices) if key == "enum" => choices.retain(|choice| !choice.is_null()),
+                    other => plain(other),
+                }
+            }
+        }
+        Json::Array(items) => items.iter_mut().for_each(plain),
+        _ => {}
+    }
 }
 
 /// A kind and its schema.

@@ -84,6 +84,44 @@ fn every_case_holds_against_a_real_server_here_and_through_ssh() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
+#[test]
+#[ignore = "needs a kube-apiserver in WINDLASS_KUBERNETES_DIR"]
+fn a_real_server_takes_our_definitions_and_refuses_bad_documents() {
+    let (etcd, apiserver) = programs().expect("kube-apiserver and etcd are in WINDLASS_KUBERNETES_DIR");
+    let mut server = Server::start(&etcd, &apiserver);
+    let definitions = Command::new(env!("CARGO_BIN_EXE_windlass")).arg("crd").output().unwrap();
+    // Servers before 1.23 know no rules, and refuse to apply what they do not know.
+    let text = String::from_utf8(definitions.stdout).unwrap();
+    let documents = text.split("---\n").filter(|document| !document.is_empty());
+    let documents = documents.map(|document| {
+        let mut definition: serde_json::Value = serde_yaml::from_str(document).unwrap();
+        without_rules(&mut definition);
+        definition.to_string()
+    });
+    let file = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
+    std::fs::write(file.path(), documents.collect::<Vec<_>>().join("\n---\n")).unwrap();
+    let words = words(&[
+        "-e",
+        &format!("kubeconfig={} server={}", server.kubeconfig().display(), server.url()),
+        "-e",
+        &format!("crds={} documents={}", file.path().display(), root().join("tests/resources").display()),
+    ]);
+    let here = [on_this_machine(), words].concat();
+    server.until_ready(|| play(&root().join("tests/kubernetes/ready.yml"), &here).map(drop));
+    play(&root().join("tests/kubernetes/definitions.yml"), &here).unwrap_or_else(|told| panic!("{told}"));
+}
+
+fn without_rules(schema: &mut serde_json::Value) {
+    match schema {
+        serde_json::Value::Object(entries) => {
+            entries.shift_remove("x-kubernetes-validations");
+            entries.values_mut().for_each(without_rules);
+        }
+        serde_json::Value::Array(items) => items.iter_mut().for_each(without_rules),
+        _ => {}
+    }
+}
+
 /// What the diffs must show, and must not.
 fn wrongly_told(case: &Path, told: String) -> Option<String> {
     let good = match case.file_stem().and_then(|name| name.to_str()) {

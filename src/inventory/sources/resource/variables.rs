@@ -131,9 +131,8 @@ fn component_vars(name: &str, component: &Component) -> Vars {
     if OPTIONAL.contains(&name) {
         vars.insert(format!("{name}_enabled").into(), Value::from(component.is_enabled()));
     }
-    let flag = |value: &Option<String>| value.as_ref().map_or(Value::from(()), |value| text(value));
     for (what, value) in [
-        ("extra_args", user_map(&component.extra_args, flag)),
+        ("extra_args", user_map(&component.extra_args, |value| text(value))),
         ("feature_gates", user_map(&component.feature_gates, |on| Value::from(*on))),
         ("resources", user_map(&component.resources, |limit| text(limit))),
     ] {

@@ -1,0 +1,24 @@
+//! `windlass crd`: the definitions of the custom resources, for an API server.
+
+use clap::Args;
+use serde_json::Value as Json;
+
+use super::{ExitCode, Failure, print};
+use crate::resource;
+use crate::value::{Value, yaml};
+
+#[derive(Debug, Args)]
+pub struct CrdArgs {}
+
+/// Prints the definitions as YAML documents, for `kubectl apply -f -`.
+pub fn run(_: &CrdArgs) -> Result<ExitCode, Failure> {
+    let mut text = String::new();
+    for definition in resource::definitions() {
+        let json: Json = serde_json::to_value(definition).map_err(anyhow::Error::new)?;
+        let value: Value = serde_json::from_value(json).map_err(anyhow::Error::new)?;
+        text.push_str("---\n");
+        text.push_str(&yaml::emit(&value, &yaml::Style::default()));
+    }
+    print(text)?;
+    Ok(ExitCode::Ok)
+}

@@ -1,0 +1,91 @@
+//! Custom resources: every document in `resources/good/` is taken and gets the defaults that its `.json` has, every one
+//! in `resources/bad/` is refused at the place and for the reason that its first line says. What a real API server says
+//! of the same documents: `tests/e2e/karmada-cases/56_*` and `tests/kubernetes/`.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value as Json;
+use windlass::resource::{self, Resource};
+
+fn documents(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/resources").join(folder);
+    let mut found: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    found.retain(|path| path.extension().is_some_and(|end| end == "yaml"));
+    found.sort();
+    found
+}
+
+#[test]
+fn good_documents_get_the_defaults_that_an_api_server_gives_them() {
+    let found = documents("good");
+    assert!(found.len() >= 5);
+    for path in found {
+        let resources = resource::load(&path).unwrap();
+        let [resource] = &resources[..] else { panic!("{}", path.display()) };
+        let spec = match resource {
+            Resource::KarmadaDeployment(it) => serde_json::to_value(&it.spec),
+            Resource::EtcdBackup(it) => serde_json::to_value(&it.spec),
+            Resource::EtcdRestore(it) => serde_json::to_value(&it.spec),
+        };
+        let expected = std::fs::read_to_string(path.with_extension("json")).unwrap();
+        assert_eq!(spec.unwrap(), serde_json::from_str::<Json>(&expected).unwrap(), "{}", path.display());
+    }
+}
+
+#[test]
+fn bad_documents_are_refused_for_their_reason_at_its_place() {
+    let found = documents("bad");
+    assert!(found.len() > 60);
+    for path in found {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let reason = text.lines().next().and_then(|line| line.strip_prefix("# windlass: ")).unwrap();
+        let complaints = resource::load(&path).expect_err(&path.display().to_string());
+        let origin = complaints[0].origin.as_ref().unwrap();
+        let told = format!("{}:{} {}", origin.line, origin.column, complaints[0].message);
+        assert_eq!(told, reason, "{}", path.display());
+    }
+}
+
+/// A rule that no document breaks may be one that nothing can break.
+#[test]
+fn every_rule_of_the_definitions_is_broken_by_a_document() {
+    let told: Vec<String> = documents("bad")
+        .iter()
+        .map(|path| std::fs::read_to_string(path).unwrap().lines().next().unwrap().into())
+        .collect();
+    let mut rules = Vec::new();
+    for definition in resource::definitions() {
+        messages(&serde_json::to_value(definition).unwrap(), &mut rules);
+    }
+    assert!(rules.len() > 40);
+    for rule in rules {
+        // Of a message that is put together, the text before the name; a change of a restore needs one that is there.
+        let words = rule.split('\'').nth(1).filter(|_| rule.starts_with('\'')).unwrap_or(&rule);
+        let transition = words.starts_with("a restore is of one deployment");
+        assert!(transition || told.iter().any(|line| line.contains(words)), "no document breaks: {rule}");
+    }
+}
+
+fn messages(schema: &Json, found: &mut Vec<String>) {
+    match schema {
+        Json::Object(entries) => {
+            for rule in entries.get("x-kubernetes-validations").and_then(Json::as_array).into_iter().flatten() {
+                let message = rule["message"].as_str().or(rule["messageExpression"].as_str());
+                found.push(message.expect("every rule has words of its own").to_owned());
+            }
+            entries.values().for_each(|value| messages(value, found));
+        }
+        Json::Array(items) => items.iter().for_each(|item| messages(item, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn an_ordinary_secret_of_a_bad_document_is_not_shown() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/resources/bad/field-is-no-secret.yaml");
+    let complaints = resource::load(&path).unwrap_err();
+    let shown = windlass::report::complaint::render(&complaints[0]);
+    assert!(!shown.contains("hunter2") && shown.contains("must be a reference to a secret"), "{shown}");
+}
