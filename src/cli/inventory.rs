@@ -9,7 +9,7 @@ use clap::Args;
 use serde_json::{Map, Value as Json, json};
 
 use super::options::{self, InventorySource, VaultPasswords};
-use super::{ExitCode, Failure, vault};
+use super::{ExitCode, Failure, extra_vars, vault};
 use crate::inventory::{Group, Inventory, VarsFiles, vars_files};
 use crate::settings::list;
 use crate::value::{Value, Vars, yaml};
@@ -39,6 +39,15 @@ pub struct InventoryArgs {
     /// Print YAML instead of JSON
     #[arg(short = 'y', long)]
     yaml: bool,
+    /// Print TOML instead of JSON
+    #[arg(long, conflicts_with = "yaml")]
+    toml: bool,
+    /// With --list: write it to this file
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Variables that every host has: KEY=VALUE, JSON or YAML text, or @FILE
+    #[arg(short = 'e', long = "extra-vars", value_name = "VARS")]
+    extra_vars: Vec<String>,
     /// With --list: keep variables at their groups and hosts instead of merging them for each host
     #[arg(long)]
     export: bool,
@@ -69,6 +78,7 @@ pub fn run(args: &InventoryArgs) -> Result<ExitCode, Failure> {
         inventory: &inventory,
         beside_playbook: beside_playbook.as_ref(),
         hosts,
+        extra_vars: extra_vars::read(&args.extra_vars, &keyring)?,
         export: args.export || settings.bool(&list::INVENTORY_EXPORT),
     };
     let answer = if args.graph {
@@ -79,10 +89,20 @@ pub fn run(args: &InventoryArgs) -> Result<ExitCode, Failure> {
         view.one_host(pattern)?
     } else if args.yaml {
         view.tree()
+    } else if args.toml {
+        view.tables()
     } else {
         view.list()
     };
-    super::print(if args.yaml { yaml(&answer)? } else { pretty(&answer)? })?;
+    let text = match &answer {
+        _ if args.yaml => yaml(&answer)?,
+        Json::Object(tables) if args.toml => super::toml::written(tables),
+        _ => pretty(&answer)?,
+    };
+    match &args.output {
+        Some(file) => std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?,
+        None => super::print(text)?,
+    }
     Ok(ExitCode::Ok)
 }
 
@@ -91,6 +111,8 @@ struct View<'a> {
     beside_playbook: Option<&'a VarsFiles>,
     /// Those within the limit, in inventory order.
     hosts: Vec<Arc<str>>,
+    /// What every host has, unless variables stay where they were written.
+    extra_vars: Vars,
     /// Variables stay where they were written.
     export: bool,
 }
@@ -123,6 +145,27 @@ impl View<'_> {
         }
         // Readers of the format take `profile` as a promise of how templates and vault texts are marked.
         answer.insert("_meta".into(), json!({"hostvars": vars, "profile": "inventory_legacy"}));
+        Json::Object(answer)
+    }
+
+    /// Groups by name, each with its children and its hosts, as a TOML inventory is written.
+    fn tables(&self) -> Json {
+        let mut seen = HashSet::new();
+        let mut answer = Map::new();
+        for group in self.inventory.groups.values() {
+            let mut entry = Map::new();
+            entry.insert("children".into(), group.children.iter().map(text).collect());
+            let hosts = group.hosts.iter().filter(|name| &*group.name != "all" && self.hosts.contains(name));
+            let hosts = hosts.map(|name| {
+                let vars = if seen.insert(name.clone()) { self.host_vars(name) } else { Map::new() };
+                (name.to_string(), Json::Object(vars))
+            });
+            entry.insert("hosts".into(), Json::Object(hosts.collect()));
+            if self.export {
+                entry.insert("vars".into(), Json::Object(self.group_vars(group)));
+            }
+            insert_unless_empty(&mut answer, &group.name, entry);
+        }
         Json::Object(answer)
     }
 
@@ -164,9 +207,9 @@ impl View<'_> {
             [] => {
                 let near = self.inventory.nearest_name(pattern);
                 let hint = near.map_or(String::new(), |near| format!(", did you mean {near:?}?"));
-                Err(anyhow!("there is no host {pattern:?}{hint}").into())
+                Err(Failure::Asked(anyhow!("there is no host {pattern:?}{hint}")))
             }
-            _ => Err(anyhow!("--host needs one host, {pattern:?} names {}", hosts.len()).into()),
+            _ => Err(Failure::Asked(anyhow!("--host needs one host, {pattern:?} names {}", hosts.len()))),
         }
     }
 
@@ -174,7 +217,7 @@ impl View<'_> {
         let Some(group) = self.inventory.groups.get(group) else {
             let hint =
                 self.inventory.nearest_name(group).map_or(String::new(), |near| format!(", did you mean {near:?}?"));
-            return Err(anyhow!("there is no group {group:?}{hint}").into());
+            return Err(Failure::Asked(anyhow!("there is no group {group:?}{hint}")));
         };
         let mut lines = String::new();
         self.branch(group, 0, vars, &mut lines);
@@ -203,7 +246,9 @@ impl View<'_> {
             let beside = self.beside_playbook.and_then(|files| files.hosts.get(host));
             self.combined(self.inventory.host_vars(host), beside)
         } else {
-            self.inventory.vars_of(host, self.beside_playbook)
+            let mut vars = self.inventory.vars_of(host, self.beside_playbook);
+            vars.extend(self.extra_vars.clone());
+            vars
         };
         sorted(vars)
     }

@@ -63,7 +63,6 @@ fn of_play(job: &Job, play: &Play, number: usize, what: What) -> Result<String, 
 /// The tasks that run if none fails, in order. What a block does beside is not listed, as in Ansible.
 fn expected<'a>(steps: &'a [Step]) -> Vec<&'a Arc<Task>> {
     let of_step = |step: &'a Step| match step {
-        Step::Task(task) if task.action.doc.name == "meta" => Vec::new(),
         Step::Task(task) => vec![task],
         Step::Include(include) => vec![&include.task],
         Step::Block(block) => expected(&block.steps),
@@ -80,8 +79,11 @@ fn patterns(hosts: &Value) -> Vec<String> {
 }
 
 fn name_of(task: &Task) -> String {
-    let name = task.name.as_ref().map_or_else(|| task.action.written.to_string(), ToString::to_string);
-    task.role.as_ref().map_or_else(|| name.clone(), |role| format!("{} : {name}", role.name))
+    match (&task.name, &task.role) {
+        (Some(name), Some(role)) => format!("{} : {name}", role.name),
+        (Some(name), None) => name.to_string(),
+        (None, _) => task.action.written.to_string(),
+    }
 }
 
 fn sorted<'a>(tags: impl Iterator<Item = &'a Arc<str>>) -> Vec<&'a str> {

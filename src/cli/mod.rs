@@ -23,6 +23,7 @@ mod reporting;
 mod retry;
 mod run;
 mod schema;
+mod toml;
 mod vault;
 
 use std::ffi::OsString;
@@ -77,6 +78,8 @@ enum Command {
 pub enum Failure {
     /// What a person wrote wrongly: every complaint, with its place.
     Written(Vec<Complaint>),
+    /// What was asked for does not go together, or is not there.
+    Asked(anyhow::Error),
     /// Anything else.
     Other(anyhow::Error),
 }
@@ -122,7 +125,7 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Playbook(args) => {
             settings().and_then(|settings| playbook::run(&args, &settings, |_, _, _| Form::Human))
         }
-        Command::Run(args) => run::run(&args),
+        Command::Run(args) => settings().and_then(|settings| run::run(&args, &settings, run::form(&args))),
         Command::Inventory(args) => inventory::run(&args),
         Command::Doc(args) => doc::run(&args),
         Command::Bundle(args) => bundle::run(&args),
@@ -198,13 +201,16 @@ fn say(failure: &Failure) -> ExitCode {
             }
             ExitCode::Parse
         }
-        Failure::Other(error) => {
-            match wording() {
-                Wording::Own => tell(&format!("error: {error:#}")),
-                Wording::Ansible => tell(&format!("[ERROR]: {error:#}")),
+        Failure::Asked(error) | Failure::Other(error) => match wording() {
+            Wording::Own => {
+                tell(&format!("error: {error:#}"));
+                ExitCode::Error
             }
-            ExitCode::Error
-        }
+            Wording::Ansible => {
+                tell(&format!("[ERROR]: {error:#}"));
+                if matches!(failure, Failure::Asked(_)) { ExitCode::Options } else { ExitCode::Error }
+            }
+        },
     }
 }
 

@@ -12,7 +12,7 @@ use super::{ExitCode, Failure};
 use crate::engine::Tags;
 use crate::playbook::ad_hoc::AdHoc;
 use crate::report::{AdHocStyle, Form};
-use crate::settings::list;
+use crate::settings::{Settings, list};
 
 #[derive(Debug, Args)]
 pub struct AdHocArgs {
@@ -21,10 +21,10 @@ pub struct AdHocArgs {
     pattern: String,
     /// The module (command unless configured)
     #[arg(short = 'm', long, value_name = "MODULE")]
-    module_name: Option<String>,
+    pub module_name: Option<String>,
     /// Its arguments: key=value, a text for modules that take one, or a JSON object
     #[arg(short = 'a', long, value_name = "ARGS", allow_hyphen_values = true)]
-    args: Option<String>,
+    pub args: Option<String>,
     #[command(flatten)]
     source: InventorySource,
     #[command(flatten)]
@@ -37,7 +37,7 @@ pub struct AdHocArgs {
     #[arg(short = 'B', long, value_name = "SECONDS")]
     background: Option<u64>,
     /// With -B: ask every so many seconds whether it has ended; 0: never (15 unless configured)
-    #[arg(short = 'P', long, value_name = "SECONDS", requires = "background")]
+    #[arg(short = 'P', long, value_name = "SECONDS")]
     poll: Option<u64>,
     /// End the task as failed after so many seconds
     #[arg(long, value_name = "SECONDS")]
@@ -47,21 +47,25 @@ pub struct AdHocArgs {
     playbook_dir: Option<PathBuf>,
     /// A line for each result
     #[arg(short = 'o', long)]
-    one_line: bool,
+    pub one_line: bool,
     /// Write each host's result into a file of this directory too
     #[arg(short = 't', long, value_name = "DIRECTORY")]
-    tree: Option<PathBuf>,
+    pub tree: Option<PathBuf>,
     /// List the hosts and end
     #[arg(long)]
-    list_hosts: bool,
+    pub list_hosts: bool,
     #[command(flatten)]
-    reporting: Reporting,
+    pub reporting: Reporting,
 }
 
-/// Loads, checks and runs the task.
-pub fn run(args: &AdHocArgs) -> Result<ExitCode, Failure> {
-    let settings = super::settings()?;
-    let launch = Launch::new(&settings, &args.source, &args.vault, &args.run)?;
+/// How `windlass run` tells its results.
+pub fn form(args: &AdHocArgs) -> Form {
+    Form::AdHoc(AdHocStyle { one_line: args.one_line, tree: args.tree.clone() })
+}
+
+/// Loads, checks and runs the task; its results are told in this form.
+pub fn run(args: &AdHocArgs, settings: &Settings, form: Form) -> Result<ExitCode, Failure> {
+    let launch = Launch::new(settings, &args.source, &args.vault, &args.run)?;
     if args.list_hosts {
         return list_hosts(args, &launch);
     }
@@ -69,7 +73,11 @@ pub fn run(args: &AdHocArgs) -> Result<ExitCode, Failure> {
     let module = module.unwrap_or_else(|| "command".to_owned());
     let given = args.args.clone().or_else(|| settings.text(&list::MODULE_ARGS)).unwrap_or_default();
     let directory = args.playbook_dir.clone().or_else(|| settings.path(&list::PLAYBOOK_DIR));
-    let keywords = [("timeout", args.task_timeout), ("async", args.background), ("poll", args.poll)];
+    let keywords = [
+        ("timeout", args.task_timeout),
+        ("async", args.background),
+        ("poll", args.poll.filter(|_| args.background.is_some())),
+    ];
     let asked = AdHoc {
         pattern: &args.pattern,
         module: &module,
@@ -79,12 +87,11 @@ pub fn run(args: &AdHocArgs) -> Result<ExitCode, Failure> {
     };
     let play = launch.loader.ad_hoc(&asked);
     launch.warn();
-    let form = Form::AdHoc(AdHocStyle { one_line: args.one_line, tree: args.tree.clone() });
     let playbooks = vec![vec![play?.into()]];
     launch.check_hosts(&playbooks)?;
-    let mut job = launch.job(playbooks, Tags::default(), &args.run, &args.reporting, &settings)?;
-    launch::log_in(&mut job, &args.connection, &settings)?;
-    launch::go(&args.reporting, &settings, form, job, None)
+    let mut job = launch.job(playbooks, Tags::default(), &args.run, &args.reporting, settings)?;
+    launch::log_in(&mut job, &args.connection, settings)?;
+    launch::go(&args.reporting, settings, form, job, None)
 }
 
 /// `--list-hosts`

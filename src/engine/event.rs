@@ -32,6 +32,8 @@ pub enum Event {
         hosts: Vec<Arc<str>>,
         check: bool,
     },
+    /// Another batch of the play's hosts begins (`serial`); the first one begins with the play.
+    NextBatch,
     /// A play's pattern named nobody.
     NoHosts {
         pattern: String,

@@ -92,11 +92,15 @@ async fn one(run: &Arc<Run>, play: &Arc<Play>, files: Arc<VarsFiles>, gone: &mut
         check: run.job.check,
     });
     if going.is_empty() {
-        run.tell(Event::NoHosts { pattern });
+        // Those that failed before are known to have done so.
+        if hosts.is_empty() {
+            run.tell(Event::NoHosts { pattern });
+        }
         return Ok(true);
     }
     let play_hosts = Arc::new(hosts);
     // Hosts that are gone keep their places: who is in a batch with whom does not change with failures before.
+    let mut first = true;
     for members in batches(run, play, &play_hosts)? {
         let members = left(&members, gone);
         if members.is_empty() {
@@ -104,6 +108,9 @@ async fn one(run: &Arc<Run>, play: &Arc<Play>, files: Arc<VarsFiles>, gone: &mut
         }
         if run.stopping() {
             return Ok(false);
+        }
+        if !std::mem::take(&mut first) {
+            run.tell(Event::NextBatch);
         }
         let shared = scope::Shared::new(run, play, &play_hosts, &members);
         let handlers = play.all_roles.iter().flat_map(|role| &role.handlers).chain(&play.handlers);

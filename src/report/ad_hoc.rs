@@ -138,7 +138,7 @@ fn pretty(object: &Plain) -> String {
 }
 
 /// Writes the result of a host into the tree.
-fn keep(directory: &Path, host: &str, object: &Plain) -> io::Result<()> {
+pub(super) fn keep(directory: &Path, host: &str, object: &Plain) -> io::Result<()> {
     std::fs::create_dir_all(directory)?;
     // A host may be named by a path.
     std::fs::write(directory.join(host.replace('/', "_")), format!("{object}\n"))

@@ -290,7 +290,11 @@ impl Human {
             }
             Event::Item { result, .. } | Event::Result { result, .. } if !self.shown(result) => {}
             // A live view shows these.
-            Event::TaskEnd(_) | Event::HostStart { .. } | Event::Progress { .. } | Event::Meta { .. } => {}
+            Event::TaskEnd(_)
+            | Event::HostStart { .. }
+            | Event::Progress { .. }
+            | Event::Meta { .. }
+            | Event::NextBatch => {}
             // It is put to the person when all that came before it is shown.
             Event::Question(_) => {}
             Event::Item { task, host, delegated, label, result } => {

@@ -69,7 +69,7 @@ fn object(event: &Event) -> Option<Plain> {
         }
         Event::NoHosts { pattern } => json!({"event": "no_hosts_matched", "pattern": pattern}),
         Event::TaskStart(task) => json!({"event": "task_start", "task": described(task)}),
-        Event::HostStart { .. } | Event::TaskEnd(_) | Event::Meta { .. } => return None,
+        Event::HostStart { .. } | Event::TaskEnd(_) | Event::Meta { .. } | Event::NextBatch => return None,
         Event::Item { task, host, delegated, label, result } => {
             json!({"event": "item", "task": described(task), "host": &**host, "delegated_to": delegated,
                 "item": label, "result": told(result)})

@@ -42,6 +42,8 @@ pub enum Form {
     Human,
     /// Results of one task on standard output, without a play around them.
     AdHoc(AdHocStyle),
+    /// As [`Form::AdHoc`], by the lines of `ansible`.
+    AnsibleAdHoc(AdHocStyle),
     /// The lines of `ansible-playbook` on standard output, its warnings on standard error.
     Ansible(ansible::Style),
     /// One event per line; without a file on standard output.
@@ -141,6 +143,12 @@ pub fn open(settings: Settings) -> io::Result<Reports> {
                     "standard output",
                     ad_hoc::AdHoc::new(out, style, coloured(settings.colour), settings.shows.context),
                 );
+            }
+            Form::AnsibleAdHoc(style) => {
+                let (out, err) = (Box::new(io::stdout()), Box::new(io::stderr()));
+                let (colour, verbosity) = (coloured(settings.colour), settings.verbosity);
+                let report = ansible::Minimal::new(out, err, style, colour, verbosity, settings.shows);
+                reports.add("standard output", report);
             }
             Form::Ansible(style) => {
                 let page = ansible::Page {

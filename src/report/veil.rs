@@ -92,6 +92,7 @@ impl Mask<'_> {
                 recap.stats = self.vars(&recap.stats);
                 Event::Recap(recap)
             }
+            Event::NextBatch => Event::NextBatch,
             Event::NoHostsLeft { percentage } => Event::NoHostsLeft { percentage },
         }
     }

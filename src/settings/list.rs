@@ -332,6 +332,9 @@ pub const OTLP: Setting =
     set("windlass", "otlp", Kind::Text, "", "the OpenTelemetry collector that traces are sent to")
         .env(&["WINDLASS_OTLP"])
         .option("otlp");
+pub const EDITOR: Setting =
+    set("defaults", "editor", Kind::Text, "vi", "the editor of vault edit and vault create, with its options")
+        .env(&["EDITOR", "ANSIBLE_EDITOR"]);
 // What a run does beside its plays.
 pub const POLL_INTERVAL: Setting = set(
     "defaults",
@@ -435,6 +438,7 @@ pub static SETTINGS: &[&Setting] = &[
     &SHOW_TASK_PATH_ON_FAILURE,
     &CALLBACK_RESULT_FORMAT,
     &CALLBACK_FORMAT_PRETTY,
+    &EDITOR,
     &PROFILE,
     &OTLP,
     &LOCALHOST_WARNING,

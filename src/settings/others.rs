@@ -286,11 +286,8 @@ pub static GROUPS: &[Group] = &[
     },
     Group {
         standing: Standing::NotHonoured,
-        why: "there is no pager and no editor",
-        settings: &[
-            ("defaults.pager", &["ANSIBLE_PAGER", "PAGER"], "less"),
-            ("defaults.editor", &["ANSIBLE_EDITOR", "EDITOR"], "vi"),
-        ],
+        why: "there is no pager",
+        settings: &[("defaults.pager", &["ANSIBLE_PAGER", "PAGER"], "less")],
     },
     Group {
         standing: Standing::NotHonoured,

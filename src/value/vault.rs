@@ -28,6 +28,15 @@ pub enum Error {
     Damaged,
 }
 
+/// A vault text that was decrypted.
+#[derive(Debug)]
+pub struct Opened<'a> {
+    pub plain: Vec<u8>,
+    /// The name in its header; None: it has none (version 1.1).
+    pub identity: Option<&'a str>,
+    pub password: &'a Secret,
+}
+
 /// Whether a text is a vault text.
 pub fn is_vault(text: &str) -> bool {
     text.trim_start().starts_with("$ANSIBLE_VAULT;")
@@ -43,6 +52,11 @@ impl Keyring {
 
     /// Decrypts a vault text; tries the password of the text's own identity first.
     pub fn decrypt(&self, text: &str) -> Result<Vec<u8>, Error> {
+        self.open(text).map(|opened| opened.plain)
+    }
+
+    /// As [`Keyring::decrypt`]; tells what the text was encrypted with, too.
+    pub fn open<'a>(&'a self, text: &'a str) -> Result<Opened<'a>, Error> {
         if self.passwords.is_empty() && is_vault(text) {
             return Err(Error::NoPassword);
         }
@@ -52,7 +66,7 @@ impl Keyring {
         let others = self.passwords.iter().filter(|entry| !own(entry));
         for (_, password) in first.chain(others) {
             if let Some(plain) = sealed.open(password)? {
-                return Ok(plain);
+                return Ok(Opened { plain, identity: sealed.identity, password });
             }
         }
         Err(Error::WrongPassword)

@@ -2,7 +2,10 @@
 //! or as `windlass ansible-playbook …`. Their command lines and their ways of telling over the same work; see
 //! `docs/ansible.md`.
 
+mod ad_hoc;
+mod inventory;
 mod playbook;
+mod vault;
 mod version;
 
 use std::ffi::OsString;
@@ -18,9 +21,17 @@ use super::print::{Wording, speak};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tool {
     Playbook,
+    AdHoc,
+    Inventory,
+    Vault,
 }
 
-const TOOLS: &[(&str, Tool)] = &[("ansible-playbook", Tool::Playbook)];
+const TOOLS: &[(&str, Tool)] = &[
+    ("ansible-playbook", Tool::Playbook),
+    ("ansible", Tool::AdHoc),
+    ("ansible-inventory", Tool::Inventory),
+    ("ansible-vault", Tool::Vault),
+];
 
 /// Options of ours that stay usable and are not among those that `--help` lists, as the tools have no such ones.
 const OURS: &[&str] =
@@ -50,6 +61,9 @@ pub fn run(tool: Tool, argv: &[OsString]) -> ExitCode {
     speak(Wording::Ansible);
     let result = match tool {
         Tool::Playbook => parsed(tool, argv).map(|args| playbook::run(&args)),
+        Tool::AdHoc => parsed(tool, argv).map(|args| ad_hoc::run(&args)),
+        Tool::Inventory => parsed(tool, argv).map(|args| inventory::run(&args)),
+        Tool::Vault => parsed(tool, argv).map(|args| vault::run(&args)),
     };
     match result {
         Ok(result) => result.unwrap_or_else(|failure| super::say(&failure)),
@@ -65,15 +79,19 @@ fn parsed<A: Args>(tool: Tool, argv: &[OsString]) -> Result<A, ExitCode> {
     match matches {
         Ok(Some(args)) => Ok(args),
         Ok(None) => Err(version::print(tool.name()).map_or_else(|failure| super::say(&failure), |()| ExitCode::Ok)),
-        Err(error) => Err(wrong(&error)),
+        Err(error) => Err(wrong(tool, &error)),
     }
 }
 
-fn wrong(error: &clap::Error) -> ExitCode {
+fn wrong(tool: Tool, error: &clap::Error) -> ExitCode {
     // Nothing can be done about a closed standard error.
     let _ = error.print();
     match error.kind() {
         ErrorKind::DisplayHelp => ExitCode::Ok,
+        // That tool reads its options before it asks which of them go together.
+        ErrorKind::ArgumentConflict | ErrorKind::MissingRequiredArgument if tool == Tool::Inventory => {
+            ExitCode::Options
+        }
         _ => ExitCode::Usage,
     }
 }
@@ -113,7 +131,10 @@ mod tests {
     }
 
     #[test]
-    fn the_parser_is_well_formed() {
-        command::<super::super::playbook::PlaybookArgs>(Tool::Playbook).debug_assert();
+    fn the_parsers_are_well_formed() {
+        command::<crate::cli::playbook::PlaybookArgs>(Tool::Playbook).debug_assert();
+        command::<crate::cli::run::AdHocArgs>(Tool::AdHoc).debug_assert();
+        command::<inventory::InventoryFace>(Tool::Inventory).debug_assert();
+        command::<vault::VaultFace>(Tool::Vault).debug_assert();
     }
 }

@@ -50,6 +50,7 @@ fn form(args: &PlaybookArgs, settings: &Settings, job: &Job) -> Form {
         marks_check_mode: settings.bool(&list::CHECK_MODE_MARKERS),
         host_starts: settings.bool(&list::SHOW_PER_HOST_START),
         path_on_failure: settings.bool(&list::SHOW_TASK_PATH_ON_FAILURE),
+        stats: settings.given(&list::SHOW_CUSTOM_STATS).is_some_and(|found| found.value.is_true()),
         playbooks: names.zip(job.playbooks.iter().map(Vec::len)).collect(),
         check: job.check,
     })

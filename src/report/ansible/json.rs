@@ -17,7 +17,7 @@ pub fn dumped(value: &Plain, indented: bool) -> String {
         true => {
             value.serialize(&mut Serializer::with_formatter(&mut out, Indented(PrettyFormatter::with_indent(b"    "))))
         }
-        false => value.serialize(&mut Serializer::with_formatter(&mut out, Spaced)),
+        false => value.serialize(&mut Serializer::with_formatter(&mut out, Spaced { comma: b", " })),
     };
     match written {
         Ok(()) => plain_json(&String::from_utf8_lossy(&out)).into_owned(),
@@ -25,16 +25,41 @@ pub fn dumped(value: &Plain, indented: bool) -> String {
     }
 }
 
+/// As Python writes it with an indentation of 0 whose line ends were taken away: no blank behind commas.
+pub fn on_one_line(value: &Plain) -> String {
+    let mut value = value.clone();
+    value.sort_all_objects();
+    let mut out = Vec::new();
+    match value.serialize(&mut Serializer::with_formatter(&mut out, Spaced { comma: b"," })) {
+        Ok(()) => plain_json(&String::from_utf8_lossy(&out)).into_owned(),
+        Err(_) => value.to_string(),
+    }
+}
+
+/// As Python writes it with an indentation of 1, without the line ends.
+pub fn without_line_ends(value: &Plain) -> String {
+    let mut value = value.clone();
+    value.sort_all_objects();
+    let mut out = Vec::new();
+    let formatter = Indented(PrettyFormatter::with_indent(b" "));
+    match value.serialize(&mut Serializer::with_formatter(&mut out, formatter)) {
+        Ok(()) => plain_json(&String::from_utf8_lossy(&out)).replace('\n', ""),
+        Err(_) => value.to_string(),
+    }
+}
+
 /// `{"a": 1, "b": [1, 2]}`
-struct Spaced;
+struct Spaced {
+    comma: &'static [u8],
+}
 
 impl Formatter for Spaced {
     fn begin_array_value<W: ?Sized + io::Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
-        if first { Ok(()) } else { out.write_all(b", ") }
+        if first { Ok(()) } else { out.write_all(self.comma) }
     }
 
     fn begin_object_key<W: ?Sized + io::Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
-        if first { Ok(()) } else { out.write_all(b", ") }
+        if first { Ok(()) } else { out.write_all(self.comma) }
     }
 
     fn begin_object_value<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {

@@ -2,6 +2,7 @@
 
 mod diff;
 mod json;
+mod minimal;
 mod place;
 mod result;
 
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use console::measure_text_width;
+pub(super) use minimal::Minimal;
 pub use place::complaint;
 pub use result::Shape;
 
@@ -40,6 +42,8 @@ pub struct Style {
     pub host_starts: bool,
     /// `show_task_path_on_failure`
     pub path_on_failure: bool,
+    /// `show_custom_stats`
+    pub stats: bool,
     /// The playbooks by name, each with the number of its plays.
     pub playbooks: Vec<(String, usize)>,
     /// `--check`
@@ -69,6 +73,8 @@ pub(super) struct Ansible {
     /// Jobs that were asked after, by host.
     jobs: HashMap<Arc<str>, String>,
     checks: bool,
+    /// The banner of the play.
+    play: String,
     /// Plays that have begun.
     plays: usize,
 }
@@ -102,6 +108,7 @@ impl Ansible {
             held: None,
             jobs: HashMap::new(),
             checks: false,
+            play: String::new(),
             plays: 0,
         }
     }
@@ -267,7 +274,8 @@ impl Ansible {
         }
         self.plays += 1;
         let mark = self.mark(self.checks);
-        self.banner(&format!("PLAY [{}]{mark}", one_line(name)));
+        self.play = format!("PLAY [{}]{mark}", one_line(name));
+        self.banner(&self.play.clone());
     }
 
     fn recap(&mut self, recap: &Recap) {
@@ -279,11 +287,11 @@ impl Ansible {
             self.say(Way::Out, Colour::Plain, &line);
         }
         self.say(Way::Out, Colour::Plain, "");
-        if self.shows.stats && !recap.stats.is_empty() {
+        if self.style.stats && !recap.stats.is_empty() {
             self.banner("CUSTOM STATS:");
             let stats: serde_json::Map<_, _> =
                 recap.stats.iter().map(|(name, value)| (name.to_string(), super::plain(value))).collect();
-            let text = json::dumped(&serde_json::Value::Object(stats), false);
+            let text = json::without_line_ends(&serde_json::Value::Object(stats));
             self.say(Way::Out, Colour::Plain, &format!("\n\tRUN: {text}\n"));
         }
         if self.style.check && self.style.marks_check_mode {
@@ -338,6 +346,7 @@ impl Ansible {
                 self.held = None;
                 self.play_banner(name);
             }
+            Event::NextBatch => self.banner(&self.play.clone()),
             Event::NoHosts { .. } => self.say(Way::Out, Colour::Cyan, "skipping: no hosts matched"),
             Event::TaskStart(task) => match self.shows.ok && self.shows.skipped {
                 true => self.task_banner(task),

@@ -52,15 +52,20 @@ pub fn text(action: &str, result: &TaskResult, whole: bool, verbosity: u8, shape
         object.remove("results");
     }
     if action == "debug" && !result.no_log {
-        match object.contains_key("msg") {
-            true => object.retain(|name, _| name == "msg"),
-            false => object.retain(|name, _| !NOT_OF_DEBUG.contains(&name.as_str())),
-        }
+        only_of_debug(&mut object);
     }
     let indented = shape.pretty.unwrap_or(shape.yaml || talks || verbosity > 2);
     match shape.yaml {
         true => as_yaml(object),
         false => dumped(&Plain::Object(object), indented),
+    }
+}
+
+/// Leaves of a result of `debug` what it was asked for.
+pub fn only_of_debug(object: &mut Map<String, Plain>) {
+    match object.contains_key("msg") {
+        true => object.retain(|name, _| name == "msg"),
+        false => object.retain(|name, _| !NOT_OF_DEBUG.contains(&name.as_str())),
     }
 }
 

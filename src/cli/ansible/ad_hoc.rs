@@ -1,0 +1,27 @@
+//! `ansible`: the work of `windlass run`, told by the lines of Ansible's minimal callback.
+
+use anyhow::anyhow;
+
+use super::playbook::begin;
+use crate::cli::run::{self, AdHocArgs};
+use crate::cli::{ExitCode, Failure};
+use crate::report::{AdHocStyle, Form};
+use crate::settings::list;
+
+/// Modules that mean nothing without arguments.
+const NEEDY: &[&str] = &["command", "shell", "raw", "script"];
+
+/// Loads, checks and runs.
+pub fn run(args: &AdHocArgs) -> Result<ExitCode, Failure> {
+    let settings = crate::cli::settings()?;
+    let module = args.module_name.clone().or_else(|| settings.text(&list::MODULE_NAME));
+    let module = module.unwrap_or_else(|| "command".to_owned());
+    let given = args.args.clone().or_else(|| settings.text(&list::MODULE_ARGS)).unwrap_or_default();
+    let short = module.strip_prefix("ansible.builtin.").unwrap_or(&module);
+    if !args.list_hosts && given.is_empty() && NEEDY.contains(&short) {
+        return Err(Failure::Asked(anyhow!("No argument passed to {module} module")));
+    }
+    begin("ansible", args.reporting.verbosity(&settings), &settings)?;
+    let style = AdHocStyle { one_line: args.one_line, tree: args.tree.clone() };
+    run::run(args, &settings, Form::AnsibleAdHoc(style))
+}

@@ -1,0 +1,23 @@
+//! `ansible-inventory`: `windlass inventory` with the options that it has no use for.
+
+use clap::{ArgAction, Args};
+
+use crate::cli::inventory::{self, InventoryArgs};
+use crate::cli::{ExitCode, Failure};
+
+#[derive(Debug, Args)]
+pub struct InventoryFace {
+    #[command(flatten)]
+    args: InventoryArgs,
+    /// Taken and not needed: what is printed has no more to it
+    #[arg(short = 'v', long = "verbose", action = ArgAction::Count)]
+    _verbose: u8,
+    /// Taken and not needed: facts are no part of what is printed
+    #[arg(long = "flush-cache")]
+    _flush_cache: bool,
+}
+
+/// Prints what was asked for.
+pub fn run(face: &InventoryFace) -> Result<ExitCode, Failure> {
+    inventory::run(&face.args)
+}

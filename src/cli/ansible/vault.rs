@@ -1,0 +1,20 @@
+//! `ansible-vault`: `windlass vault` with the option that it has no use for.
+
+use clap::{ArgAction, Args};
+
+use crate::cli::vault::{self, VaultArgs};
+use crate::cli::{ExitCode, Failure};
+
+#[derive(Debug, Args)]
+pub struct VaultFace {
+    #[command(flatten)]
+    args: VaultArgs,
+    /// Taken and not needed: nothing more can be told of secrets
+    #[arg(short = 'v', long = "verbose", action = ArgAction::Count, global = true)]
+    _verbose: u8,
+}
+
+/// Runs the sub-command.
+pub fn run(face: &VaultFace) -> Result<ExitCode, Failure> {
+    vault::run(&face.args)
+}
