@@ -12,10 +12,10 @@ registering=$!
 given() { member -n karmada-system get deployment karmada-agent; }
 eventually given
 member -n karmada-system get secret karmada-kubeconfig -o 'jsonpath={.data.karmada-kubeconfig}' | base64 -d >"$scratch/agent.kubeconfig"
-on h3 'cat >/srv/member/agent.kubeconfig' <"$scratch/agent.kubeconfig"
-on h3 "systemd-run --collect --unit=member-agent --property=Restart=always --property=RestartSec=2 /srv/member/agent/current/karmada-agent \
+on h4 'cat >/srv/member/agent.kubeconfig' <"$scratch/agent.kubeconfig"
+on h4 "systemd-run --collect --unit=member-agent --property=Restart=always --property=RestartSec=2 /srv/member/agent/current/karmada-agent \
   --karmada-kubeconfig=/srv/member/agent.kubeconfig --kubeconfig=/srv/member/kubeconfig --cluster-name=member-1 \
-  --cluster-api-endpoint=https://$(address_of h3):6443 --cluster-status-update-frequency=10s \
+  --cluster-api-endpoint=https://$(address_of h4):6443 --cluster-status-update-frequency=10s \
   --metrics-bind-address=127.0.0.1:19080 --health-probe-bind-address=127.0.0.1:19081"
 member -n karmada-system patch deployment karmada-agent --subresource=status --type=merge \
   -p '{"status": {"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1}}'
@@ -23,8 +23,7 @@ wait "$registering" || { cat "$scratch/registered"; broken "karmadactl register 
 cat "$scratch/registered"
 grep -q 'is joined successfully' "$scratch/registered" || broken "karmadactl register did not join it"
 
-joined() { [ "$(kubectl get cluster member-1 -o 'jsonpath={.spec.syncMode} {.status.conditions[?(@.type=="Ready")].status}')" = 'Pull True' ]; }
-eventually joined
+eventually joined member-1 Pull
 # The request was signed on the hosts, by the authority that is for this alone; and what it signed is an agent.
 kubectl get csr
 grep -o 'client-certificate-data: .*' "$scratch/agent.kubeconfig" | cut -d' ' -f2 | base64 -d >"$scratch/agent.crt"
@@ -56,3 +55,8 @@ spec:
   placement: {clusterAffinity: {clusterNames: [member-1]}}
 END2
 eventually member get configmap hello
+
+# It leaves as it came.
+karmadactl_there unregister member-1 --cluster-kubeconfig /srv/member/kubeconfig
+on h4 systemctl stop member-agent
+! kubectl get cluster member-1 || broken "the member is still there"

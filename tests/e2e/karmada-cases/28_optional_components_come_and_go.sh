@@ -1,7 +1,8 @@
 # Needs Karmada's own programs.
 . "$ROOT/tests/e2e/karmada-lib.sh"
+with_members '[members]' "member-1 ${m1#m1 }"
 optional='{"karmada_descheduler_enabled": true, "karmada_search_enabled": true, "karmada_metrics_adapter_enabled": true,
-  "karmada_scheduler_estimator_enabled": true, "karmada_members": [{"name": "member-1", "kubeconfig": "members/h3.kubeconfig"}]}'
+  "karmada_scheduler_estimator_enabled": true}'
 available() { [ "$(kubectl get apiservice "$1" -o 'jsonpath={.status.conditions[?(@.type=="Available")].status}')" = True ]; }
 karmada karmada -e "$optional"
 exits 0

@@ -23,8 +23,8 @@ metadata: {name: main}
 spec: {size: 3}
 END2
 # One file says all: an inventory's variables.
+with_members '[members]' "member-1 ${m1#m1 }"
 cat >"$scratch/addons.yml" <<END2
-karmada_members: [{name: member-1, kubeconfig: $member_kubeconfig}]
 karmada_host_cluster_kubeconfig: $member_kubeconfig
 karmada_addons:
   - {name: mesh, to: [control_plane, members], src: [$scratch/pack], namespace: mesh}
@@ -58,6 +58,8 @@ exits 0
 ! kubectl get namespace mesh || broken "it is still in the control plane"
 
 # The member leaves as it came.
-karmadactl_there unregister member-1 --cluster-kubeconfig /srv/member/kubeconfig
-member_down
+with_members '[del_member]' "member-1 ${m1#m1 }"
+karmada del-member
+exits 0
 ! kubectl get cluster member-1 || broken "the member is still there"
+! member get namespace karmada-cluster || broken "accounts of the control plane are left in it"
