@@ -48,7 +48,7 @@ for m in h1 m1 m2; do recap "$m" changed 0; done
 with_members '[members]' "$m1" "$m2"
 karmada add-member
 exits 0
-recap m1 changed 1
+recap m1 changed 2
 [ -z "$(kubectl get cluster m1 -o 'jsonpath={.spec.region}{.metadata.labels.tier}{.spec.taints}')" ] || broken "it is still said of m1"
 with_members '[members]' "$m1" "$m2" "again ansible_connection=local member_kubeconfig=members/h4.kubeconfig"
 karmada add-member
