@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""client.py KUBECONFIG SECONDS [RATE]: asks a control plane RATE times a second (20), half of it writes, and counts failures.
+"""client.py KUBECONFIG SECONDS [RATE]: asks a control plane RATE times a second (24), half of it writes, and counts failures.
 
-Deployments and PropagationPolicies are made, changed and removed; Clusters and ConfigMaps are read. Half of the workers hold
-their connection, half make a new one for each request. Repeated is only what nobody has seen: a connection that is refused
-before anything was sent, and 429 with Retry-After. Ends after SECONDS, or when its standard input is closed.
+Deployments and PropagationPolicies are made, changed and removed; Clusters and ConfigMaps are read. Half of the workers hold an
+HTTP/2 connection, as Kubernetes' own clients do, half make a new one (HTTP/1.1) for each request. Repeated is only what nobody
+has seen: a connection that is refused before anything was sent, 429 with Retry-After, and what came after the GOAWAY that says
+what was the last request looked at. Ends after SECONDS, or when its standard input is closed. Needs the Python package h2.
 Prints a line for each failure, with the time, and at last a summary as JSON; exit code 1 if something failed.
 """
 import base64
@@ -11,6 +12,7 @@ import http.client
 import json
 import os
 import select
+import socket
 import ssl
 import sys
 import tempfile
@@ -18,58 +20,157 @@ import threading
 import time
 import urllib.parse
 
+import h2.config
+import h2.connection
+import h2.events
+
 LIMIT = 15  # seconds that a request may take
+GOAWAY = 7  # HTTP/2's frame that says that a connection ends, and which request was the last one looked at
+
+
+def connected(host, context, repeated, until):
+    """A TLS connection; refused ones are repeated, as nothing was sent."""
+    address, _, port = host.rpartition(":")
+    while True:
+        try:
+            plain = socket.create_connection((address.strip("[]"), int(port)), timeout=LIMIT)
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return context.wrap_socket(plain, server_hostname=address.strip("[]"))
+        except ConnectionRefusedError:
+            if time.monotonic() > until:
+                raise
+            repeated["refused"] += 1
+            time.sleep(0.1)
+
+
+class Fresh:
+    """A connection for each request, HTTP/1.1."""
+
+    def __init__(self, host, context, repeated):
+        self.host, self.context, self.repeated = host, context, repeated
+
+    def request(self, method, path, text, headers, until):
+        connection = http.client.HTTPConnection(self.host, timeout=LIMIT)
+        connection.sock = connected(self.host, self.context, self.repeated, until)
+        try:
+            connection.request(method, path, text, headers)
+            answer = connection.getresponse()
+            return answer.status, answer.getheader("Retry-After"), answer.read()
+        finally:
+            connection.close()
+
+    def drop(self):
+        pass
+
+
+class Held:
+    """One connection for as long as the server lets it live, HTTP/2."""
+
+    def __init__(self, host, context, repeated):
+        self.host, self.context, self.repeated = host, context, repeated
+        self.socket = self.state = None
+
+    def drop(self):
+        if self.socket is not None:
+            self.socket.close()
+        self.socket = self.state = None
+
+    def begin(self, until):
+        self.socket = connected(self.host, self.context, self.repeated, until)
+        self.come, self.last = b"", None
+        self.state = h2.connection.H2Connection(h2.config.H2Configuration(header_encoding="utf-8"))
+        self.state.initiate_connection()
+        self.socket.sendall(self.state.data_to_send())
+
+    def events(self):
+        """What has come, or nothing if the connection has ended. A GOAWAY is kept from h2, which would not hear the answers
+        that come after it."""
+        data = self.socket.recv(65536)
+        if not data:
+            return None
+        self.come += data
+        frames = b""
+        while len(self.come) >= 9:
+            end = 9 + int.from_bytes(self.come[:3], "big")
+            if len(self.come) < end:
+                break
+            frame, self.come = self.come[:end], self.come[end:]
+            if frame[3] == GOAWAY:
+                self.last = int.from_bytes(frame[9:13], "big") & 0x7FFFFFFF
+            else:
+                frames += frame
+        events = self.state.receive_data(frames)
+        if self.last is None:
+            self.socket.sendall(self.state.data_to_send())
+        return events
+
+    def over(self):
+        """Whether the server has said that this connection ends, or ended it: looked at before anything is sent."""
+        while select.select([self.socket], [], [], 0)[0] or self.socket.pending():
+            if self.events() is None:
+                return True
+        return self.last is not None
+
+    def request(self, method, path, text, headers, until):
+        while True:
+            if self.socket is not None and self.over():
+                self.drop()
+            if self.socket is None:
+                self.begin(until)
+            answer = self.exchange(method, path, text, headers)
+            if answer is not None:
+                return answer
+            self.repeated["goaway"] += 1
+
+    def exchange(self, method, path, text, headers):
+        """The answer, or nothing if the server has said that it did not look at the request."""
+        stream = self.state.get_next_available_stream_id()
+        lines = [(":method", method), (":path", path), (":scheme", "https"), (":authority", self.host)]
+        lines += [(name.lower(), value) for name, value in headers.items()]
+        self.state.send_headers(stream, lines, end_stream=text is None)
+        if text is not None:
+            self.state.send_data(stream, text.encode(), end_stream=True)
+        self.socket.sendall(self.state.data_to_send())
+        status, after, said = None, None, b""
+        while True:
+            events = self.events()
+            if self.last is not None and self.last < stream:
+                self.drop()
+                return None
+            if events is None:
+                raise ConnectionError("the connection ended before the answer")
+            for event in events:
+                if getattr(event, "stream_id", None) != stream:
+                    continue
+                if isinstance(event, h2.events.ResponseReceived):
+                    found = dict(event.headers)
+                    status, after = int(found[":status"]), found.get("retry-after")
+                elif isinstance(event, h2.events.DataReceived):
+                    said += event.data
+                    self.state.acknowledge_received_data(event.flow_controlled_length, stream)
+                elif isinstance(event, h2.events.StreamReset):
+                    raise ConnectionError(f"the server gave the request up ({event.error_code})")
+                elif isinstance(event, h2.events.StreamEnded):
+                    return status, after, said
 
 
 class Api:
-    """One worker's way to the API: keeps its connection, or makes a new one for each request."""
+    """One worker's way to the API."""
 
-    def __init__(self, server, context, keeps):
-        self.host, self.context, self.keeps = server, context, keeps
-        self.connection = None
-        self.repeated = {"refused": 0, "429": 0}
-
-    def connect(self, until):
-        """A connection that has been made; refused ones are repeated, as nothing was sent."""
-        while True:
-            connection = http.client.HTTPSConnection(self.host, timeout=LIMIT, context=self.context)
-            try:
-                connection.connect()
-                return connection
-            except ConnectionRefusedError:
-                connection.close()
-                if time.monotonic() > until:
-                    raise
-                self.repeated["refused"] += 1
-                time.sleep(0.1)
+    def __init__(self, host, fresh, held, keeps):
+        self.repeated = {"refused": 0, "429": 0, "goaway": 0}
+        self.way = Held(host, held, self.repeated) if keeps else Fresh(host, fresh, self.repeated)
 
     def request(self, method, path, body=None, kind="application/json"):
         until = time.monotonic() + LIMIT
+        text = None if body is None else json.dumps(body)
+        headers = {"Content-Type": kind, "Accept": "application/json"}
         while True:
-            if self.connection is None or self.closed():
-                self.connection = self.connect(until)
-            text = None if body is None else json.dumps(body)
-            self.connection.request(method, path, text, {"Content-Type": kind, "Accept": "application/json"})
-            answer = self.connection.getresponse()
-            said = answer.read()
-            ends = answer.will_close or not self.keeps
-            if ends:
-                self.connection.close()
-                self.connection = None
-            after = answer.getheader("Retry-After")
-            if answer.status == 429 and after and time.monotonic() < until:
-                self.repeated["429"] += 1
-                time.sleep(min(float(after), 2))
-                continue
-            return answer.status, said
-
-    def closed(self):
-        """Whether the other side has ended a connection that nobody used: looked at before anything is sent."""
-        if not select.select([self.connection.sock], [], [], 0)[0]:
-            return False
-        self.connection.close()
-        self.connection = None
-        return True
+            status, after, said = self.way.request(method, path, text, headers, until)
+            if status != 429 or not after or time.monotonic() > until:
+                return status, said
+            self.repeated["429"] += 1
+            time.sleep(min(float(after), 2))
 
 
 def deployment(name):
@@ -127,8 +228,7 @@ class Count:
 
 
 def work(worker, api, pause, count, ended):
-    while not ended.wait(pause * worker[1]):  # spread over the first pause
-        break
+    ended.wait(pause * worker[1])  # spread over the first pause
     for method, path, body, expected in rounds(worker[0]):
         if ended.is_set():
             return
@@ -141,9 +241,7 @@ def work(worker, api, pause, count, ended):
                 failure = f"{status} {said[:200]!r}"
         except Exception as error:  # whatever it is, the request failed
             failure = f"{type(error).__name__}: {error}"
-            if api.connection is not None:
-                api.connection.close()
-                api.connection = None
+            api.way.drop()
         took = time.monotonic() - begun
         count.add(method, path, took, failure)
         ended.wait(max(0.0, pause - took))
@@ -155,22 +253,25 @@ def settings(path):
     for line in open(path, encoding="utf-8"):
         key, _, value = line.strip().partition(":")
         found[key] = value.strip()
-    context = ssl.create_default_context(cadata=base64.b64decode(found["certificate-authority-data"]).decode())
+    contexts = []
     with tempfile.NamedTemporaryFile() as both:
         both.write(base64.b64decode(found["client-certificate-data"]) + b"\n" + base64.b64decode(found["client-key-data"]))
         both.flush()
-        context.load_cert_chain(both.name)
-    return urllib.parse.urlparse(found["server"]).netloc, context
+        for protocol in ("http/1.1", "h2"):
+            contexts.append(ssl.create_default_context(cadata=base64.b64decode(found["certificate-authority-data"]).decode()))
+            contexts[-1].set_alpn_protocols([protocol])
+            contexts[-1].load_cert_chain(both.name)
+    return urllib.parse.urlparse(found["server"]).netloc, *contexts
 
 
 def main():
-    server, context = settings(sys.argv[1])
+    host, fresh, held = settings(sys.argv[1])
     seconds = float(sys.argv[2])
-    rate = float(sys.argv[3]) if len(sys.argv) > 3 else 20.0
+    rate = float(sys.argv[3]) if len(sys.argv) > 3 else 24.0
     workers = 10
     count, ended, apis, threads = Count(), threading.Event(), [], []
     for worker in range(workers):
-        apis.append(Api(server, context, keeps=worker % 2 == 0))
+        apis.append(Api(host, fresh, held, keeps=worker % 2 == 0))
         arguments = ((worker, worker / workers), apis[-1], workers / rate, count, ended)
         threads.append(threading.Thread(target=work, args=arguments, daemon=True))
         threads[-1].start()
@@ -193,6 +294,7 @@ def main():
         "slowest_seconds": round(count.slowest, 2),
         "repeated_refused": sum(api.repeated["refused"] for api in apis),
         "repeated_429": sum(api.repeated["429"] for api in apis),
+        "repeated_goaway": sum(api.repeated["goaway"] for api in apis),
     }
     print(json.dumps(summary))
     sys.exit(1 if count.failures else 0)

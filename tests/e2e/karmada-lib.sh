@@ -67,3 +67,47 @@ one_host() {
   karmada_inventory=$state/karmada-one.ini
   { grep -v '^h[2-5] ' "$inventory"; printf '\n[karmada_control_plane:children]\netcd\n'; } >"$karmada_inventory"
 }
+
+# With $karmada_inventory: all hosts carry a load balancer, too, and an address that is nobody's.
+vip() { local address; address=$(address_of h1); echo "${address%.*}.200"; }
+with_load_balancer() {
+  # shellcheck source=tests/debian-archive.sh
+  . "$ROOT/tests/debian-archive.sh"
+  local archive=$ROOT/target/debian-balancer
+  karmada_inventory=$state/karmada-balanced.ini
+  if ! compgen -G "$archive/cache/archives/haproxy_*.deb" >/dev/null; then
+    open_archive "$archive" bookworm deb
+    hosts exec h1 cat /var/lib/dpkg/status >"$archive/status"
+    private_apt "$archive" apt-get install --yes --download-only haproxy keepalived socat >"$archive/log" 2>&1 || { cat "$archive/log"; broken "no packages"; }
+  fi
+  {
+    cat "$inventory"
+    printf '\n[karmada_control_plane:children]\netcd\n\n[load_balancer:children]\netcd\n\n[karmada_control_plane:vars]\nkarmada_virtual_address=%s\n' "$(vip)"
+    printf 'load_balancer_package_files=%s\n' "[$(printf '"%s", ' "$archive"/cache/archives/*.deb | sed 's/, $//')]"
+  } >"$karmada_inventory"
+}
+
+# Asks the control plane by its virtual address, 24 times a second, until `client_ends`; what it said is in $scratch/client.
+client_begins() {
+  local python=$ROOT/target/client-venv/bin/python
+  [ -x "$python" ] || { python3 -m venv "$ROOT/target/client-venv" && "$ROOT/target/client-venv/bin/pip" install --quiet --disable-pip-version-check h2==4.4.1; }
+  mkfifo "$scratch/client.hold"
+  "$python" "$ROOT/tests/e2e/client.py" "$kubeconfig" 3600 <"$scratch/client.hold" >"$scratch/client" 2>&1 &
+  client=$!
+  exec 8>"$scratch/client.hold"
+}
+client_ends() {
+  exec 8>&-
+  wait "$client" || true
+  rm -f "$scratch/client.hold"
+  cat "$scratch/client"
+}
+client_said() { grep -o "\"$1\": [0-9.]*" "$scratch/client" | sed 's/.* //'; }
+nobody_noticed() {
+  client_ends
+  [ "$(client_said failures)" = 0 ] || broken "$(client_said failures) of $(client_said requests) requests failed"
+}
+
+# The program that a component of a host runs.
+runs() { on "$1" 'basename $(dirname $(readlink -f /proc/$(systemctl show -p MainPID --value karmada-'"$2"')/exe))'; }
+balanced() { on "$1" "echo 'show stat' | socat - UNIX-CONNECT:/run/karmada-load-balancer/haproxy.sock" | awk -F, -v h="$2" '$1 == "whole" && $2 == h {print $18}'; }
