@@ -19,7 +19,8 @@ pub mod remote;
 pub mod modules;
 // floor 4: the run
 pub mod engine;
-// floor 5: events to words
+// floor 5: events to words; a deployment as a whole
+pub mod deployment;
 pub mod report;
 // floor 6: what can be said of playbooks without a run
 pub mod lint;

@@ -38,7 +38,21 @@ fn help_names_every_sub_command_and_playbook_every_option_of_ansible_playbook() 
         String::from_utf8(output.stdout).unwrap()
     };
     let all = help(&["--help"]);
-    for word in ["playbook", "run", "inventory", "doc", "vault", "config", "lint", "schema", "completion", "man"] {
+    for word in [
+        "plan",
+        "apply",
+        "destroy",
+        "playbook",
+        "run",
+        "inventory",
+        "doc",
+        "vault",
+        "config",
+        "lint",
+        "schema",
+        "completion",
+        "man",
+    ] {
         assert!(all.contains(&format!("  {word}")), "{word} is not in\n{all}");
     }
     let options = [

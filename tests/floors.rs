@@ -18,6 +18,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("modules", 3),
     ("engine", 4),
     ("report", 5),
+    ("deployment", 5),
     ("lint", 6),
     ("schema", 6),
     ("cli", 7),

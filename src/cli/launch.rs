@@ -2,23 +2,26 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
-use tokio::sync::mpsc::unbounded_channel;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 use super::options::{self, ConnectionArgs, InventorySource, RunArgs, VaultPasswords};
 use super::reporting::{self, Reporting};
 use super::{ExitCode, Failure, extra_vars, interrupt, retry, vault};
-use crate::engine::{self, Job, Known, Recap, Tags};
+use crate::connection::Fence;
+use crate::engine::{self, Event, Job, Known, Recap, Tags, Told};
 use crate::inventory::Inventory;
 use crate::playbook::Play;
 use crate::playbook::load::Loader;
-use crate::report::Form;
+use crate::report::{self, Form};
 use crate::settings::{Settings, list};
 use crate::template::Templar;
 use crate::value::vault::Keyring;
-use crate::value::{Value, Vars};
+use crate::value::{Hidden, Value, Vars};
 
 /// What is read before any play is: variables, the inventory, the loader of plays.
 pub struct Launch {
@@ -41,6 +44,16 @@ impl Launch {
     ) -> Result<Launch, Failure> {
         let keyring = Arc::new(vault::keyring(vault, settings)?);
         let extra_vars = Arc::new(extra_vars::read(&run.extra_vars, &keyring)?);
+        Launch::with(settings, source, keyring, extra_vars)
+    }
+
+    /// As [`Launch::new`], with passwords that were asked for and variables that were read before.
+    pub fn with(
+        settings: &Settings,
+        source: &InventorySource,
+        keyring: Arc<Keyring>,
+        extra_vars: Arc<Vars>,
+    ) -> Result<Launch, Failure> {
         let sources = source.inventories(settings);
         let inventory = Inventory::load_with(&sources, &keyring, options::hash_behaviour(settings))?;
         let templar = Templar::new();
@@ -131,16 +144,37 @@ pub fn go(
     job: Job,
     retry_file: Option<&Path>,
 ) -> Result<ExitCode, Failure> {
+    in_runtime(async || {
+        let mut telling = Telling::open(reporting, settings, usual, &job.keyring.hidden, job.fence().as_ref())?;
+        let code = match telling.run(job).await {
+            Ok(None) => ExitCode::Interrupted,
+            Ok(Some(recap)) => {
+                if let Some(file) = retry_file {
+                    retry::write(file, &recap)?;
+                }
+                exit_code(&recap)
+            }
+            Err(failure) => {
+                telling.end(ExitCode::Error).await?;
+                return Err(failure);
+            }
+        };
+        telling.end(code).await
+    })
+}
+
+/// Does work that waits, on threads that have the stack for it.
+pub fn in_runtime<T: Send>(work: impl AsyncFnOnce() -> Result<T, Failure> + Send) -> Result<T, Failure> {
     let work = || {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .thread_stack_size(STACK)
             .build()
             .context("cannot start")?;
-        let code = runtime.block_on(told(reporting, settings, usual, job, retry_file));
+        let done = runtime.block_on(work());
         // A thread may wait for a pipe that nobody writes to.
         runtime.shutdown_background();
-        code
+        done
     };
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work).context("cannot start")?;
@@ -148,44 +182,86 @@ pub fn go(
     })
 }
 
-async fn told(
-    reporting: &Reporting,
-    settings: &Settings,
-    usual: Form,
-    job: Job,
-    retry_file: Option<&Path>,
-) -> Result<ExitCode, Failure> {
-    let reports = reporting.open(&job.keyring.hidden, settings, usual, job.fence().as_ref())?;
-    let (sender, receiver) = unbounded_channel();
-    let teller = tokio::spawn(reports.tell(receiver));
-    let stopping = Arc::new(AtomicBool::new(false));
-    let twice = interrupt::listen(stopping.clone(), &sender).context("cannot listen for interrupts")?;
-    let result = tokio::select! {
-        result = engine::run(job, sender.clone(), stopping) => Some(result),
-        Ok(()) = twice => None,
-    };
-    drop(sender);
-    let ending = teller.await.context("the report came to a bad end")?;
-    let code = match result {
-        None => ExitCode::Interrupted,
-        Some(Ok(recap)) => {
-            if let Some(file) = retry_file {
-                retry::write(file, &recap)?;
-            }
-            exit_code(&recap)
-        }
-        Some(Err(error)) => {
-            reporting::exit_code(&ending, ExitCode::Error);
-            return Err(match error {
-                engine::Error::Complaint(complaint) => complaint.into(),
-                error => anyhow::Error::new(error).into(),
-            });
-        }
-    };
-    Ok(reporting::exit_code(&ending, code))
+/// Reports that are open, for one run or for several in turn.
+pub struct Telling {
+    sender: UnboundedSender<Told>,
+    teller: JoinHandle<report::Ending>,
+    stopping: Arc<AtomicBool>,
+    twice: oneshot::Receiver<()>,
 }
 
-fn exit_code(recap: &Recap) -> ExitCode {
+impl Telling {
+    /// Opens the reports and listens for Ctrl-C. To be called within the runtime.
+    pub fn open(
+        reporting: &Reporting,
+        settings: &Settings,
+        usual: Form,
+        hidden: &Hidden,
+        fence: Option<&Fence>,
+    ) -> Result<Telling, Failure> {
+        let reports = reporting.open(hidden, settings, usual, fence)?;
+        let (sender, receiver) = unbounded_channel();
+        let teller = tokio::spawn(reports.tell(receiver));
+        let stopping = Arc::new(AtomicBool::new(false));
+        let twice = interrupt::listen(stopping.clone(), &sender).context("cannot listen for interrupts")?;
+        Ok(Telling { sender, teller, stopping, twice })
+    }
+
+    /// Whether Ctrl-C said that nothing further is to be begun.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    /// Runs a job, and tells of it. None: it was ended at once.
+    ///
+    /// # Errors
+    /// It could not go on; its lock was taken over by another run.
+    pub async fn run(&mut self, job: Job) -> Result<Option<Recap>, Failure> {
+        let sender = self.sender.clone();
+        self.work(job, sender).await
+    }
+
+    /// Runs a job without telling of it; `each` sees its events.
+    pub async fn watch(&mut self, job: Job, mut each: impl FnMut(&Event)) -> Result<Option<Recap>, Failure> {
+        let (sender, mut receiver) = unbounded_channel::<Told>();
+        let watching = async {
+            while let Some(told) = receiver.recv().await {
+                each(&told.event);
+            }
+        };
+        let (recap, ()) = tokio::join!(self.work(job, sender), watching);
+        recap
+    }
+
+    async fn work(&mut self, job: Job, sender: UnboundedSender<Told>) -> Result<Option<Recap>, Failure> {
+        let hold = job.hold.clone();
+        let lost = async {
+            match &hold {
+                Some(hold) => hold.lease.lost().await,
+                None => std::future::pending().await,
+            }
+        };
+        let result = tokio::select! {
+            result = engine::run(job, sender, self.stopping.clone()) => result,
+            Ok(()) = &mut self.twice => return Ok(None),
+            why = lost => return Err(anyhow::anyhow!("the run was ended: {why}").into()),
+        };
+        result.map(Some).map_err(|error| match error {
+            engine::Error::Complaint(complaint) => complaint.into(),
+            error => anyhow::Error::new(error).into(),
+        })
+    }
+
+    /// Closes the reports. What they could not tell makes an exit code of success one of failure.
+    pub async fn end(self, code: ExitCode) -> Result<ExitCode, Failure> {
+        drop(self.sender);
+        let ending = self.teller.await.context("the report came to a bad end")?;
+        Ok(reporting::exit_code(&ending, code))
+    }
+}
+
+/// What a run's end makes of the program's.
+pub fn exit_code(recap: &Recap) -> ExitCode {
     if recap.interrupted {
         ExitCode::Interrupted
     } else if recap.lost.unreachable {

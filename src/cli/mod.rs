@@ -6,6 +6,7 @@ mod bundle;
 mod completion;
 mod config;
 mod crd;
+mod deployment;
 mod doc;
 mod exit;
 mod extra_vars;
@@ -47,6 +48,12 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Say what an apply would change on the hosts of a deployment
+    Plan(Box<deployment::plan::PlanArgs>),
+    /// Make a deployment what its file says, stage by stage, where it differs
+    Apply(Box<deployment::apply::ApplyArgs>),
+    /// Remove a deployment from its hosts, with all its data
+    Destroy(Box<deployment::destroy::DestroyArgs>),
     /// Run playbooks on the hosts of an inventory
     Playbook(Box<playbook::PlaybookArgs>),
     /// Run one module on the hosts of a pattern
@@ -122,6 +129,9 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let result = match cli.command {
+        Command::Plan(args) => deployment::plan::run(&args),
+        Command::Apply(args) => deployment::apply::run(&args),
+        Command::Destroy(args) => deployment::destroy::run(&args),
         Command::Playbook(args) => {
             settings().and_then(|settings| playbook::run(&args, &settings, |_, _, _| Form::Human))
         }

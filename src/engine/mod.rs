@@ -43,14 +43,14 @@ pub use tags::Tags;
 pub use target::Defaults;
 pub use variables::VARIABLES;
 
-use crate::connection::{Fence, Open, Ways};
+use crate::connection::{Fence, Open, Target, Ways};
 use crate::inventory::Inventory;
-use crate::playbook::Play;
 use crate::playbook::load::Loader;
-use crate::remote::Hold;
+use crate::playbook::{Keywords, Play};
+use crate::remote::{Become, Hold};
 use crate::template::Templar;
-use crate::value::Vars;
 use crate::value::vault::Keyring;
+use crate::value::{Value, Vars};
 
 /// What a run was asked to do, everything loaded and checked.
 pub struct Job {
@@ -213,6 +213,19 @@ pub async fn run_over(
     };
     run.tell(Event::Recap(recap.clone()));
     Ok(recap)
+}
+
+/// How a host is reached outside of any play, and as whom: by its variables, and by what the job says of all.
+pub fn reach(job: &Job, host: &str) -> Result<(Target, Option<Become>), crate::template::Error> {
+    let scope = scope::outside_of_plays(job, host);
+    let keywords = Keywords::default();
+    Ok((target::target(job, host, &keywords, &scope)?, target::become_user(job, &keywords, &scope)?))
+}
+
+/// A variable of a host outside of any play, rendered. None: it has no such variable.
+pub fn variable(job: &Job, host: &str, name: &str) -> Result<Option<Value>, crate::template::Error> {
+    let scope = scope::outside_of_plays(job, host);
+    scope.get(name).map(|raw| job.templar.render(raw, &scope)).transpose()
 }
 
 /// The hosts of a play's pattern within the limit, as `--list-hosts` shows them.

@@ -110,6 +110,17 @@ pub(crate) fn before_any_host(job: &Job, play: &Play) -> Scope {
     combined(job, scope)
 }
 
+/// What is known of a host before any play: its variables of the inventory, and extra variables.
+pub(crate) fn outside_of_plays(job: &Job, host: &str) -> Scope {
+    let mut scope = empty(job, &job.directory);
+    scope.push(Arc::new(job.inventory.vars_of(host, None)));
+    scope.push(Arc::new(host_magic(&job.inventory, host)));
+    scope.push(job.extra_vars.clone());
+    scope.push(Arc::new(run_magic(job)));
+    scope.push(groups_layer(&job.inventory));
+    combined(job, scope)
+}
+
 /// `hash_behaviour = merge`: the layers become one.
 fn combined(job: &Job, scope: Scope) -> Scope {
     match job.options.hash_behaviour {

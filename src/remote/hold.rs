@@ -56,7 +56,7 @@ pub struct Lease(watch::Sender<State>);
 #[derive(Debug, Clone)]
 struct State {
     /// On [`uptime`]'s clock.
-    confirmed: Duration,
+    confirmed: Option<Duration>,
     lost: Option<Arc<str>>,
 }
 
@@ -64,14 +64,14 @@ impl Lease {
     /// How long a confirmation counts.
     pub const LENGTH: Duration = Duration::from_secs(15);
 
-    /// A lease that was confirmed at a time of [`uptime`]'s.
-    pub fn confirmed_at(asked: Duration) -> Arc<Lease> {
-        Arc::new(Lease(watch::channel(State { confirmed: asked, lost: None }).0))
+    /// A lease that nobody has confirmed yet.
+    pub fn unconfirmed() -> Arc<Lease> {
+        Arc::new(Lease(watch::channel(State { confirmed: None, lost: None }).0))
     }
 
     /// A majority confirmed it, having been asked at `asked`.
     pub fn confirm(&self, asked: Duration) {
-        self.0.send_modify(|state| state.confirmed = state.confirmed.max(asked));
+        self.0.send_modify(|state| state.confirmed = state.confirmed.max(Some(asked)));
     }
 
     /// Somebody else has the lock now; `why` is a sentence for a person.
@@ -96,7 +96,8 @@ impl Lease {
     }
 
     async fn holds_within(&self, patience: Duration) -> Result<(), Error> {
-        let known = |state: &State| state.lost.is_some() || uptime().saturating_sub(state.confirmed) < Lease::LENGTH;
+        let fresh = |confirmed: Duration| uptime().saturating_sub(confirmed) < Lease::LENGTH;
+        let known = |state: &State| state.lost.is_some() || state.confirmed.is_some_and(fresh);
         let mut states = self.0.subscribe();
         let refused = |reason: &str| Error::Refused { what: "change anything".into(), reason: reason.to_owned() };
         match tokio::time::timeout(patience, states.wait_for(known)).await {
@@ -131,10 +132,9 @@ impl Session {
             .replace("@TOKEN@", &record.token.to_string())
             .replace("@RUN@", record.run());
         self.write(&text).await?;
-        if self.account.user == "root" && self.ask("wl_may").await?.code != 0 {
-            badge.holds().await?;
-            let raised = self.ask(&lock::raise(directory, record)?).await?;
-            lock::claimed(directory, &raised)?.taken(directory)?;
+        let may = self.ask("wl_may").await?;
+        if may.code != 0 {
+            self.raise(badge, directory, record, &may.stderr).await?;
         }
         let ssh = if self.by_ssh() { "1" } else { "''" };
         let enrolled = self.ask(&format!("wl_enrol {ssh}")).await?;
@@ -143,6 +143,19 @@ impl Session {
             _ => return Err(refused(format!("make a session known in {directory}/sessions"), &enrolled.stderr)),
         }
         Ok(())
+    }
+
+    /// Brings a host's lock up to date that is older than ours. A newer one says whose the deployment is now, as `why` does.
+    async fn raise(&mut self, badge: &Badge, directory: &str, record: &lock::Record, why: &[u8]) -> Result<(), Error> {
+        let seen =
+            self.ask("wl_i=0; { read -r wl_i wl_v <\"$wl_f/lock\"; } 2>/dev/null; printf %s \"${wl_i:-0}\"").await?;
+        let token = String::from_utf8_lossy(&seen.stdout).trim().parse().unwrap_or(u64::MAX);
+        if token >= record.token || self.account.user != "root" {
+            return Err(refused(format!("hold the lock {directory}"), why));
+        }
+        badge.holds().await?;
+        let raised = self.ask(&lock::raise(directory, record)?).await?;
+        lock::claimed(directory, &raised)?.taken(directory)
     }
 
     /// Requests from now on change something, and are refused where the lock is not ours any more.
@@ -167,9 +180,11 @@ mod tests {
 
     #[tokio::test]
     async fn a_lease_that_is_out_waits_for_a_new_confirmation() {
-        let lease = Lease::confirmed_at(uptime());
+        let lease = Lease::unconfirmed();
+        lease.confirm(uptime());
         lease.holds().await.unwrap();
-        let old = Lease::confirmed_at(uptime().saturating_sub(Lease::LENGTH));
+        let old = Lease::unconfirmed();
+        old.confirm(uptime().saturating_sub(Lease::LENGTH));
         let error = old.holds_within(Duration::from_millis(20)).await.unwrap_err().to_string();
         assert_eq!(error, "cannot change anything: most of the hosts that hold the deployment's lock do not answer");
         let (waited, ()) = tokio::join!(old.holds(), async { old.confirm(uptime()) });
@@ -178,7 +193,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_lost_lease_never_comes_back() {
-        let lease = Lease::confirmed_at(uptime());
+        let lease = Lease::unconfirmed();
         lease.lose("bob@ws has it");
         lease.confirm(uptime());
         assert_eq!(lease.holds().await.unwrap_err().to_string(), "cannot change anything: bob@ws has it");

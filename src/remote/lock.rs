@@ -83,11 +83,10 @@ pub struct Seen {
 /// What became of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claimed {
-    Taken,
+    /// It is ours. `silent`: for how long whoever held it had not been heard of; long when nobody did.
+    Taken { silent: Duration },
     /// Somebody holds it.
     Held(Record),
-    /// Its holder was heard of a moment ago.
-    Beats,
     /// The host has seen this token already.
     Low(u64),
 }
@@ -96,22 +95,12 @@ impl Claimed {
     /// Of a host that has to follow what most have agreed to.
     pub(super) fn taken(self, directory: &str) -> Result<(), Error> {
         let reason = match self {
-            Claimed::Taken => return Ok(()),
+            Claimed::Taken { .. } => return Ok(()),
             Claimed::Held(record) => format!("it was taken over by {}", record.holder),
-            Claimed::Beats => "somebody else holds it".to_owned(),
             Claimed::Low(token) => format!("it was taken over since, as number {token}"),
         };
         Err(Error::Refused { what: format!("hold the lock {directory}"), reason })
     }
-}
-
-/// Whose lock may be taken over.
-#[derive(Debug, Clone, Copy)]
-pub enum Over<'a> {
-    /// A free one only.
-    Nobody,
-    /// That of this holder, not heard of for so long.
-    Silent(&'a Record, Duration),
 }
 
 /// The script with what is asked, in a shell of its own.
@@ -121,10 +110,9 @@ fn asks(directory: &str, what: &str) -> Result<String, Error> {
     Ok(subshell(&format!("{}{what}", script.replace("@DIRECTORY@", &quote::path(directory)?))))
 }
 
-fn claim(directory: &str, record: &Record, over: &str, silent: Duration) -> Result<String, Error> {
+fn claim(directory: &str, record: &Record, over: &str) -> Result<String, Error> {
     let (text, over) = (quote::print(record.text().as_bytes()), quote::word(over));
-    let seconds = silent.as_secs();
-    asks(directory, &format!("{{ {text}; }} | claim {} {} {over} {seconds}", record.token, record.run()))
+    asks(directory, &format!("{{ {text}; }} | claim {} {} {over}", record.token, record.run()))
 }
 
 /// Shell text that takes the lock of a host that has not heard of it yet, and ends what others have running there.
@@ -134,8 +122,8 @@ pub(super) fn raise(directory: &str, record: &Record) -> Result<String, Error> {
     asks(
         directory,
         &format!(
-            "x=$({{ {text}; }} | claim {token} {run} any 0) || exit\nprintf '%s\\n' \"$x\"\n\
-             [ \"$x\" != taken ] || others {run}"
+            "x=$({{ {text}; }} | claim {token} {run} any) || exit\nprintf '%s\\n' \"$x\"\n\
+             [ \"${{x% *}}\" != taken ] || others {run}"
         ),
     )
 }
@@ -150,9 +138,11 @@ pub(super) fn claimed(directory: &str, answer: &Output) -> Result<Claimed, Error
     let text = String::from_utf8_lossy(&answer.stdout);
     let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
     match first.split_once(' ').unwrap_or((first, "")) {
-        ("taken", _) => Ok(Claimed::Taken),
+        ("taken", seconds) => {
+            let silent = seconds.parse().map(Duration::from_secs);
+            silent.map(|silent| Claimed::Taken { silent }).map_err(|_| odd())
+        }
         ("held", _) => Record::parse(rest).map(Claimed::Held).ok_or_else(odd),
-        ("beats", _) => Ok(Claimed::Beats),
         ("low", token) => token.parse().map(Claimed::Low).map_err(|_| odd()),
         _ => Err(odd()),
     }
@@ -178,15 +168,10 @@ impl Probe {
 }
 
 impl Remote {
-    /// Tries to take a lock. Nothing of it is checked against what other hosts say.
-    pub async fn claim_lock(&self, directory: &str, record: &Record, over: Over<'_>) -> Result<Claimed, Error> {
-        let text = match over {
-            Over::Nobody => claim(directory, record, "-", Duration::ZERO)?,
-            Over::Silent(other, silent) => {
-                claim(directory, record, &format!("{} {}", other.token, other.run()), silent)?
-            }
-        };
-        claimed(directory, &self.session().await?.ask(&text).await?)
+    /// Tries to take a lock that nobody holds, or that of `over`. Nothing of it is checked against what other hosts say.
+    pub async fn claim_lock(&self, directory: &str, record: &Record, over: Option<&Record>) -> Result<Claimed, Error> {
+        let over = over.map_or_else(|| "-".to_owned(), |other| format!("{} {}", other.token, other.run()));
+        claimed(directory, &self.session().await?.ask(&claim(directory, record, &over)?).await?)
     }
 
     /// Ends all shells of other runs that were made known beside the lock, with what they run and the connections that
@@ -197,9 +182,13 @@ impl Remote {
         if answer.code == 0 { Ok(()) } else { Err(refused("end what a former run has running", &answer.stderr)) }
     }
 
-    /// Says that the holder is there. Refused when it holds the lock no more.
+    /// Says that the holder is there. Refused when it holds the lock no more. Does not wait for the lease, which it renews.
     pub async fn beat(&self, directory: &str) -> Result<(), Error> {
-        self.touch(format!("hold the lock {directory}"), &format!("echo >{}/beat", quote::path(directory)?)).await
+        let text = format!("echo >{}/beat", quote::path(directory)?);
+        let mut session = self.session().await?;
+        session.guard(true);
+        let answer = session.ask(&text).await?;
+        if answer.code == 0 { Ok(()) } else { Err(refused(format!("hold the lock {directory}"), &answer.stderr)) }
     }
 
     /// Gives a lock back. One that is another's by now is left alone.

@@ -76,8 +76,8 @@ put() {
 rm -f "$f"/.lock.*
 cat >"$f/.lock.$1" && sync "$f/.lock.$1" && mv -f "$f/.lock.$1" "$f/lock" && sync "$f"
 }
-# claim TOKEN RUN OVER AGE: standard input becomes the lock if that may be: nobody holds it, or whoever OVER says does
-# (`TOKEN RUN`, or `any`) and has not been heard of for AGE seconds.
+# claim TOKEN RUN OVER: standard input becomes the lock if that may be: nobody holds it, or whoever OVER says does
+# (`TOKEN RUN`, or `any`). Says for how many seconds the one before was not heard of.
 claim() {
 lock_up || return 1
 a=
@@ -85,9 +85,10 @@ c=
 { read -r a c <"$f/lock"; } 2>/dev/null
 a=${a:-0}
 if [ "$a $c" = "$1 $2" ]; then
-echo taken
+echo taken 86400
 return 0
 fi
+x=86400
 case $c in
 '' | -) ;;
 *)
@@ -96,16 +97,13 @@ any | "$a $c") ;;
 *) echo held; cat "$f/lock"; return 0 ;;
 esac
 x=$(($(date +%s) - $(stat -c %Y "$f/beat" 2>/dev/null || echo 0)))
-if [ "$x" -ge 0 ] && [ "$x" -lt "$4" ]; then
-echo "beats $x"
-return 0
-fi ;;
+[ "$x" -ge 0 ] || x=0 ;;
 esac
 if [ "$1" -le "$a" ]; then
 echo "low $a"
 return 0
 fi
-put "$2" && echo >"$f/beat" && echo taken
+put "$2" && echo >"$f/beat" && echo "taken $x"
 }
 # release TOKEN RUN: standard input becomes the lock if it is that run's.
 release() {

@@ -110,6 +110,7 @@ pub struct Probe {
 }
 
 /// Touches a host: all that [`Probe`] can, and writing.
+#[derive(Clone)]
 pub struct Remote {
     probe: Probe,
 }

@@ -67,3 +67,28 @@ leader() {
 
 # When the etcd of a host was started, in microseconds since the machine started.
 started_at() { on "$1" systemctl show -p ExecMainStartTimestampMonotonic --value etcd; }
+
+# windlass apply of the hosts of the group etcd, with etcd $ETCD (3.5 unless said otherwise).
+apply_arguments() { printf '%s\n' -i "$inventory" -e "etcd_bundle=$ROOT/target/etcd/${ETCD:-3.5}" --playbooks "$ROOT/playbooks"; }
+applied() { local a; mapfile -t a < <(apply_arguments); windlass apply "${a[@]}" --yes "$@"; }
+planned() { local a; mapfile -t a < <(apply_arguments); windlass plan "${a[@]}" "$@"; }
+# in_background FILE ARGUMENT...: an apply that goes on by itself; its words in FILE, its process in $holder.
+in_background() {
+  local a file=$1
+  shift
+  mapfile -t a < <(apply_arguments)
+  "$WINDLASS" apply "${a[@]}" --yes "$@" >"$file" 2>&1 </dev/null &
+  holder=$!
+}
+# until_it_says FILE WORDS: waits for them, for a minute.
+until_it_says() {
+  local n=0
+  until grep -aqE -- "$2" "$1"; do
+    n=$((n + 1))
+    [ $n -lt 600 ] || { cat "$1"; broken "it never says: $2"; }
+    sleep 0.1
+  done
+}
+# What an etcd that runs writes without being asked, and the times at which a lock was heard of, are no change.
+settled_trees() { trees | grep -v -E '^\./var/(lib/etcd/data|log|lib/systemd)(/| )|/journal(/| )|/sessions(/| )|\./run/'; }
+lock_of() { on "$1" cat /var/lib/windlass/karmada/lock; }

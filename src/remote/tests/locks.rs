@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::lock::{Claimed, Over, Record};
+use super::lock::{Claimed, Record};
 use super::*;
 
 fn record(token: u64, run: &str) -> Record {
@@ -15,6 +15,16 @@ fn record(token: u64, run: &str) -> Record {
         command: "windlass apply -f 'a: b'".into(),
         since: 1_763_645_954,
     }
+}
+
+fn taken(claimed: Result<Claimed, Error>) -> bool {
+    matches!(claimed.unwrap(), Claimed::Taken { .. })
+}
+
+fn confirmed() -> Arc<Lease> {
+    let lease = Lease::unconfirmed();
+    lease.confirm(uptime());
+    lease
 }
 
 /// A host on which changes are made under a record's hold.
@@ -36,9 +46,9 @@ async fn of_two_claims_one_is_granted_and_tokens_only_rise() {
         let (directory, here) = (place.at("lock dir"), remote(kind).await);
         assert_eq!(here.lock(&directory).await.unwrap(), None);
         let (ann, bob) = (record(1, "ann"), record(1, "bob"));
-        assert_eq!(here.claim_lock(&directory, &ann, Over::Nobody).await.unwrap(), Claimed::Taken, "{kind}");
-        assert_eq!(here.claim_lock(&directory, &ann, Over::Nobody).await.unwrap(), Claimed::Taken, "{kind}");
-        let refused = here.claim_lock(&directory, &bob, Over::Nobody).await.unwrap();
+        assert!(taken(here.claim_lock(&directory, &ann, None).await), "{kind}");
+        assert!(taken(here.claim_lock(&directory, &ann, None).await), "{kind}: it is its own");
+        let refused = here.claim_lock(&directory, &bob, None).await.unwrap();
         assert_eq!(refused, Claimed::Held(ann.clone()), "{kind}");
         let seen = here.lock(&directory).await.unwrap().unwrap();
         assert_eq!((seen.record, seen.sessions), (ann.clone(), 0), "{kind}");
@@ -46,9 +56,9 @@ async fn of_two_claims_one_is_granted_and_tokens_only_rise() {
         assert_eq!(here.lock(&directory).await.unwrap().unwrap().record, ann, "it is not bob's to give back");
         here.release_lock(&directory, &ann).await.unwrap();
         assert_eq!(here.lock(&directory).await.unwrap().unwrap().record.run, None, "{kind}");
-        assert_eq!(here.claim_lock(&directory, &bob, Over::Nobody).await.unwrap(), Claimed::Low(1), "{kind}");
+        assert_eq!(here.claim_lock(&directory, &bob, None).await.unwrap(), Claimed::Low(1), "{kind}");
         let bob = record(2, "bob");
-        assert_eq!(here.claim_lock(&directory, &bob, Over::Nobody).await.unwrap(), Claimed::Taken, "{kind}");
+        assert!(taken(here.claim_lock(&directory, &bob, None).await), "{kind}");
     }
 }
 
@@ -60,24 +70,25 @@ async fn many_claims_at_once_are_granted_to_one() {
         let directory = directory.clone();
         async move {
             let own = record(1, &format!("run{n}"));
-            remote("dash").await.claim_lock(&directory, &own, Over::Nobody).await.unwrap()
+            taken(remote("dash").await.claim_lock(&directory, &own, None).await)
         }
     });
     let granted = futures::future::join_all(claims).await;
-    assert_eq!(granted.iter().filter(|claimed| **claimed == Claimed::Taken).count(), 1, "{granted:?}");
+    assert_eq!(granted.iter().filter(|taken| **taken).count(), 1, "{granted:?}");
 }
 
 #[tokio::test]
-async fn a_holder_that_was_heard_of_a_moment_ago_keeps_its_lock() {
+async fn whoever_takes_a_lock_over_learns_how_long_its_holder_was_silent() {
     for kind in SHELLS {
         let place = Place::new();
         let (directory, here) = (place.at("lock"), remote(kind).await);
-        let ann = record(1, "ann");
-        here.claim_lock(&directory, &ann, Over::Nobody).await.unwrap();
-        let over = |limit| Over::Silent(&ann, Duration::from_secs(limit));
-        let bob = record(2, "bob");
-        assert_eq!(here.claim_lock(&directory, &bob, over(60)).await.unwrap(), Claimed::Beats, "{kind}");
-        assert_eq!(here.claim_lock(&directory, &bob, over(0)).await.unwrap(), Claimed::Taken, "{kind}");
+        let (ann, bob) = (record(1, "ann"), record(2, "bob"));
+        assert!(matches!(here.claim_lock(&directory, &ann, None).await.unwrap(), Claimed::Taken { .. }), "{kind}");
+        sh(&here, &format!("touch -d '-40 seconds' '{directory}/beat'")).await;
+        assert_eq!(here.claim_lock(&directory, &bob, None).await.unwrap(), Claimed::Held(ann.clone()), "{kind}");
+        let taken = here.claim_lock(&directory, &bob, Some(&ann)).await.unwrap();
+        let Claimed::Taken { silent } = taken else { panic!("{kind}: {taken:?}") };
+        assert!((39..=60).contains(&silent.as_secs()), "{kind}: {silent:?}");
     }
 }
 
@@ -87,8 +98,8 @@ async fn whoever_was_taken_over_changes_nothing_in_whatever_way() {
         let place = Place::new();
         let (directory, other) = (place.at("lock"), remote(kind).await);
         let (ann, bob) = (record(1, "ann"), record(2, "bob"));
-        other.claim_lock(&directory, &ann, Over::Nobody).await.unwrap();
-        let lease = Lease::confirmed_at(uptime());
+        other.claim_lock(&directory, &ann, None).await.unwrap();
+        let lease = confirmed();
         let (remote, _sessions) = holding(kind, &directory, &ann, &lease).await;
         std::fs::create_dir(place.at("d")).unwrap();
         let at = |name: &str| place.at(&format!("d/{name}"));
@@ -101,7 +112,7 @@ async fn whoever_was_taken_over_changes_nothing_in_whatever_way() {
         remote.beat(&directory).await.unwrap();
         assert_eq!(other.lock(&directory).await.unwrap().unwrap().sessions, 1, "{kind}");
 
-        other.claim_lock(&directory, &bob, Over::Silent(&ann, Duration::ZERO)).await.unwrap();
+        other.claim_lock(&directory, &bob, Some(&ann)).await.unwrap();
         let mode = Attributes { mode: Some(0o600), ..Attributes::default() };
         let stdin = Command { stdin: Some(large.clone()), ..Command::program(["tee", &at("tee")]) };
         let command = Command::shell(format!("echo >{}", at("run")));
@@ -141,8 +152,8 @@ async fn what_a_former_run_has_running_is_ended_and_no_others_is() {
         let place = Place::new();
         let (directory, other) = (place.at("lock"), remote(kind).await);
         let (ann, bob) = (record(1, "ann"), record(2, "bob"));
-        other.claim_lock(&directory, &ann, Over::Nobody).await.unwrap();
-        let lease = Lease::confirmed_at(uptime());
+        other.claim_lock(&directory, &ann, None).await.unwrap();
+        let lease = confirmed();
         let (remote, sessions) = holding(kind, &directory, &ann, &lease).await;
         let command = shell("sleep 98765 & sleep 98765");
         let run = tokio::spawn(async move { remote.run(&command).await });
@@ -153,7 +164,7 @@ async fn what_a_former_run_has_running_is_ended_and_no_others_is() {
         while running() < 2 {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        other.claim_lock(&directory, &bob, Over::Silent(&ann, Duration::ZERO)).await.unwrap();
+        other.claim_lock(&directory, &bob, Some(&ann)).await.unwrap();
         // Its own would be spared.
         other.end_other_runs(&directory, &ann).await.unwrap();
         assert_eq!(running(), 2, "{kind}");
@@ -169,7 +180,7 @@ async fn what_a_former_run_has_running_is_ended_and_no_others_is() {
 async fn an_entry_that_somebody_else_made_ends_nobody_s_process() {
     let place = Place::new();
     let (directory, other) = (place.at("lock"), remote("dash").await);
-    other.claim_lock(&directory, &record(1, "ann"), Over::Nobody).await.unwrap();
+    other.claim_lock(&directory, &record(1, "ann"), None).await.unwrap();
     let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
     let began = stat.rsplit_once(") ").unwrap().1.split(' ').nth(19).unwrap();
@@ -191,8 +202,8 @@ async fn a_host_that_was_away_when_the_lock_was_taken_learns_of_it() {
         let place = Place::new();
         let (directory, other) = (place.at("lock"), remote(kind).await);
         let (old, ann) = (record(3, "old"), record(5, "ann"));
-        other.claim_lock(&directory, &old, Over::Nobody).await.unwrap();
-        let lease = Lease::confirmed_at(uptime());
+        other.claim_lock(&directory, &old, None).await.unwrap();
+        let lease = confirmed();
         let (remote, _sessions) = holding(kind, &directory, &ann, &lease).await;
         remote.write(&place.at("f"), b"1", &Attributes::default()).await.unwrap();
         assert_eq!(other.lock(&directory).await.unwrap().unwrap().record, ann, "{kind}");
@@ -211,6 +222,9 @@ async fn a_host_that_was_away_when_the_lock_was_taken_learns_of_it() {
             ),
         );
         let Err(error) = Remote::open(&late, None, &IndexMap::new()).await else { panic!("{kind}: it may") };
-        assert!(error.to_string().ends_with("it was taken over since, as number 5"), "{kind}: {error}");
+        assert!(
+            error.to_string().ends_with(": the lock of the deployment was taken over by ann@ws"),
+            "{kind}: {error}"
+        );
     }
 }

@@ -1,0 +1,175 @@
+//! A plan in words.
+
+use std::collections::BTreeMap;
+
+use crate::deployment::changes::{Change, Kind};
+use crate::deployment::plan::{Plan, Planned, State};
+use crate::deployment::stage::Stage;
+
+/// What tasks of this machine are told under.
+const HERE: &str = "localhost";
+
+/// What a plan says, with `detail` each single change.
+pub fn plan(plan: &Plan, detail: bool) -> String {
+    let mut text = format!("Plan for {}\n", plan.deployment);
+    for planned in plan.stages.iter().filter(|planned| planned.state != State::Same) {
+        text.push_str(&format!("\n{}: {}\n", planned.stage.name(), headline(planned)));
+        text.push_str(&body(planned, detail));
+    }
+    let same: Vec<&str> =
+        plan.stages.iter().filter(|planned| planned.state == State::Same).map(|planned| planned.stage.name()).collect();
+    if !same.is_empty() {
+        text.push_str(&format!("\nnothing to do: {}\n", same.join(", ")));
+    }
+    text.push_str(&format!("\n{}\n", total(plan)));
+    text
+}
+
+fn headline(planned: &Planned) -> String {
+    let hosts = planned.hosts.join(", ");
+    match planned.state {
+        State::Same => "nothing to do".to_owned(),
+        State::NotYet => format!("not there yet: all of it ({hosts})"),
+        State::Unknown => "it cannot be tried out".to_owned(),
+        State::Differs => match planned.stage {
+            Stage::Removals => format!("leaving: {hosts}"),
+            _ => counted(planned.found.counts().keys().filter(|host| **host != HERE).count(), "host"),
+        },
+    }
+}
+
+fn body(planned: &Planned, detail: bool) -> String {
+    let mut text = String::new();
+    match planned.state {
+        State::Differs => {
+            for (host, kinds) in planned.found.counts() {
+                let place = if host == HERE { "this machine" } else { host };
+                text.push_str(&format!("  {place:<12} {}\n", kinds_of(&kinds)));
+                let of_host = planned.found.changes.iter().filter(|change| detail && change.host == host);
+                of_host.for_each(|change| text.push_str(&format!("    {}\n", line(change))));
+            }
+        }
+        State::Unknown => {
+            for failure in &planned.found.failures {
+                text.push_str(&format!("  {}: {}: {}\n", failure.host, failure.task, failure.message));
+            }
+        }
+        State::Same | State::NotYet => {}
+    }
+    if planned.stage == Stage::Removals {
+        planned.found.notes.iter().for_each(|note| text.push_str(&format!("  {note}\n")));
+    }
+    text
+}
+
+fn line(change: &Change) -> String {
+    match change.kind {
+        Kind::File => format!("file   {}", change.what),
+        Kind::Unit => format!("unit   {}", change.what),
+        Kind::Object => format!("object {}", change.what),
+        Kind::Other => format!("other  {}", change.what),
+    }
+}
+
+fn kinds_of(kinds: &BTreeMap<Kind, usize>) -> String {
+    let words = kinds.iter().map(|(kind, count)| match kind {
+        Kind::File => counted(*count, "file"),
+        Kind::Unit => counted(*count, "unit"),
+        Kind::Object => counted(*count, "API object"),
+        Kind::Other => counted(*count, "other change"),
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// `1 host`, `2 hosts`
+pub fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+fn total(plan: &Plan) -> String {
+    if plan.is_empty() {
+        return "Nothing to do.".to_owned();
+    }
+    let mut kinds: BTreeMap<Kind, usize> = BTreeMap::new();
+    for change in plan.stages.iter().flat_map(|planned| &planned.found.changes) {
+        *kinds.entry(change.kind).or_default() += 1;
+    }
+    let of = |stage: Stage| plan.stages.iter().find(|planned| planned.stage == stage && planned.state != State::Same);
+    let removals = of(Stage::Removals).map_or(0, |planned| planned.hosts.len());
+    let mut words: Vec<String> = Vec::new();
+    if !kinds.is_empty() {
+        words.push(kinds_of(&kinds));
+    }
+    if plan.stages.iter().any(|planned| planned.state == State::NotYet) {
+        words.push("and what is not there yet".to_owned());
+    }
+    if removals > 0 {
+        words.push(format!("{} removed", counted(removals, "member")));
+    }
+    format!("To do: {}.", words.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::deployment::changes::{Changes, Failure};
+
+    fn planned(stage: Stage, state: State, changes: &[(&str, Kind, &str)]) -> Planned {
+        let change = |(host, kind, what): &(&str, Kind, &str)| Change {
+            host: (*host).into(),
+            kind: *kind,
+            what: (*what).into(),
+            task: "t".into(),
+        };
+        let found = Changes { changes: changes.iter().map(change).collect(), ..Changes::default() };
+        Planned { stage, state, hosts: vec!["h1".into(), "h2".into()], found }
+    }
+
+    #[test]
+    fn a_plan_counts_by_host_and_names_what_is_not_there_yet() {
+        let mut removals = planned(Stage::Removals, State::Differs, &[("beta", Kind::Object, "Cluster beta")]);
+        removals.hosts = vec!["beta".into()];
+        removals.found.notes.push("beta leaves with 3 workloads".into());
+        let changes = [("h1", Kind::File, "/etc/a"), ("h1", Kind::File, "/etc/b"), ("h1", Kind::Unit, "etcd")];
+        let stages = vec![
+            planned(Stage::Etcd, State::Differs, &changes),
+            planned(Stage::ControlPlane, State::NotYet, &[]),
+            planned(Stage::Members, State::Same, &[]),
+            removals,
+        ];
+        let plan_of = Plan {
+            windlass_plan: 1,
+            deployment: "prod".into(),
+            made: 0,
+            by: String::new(),
+            sources: Vec::new(),
+            stages,
+            observed: Default::default(),
+        };
+        let expected = "\
+Plan for prod
+
+etcd: 1 host
+  h1           2 files, 1 unit
+
+controlPlane: not there yet: all of it (h1, h2)
+
+removals: leaving: beta
+  beta         1 API object
+  beta leaves with 3 workloads
+
+nothing to do: members
+
+To do: 2 files, 1 unit, 1 API object; and what is not there yet; 1 member removed.
+";
+        assert_eq!(plan(&plan_of, false), expected);
+        assert!(plan(&plan_of, true).contains("    file   /etc/a\n"));
+    }
+
+    #[test]
+    fn a_stage_that_fails_says_where_and_why() {
+        let mut etcd = planned(Stage::Etcd, State::Unknown, &[]);
+        etcd.found.failures.push(Failure { host: "h2".into(), task: "Space".into(), message: "too little".into() });
+        assert_eq!(body(&etcd, false), "  h2: Space: too little\n");
+    }
+}

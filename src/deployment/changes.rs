@@ -1,0 +1,262 @@
+//! What a stage would change, from the events of a run in check mode.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::engine::{Event, Status, TaskResult, TaskStart};
+use crate::value::{Value, Vars};
+
+/// What is changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    File,
+    Unit,
+    /// Of an API.
+    Object,
+    Other,
+}
+
+/// One thing that would be changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// Where: a host, or `localhost`.
+    pub host: String,
+    pub kind: Kind,
+    /// A path, a unit, `Cluster alpha`; of others the task's name.
+    pub what: String,
+    /// The task that would do it.
+    pub task: String,
+}
+
+/// A task that failed when it was tried out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    pub host: String,
+    pub task: String,
+    pub message: String,
+}
+
+/// What a run in check mode told.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changes {
+    pub changes: Vec<Change>,
+    pub failures: Vec<Failure>,
+    /// What its tasks say to the person, such as how much a removal takes away.
+    pub notes: Vec<String>,
+    /// What it warned of.
+    #[serde(skip)]
+    pub warnings: Vec<String>,
+}
+
+/// Modules by what they change; the others change other things.
+const FILES: &[&str] = &[
+    "assemble",
+    "authorized_key",
+    "blockinfile",
+    "copy",
+    "fetch",
+    "file",
+    "get_url",
+    "known_hosts",
+    "lineinfile",
+    "program",
+    "replace",
+    "synchronize",
+    "template",
+    "unarchive",
+    "x509_ca",
+    "x509_certificate",
+    "x509_csr",
+    "x509_key",
+];
+const UNITS: &[&str] = &["service", "systemd", "systemd_service"];
+const OBJECTS: &[&str] = &["k8s"];
+/// Values of results that say what was changed, the first that is there.
+const NAMES: &[&str] = &["dest", "path", "name", "unit", "dst"];
+
+impl Changes {
+    /// Takes an event of the run.
+    pub fn take(&mut self, event: &Event) {
+        match event {
+            Event::Item { task, host, delegated, result, .. } => self.result(task, host, delegated.as_deref(), result),
+            // Its items were told one by one.
+            Event::Result { task, host, delegated, looped: false, result } => {
+                self.result(task, host, delegated.as_deref(), result);
+            }
+            Event::Result { task, host, result, .. } if failed(result) => {
+                if !self.failures.iter().any(|failure| failure.task == task.name && failure.host == **host) {
+                    self.failure(task, host, result);
+                }
+            }
+            Event::Warning(words) => self.warnings.push(words.clone()),
+            _ => {}
+        }
+    }
+
+    /// Whether nothing would be changed, as far as could be seen.
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty() && self.failures.is_empty()
+    }
+
+    /// How many of each kind, by host.
+    pub fn counts(&self) -> BTreeMap<&str, BTreeMap<Kind, usize>> {
+        let mut counts: BTreeMap<&str, BTreeMap<Kind, usize>> = BTreeMap::new();
+        for change in &self.changes {
+            *counts.entry(&change.host).or_default().entry(change.kind).or_default() += 1;
+        }
+        counts
+    }
+
+    fn result(&mut self, task: &TaskStart, host: &Arc<str>, delegated: Option<&str>, result: &TaskResult) {
+        if failed(result) {
+            return self.failure(task, host, result);
+        }
+        if let ("debug", false, Some(words)) = (task.action, result.no_log, result.values.get("msg")) {
+            self.notes.push(words.to_string());
+        }
+        if !result.changed {
+            return;
+        }
+        let kind = kind(task.action);
+        let named = if result.no_log { None } else { what(kind, result) };
+        let what = named.unwrap_or_else(|| task.name.clone());
+        let change = Change { host: delegated.unwrap_or(host).to_owned(), kind, what, task: task.name.clone() };
+        // One file may get its content and its owner from two tasks.
+        let known = |other: &Change| other.host == change.host && other.kind == kind && other.what == change.what;
+        if !self.changes.iter().any(known) {
+            self.changes.push(change);
+        }
+    }
+
+    fn failure(&mut self, task: &TaskStart, host: &Arc<str>, result: &TaskResult) {
+        let said = result.message.clone().or_else(|| Some(result.values.get("msg")?.to_string()));
+        let message = match result.no_log {
+            true => "its result is not shown".to_owned(),
+            false => said.unwrap_or_else(|| "it failed".to_owned()),
+        };
+        self.failures.push(Failure { host: host.to_string(), task: task.name.clone(), message });
+    }
+}
+
+fn failed(result: &TaskResult) -> bool {
+    matches!(result.status, Status::Failed | Status::Unreachable)
+}
+
+fn kind(module: &str) -> Kind {
+    match module {
+        module if FILES.contains(&module) => Kind::File,
+        module if UNITS.contains(&module) => Kind::Unit,
+        module if OBJECTS.contains(&module) => Kind::Object,
+        _ => Kind::Other,
+    }
+}
+
+fn what(kind: Kind, result: &TaskResult) -> Option<String> {
+    if kind == Kind::Object {
+        return object(&result.values);
+    }
+    let text = |name: &&str| Some(result.values.get(*name)?.as_str()?.to_owned());
+    let named = NAMES.iter().find_map(text);
+    let header = || {
+        let diff = result.diff.first()?;
+        let header = if diff.after_header.is_empty() { &diff.before_header } else { &diff.after_header };
+        (!header.is_empty()).then(|| header.trim_end_matches(" (content)").to_owned())
+    };
+    named.or_else(header)
+}
+
+/// `Cluster alpha`, or of several what the first is and how many more there are.
+fn object(values: &Vars) -> Option<String> {
+    let result = values.get("result")?;
+    let one = |object: &Value| {
+        let kind = object.get_attr("kind").ok().filter(|kind| !kind.is_undefined())?;
+        let name = object.get_attr("metadata").ok()?.get_attr("name").ok()?;
+        Some(format!("{kind} {name}"))
+    };
+    let several = result.get_attr("results").ok().filter(|results| !results.is_undefined());
+    let Some(several) = several else { return one(result) };
+    let changed = several.try_iter().ok()?.filter(|entry| entry.get_attr("changed").is_ok_and(|it| it.is_true()));
+    let names: Vec<String> = changed.filter_map(|entry| one(&entry.get_attr("result").ok()?)).collect();
+    match names.as_slice() {
+        [] => None,
+        [only] => Some(only.clone()),
+        [first, rest @ ..] => Some(format!("{first} and {} more", rest.len())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::value::origin::{Origin, Source};
+
+    fn told(module: &'static str, name: &str, looped: bool, result: TaskResult) -> Event {
+        let task = TaskStart {
+            id: 1,
+            name: name.into(),
+            role: None,
+            action: module,
+            origin: Origin { source: Arc::new(Source::new("p.yml", "")), line: 1, column: 1 },
+            handler: false,
+            hosts: 1,
+        };
+        let (task, host, result) = (Arc::new(task), Arc::from("h1"), Arc::new(result));
+        Event::Result { task, host, delegated: None, looped, result }
+    }
+
+    fn result(status: Status, values: &[(&str, &str)]) -> TaskResult {
+        TaskResult {
+            status,
+            changed: status == Status::Changed,
+            message: None,
+            hint: None,
+            values: values.iter().map(|(name, value)| (Arc::from(*name), Value::from(*value))).collect(),
+            diff: Vec::new(),
+            no_log: false,
+            took: Duration::ZERO,
+        }
+    }
+
+    #[test]
+    fn each_thing_counts_once_and_by_what_it_is() {
+        let mut changes = Changes::default();
+        let changed = |values| result(Status::Changed, values);
+        changes.take(&told("template", "a", false, changed(&[("dest", "/etc/x")])));
+        changes.take(&told("file", "its owner", false, changed(&[("path", "/etc/x")])));
+        changes.take(&told("systemd_service", "b", false, changed(&[("name", "etcd")])));
+        changes.take(&told("command", "c", false, changed(&[])));
+        changes.take(&told("copy", "not this", true, changed(&[("dest", "/etc/y")])));
+        changes.take(&told("copy", "nor this", false, result(Status::Ok, &[("dest", "/etc/z")])));
+        let names: Vec<&str> = changes.changes.iter().map(|change| change.what.as_str()).collect();
+        assert_eq!(names, ["/etc/x", "etcd", "c"]);
+        let counts = changes.counts();
+        assert_eq!(counts["h1"], BTreeMap::from([(Kind::File, 1), (Kind::Unit, 1), (Kind::Other, 1)]));
+    }
+
+    #[test]
+    fn a_secret_s_values_are_not_kept() {
+        let mut changes = Changes::default();
+        let secret = TaskResult { no_log: true, ..result(Status::Changed, &[("dest", "/root/s3cret")]) };
+        changes.take(&told("copy", "The key", false, secret));
+        let lost = TaskResult { no_log: true, message: Some("s3cret".into()), ..result(Status::Failed, &[]) };
+        changes.take(&told("copy", "The other key", false, lost));
+        assert!(!serde_json::to_string(&changes).unwrap().contains("s3cret"), "{changes:?}");
+        assert_eq!(changes.changes[0].what, "The key");
+        assert_eq!(changes.failures[0].message, "its result is not shown");
+    }
+
+    #[test]
+    fn an_object_is_named_by_kind_and_name() {
+        let mut changed = result(Status::Changed, &[]);
+        let metadata = crate::value::mapping([("name", Value::from("alpha"))]);
+        let object = crate::value::mapping([("kind", Value::from("Cluster")), ("metadata", metadata)]);
+        changed.values.insert("result".into(), object);
+        let mut changes = Changes::default();
+        changes.take(&told("k8s", "Join it", false, changed));
+        assert_eq!((changes.changes[0].kind, changes.changes[0].what.as_str()), (Kind::Object, "Cluster alpha"));
+    }
+}

@@ -1,0 +1,85 @@
+//! Who this run is, as a lock tells it to others, and whether the holder of a lock is a process of this machine.
+
+use std::path::Path;
+
+use crate::remote::lock::Record;
+
+/// Whether a holder's process is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Process {
+    /// On this machine.
+    Here,
+    /// It was on this machine, and has ended.
+    Ended,
+    /// On another machine: its hosts know more.
+    Elsewhere,
+}
+
+/// This run. The token is still to be found.
+pub fn this_run(command: &str) -> Record {
+    let pid = std::process::id();
+    let user = std::env::var("USER").or_else(|_| std::env::var("LOGNAME"));
+    let user = user.unwrap_or_else(|_| if is_root() { "root".to_owned() } else { "somebody".to_owned() });
+    let machine = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    Record {
+        token: 0,
+        run: Some(format!("{:032x}", rand::random::<u128>())),
+        holder: format!("{user}@{}", machine.trim()),
+        pid,
+        process: format!("{} {}", boot(), began(pid).unwrap_or_default()),
+        command: command.to_owned(),
+        since: since.map(|since| since.as_secs()).unwrap_or_default(),
+    }
+}
+
+/// Where the holder's process is.
+pub fn process(record: &Record) -> Process {
+    match record.process.split_once(' ') {
+        Some((machine, start)) if machine == boot() => match began(record.pid) {
+            Some(found) if found == start => Process::Here,
+            _ => Process::Ended,
+        },
+        _ => Process::Elsewhere,
+    }
+}
+
+fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata("/proc/self").is_ok_and(|entry| entry.uid() == 0)
+}
+
+/// Another one after each start of this machine.
+fn boot() -> String {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    // Machines in a container share it.
+    let space = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    format!("{}/{}", id.trim(), space.display())
+}
+
+/// When a process began, in clock ticks since this machine did.
+fn began(pid: u32) -> Option<String> {
+    let stat = std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).ok()?;
+    let mut fields = stat.rsplit_once(") ")?.1.split(' ');
+    let dead = matches!(fields.clone().next(), Some("Z" | "X"));
+    fields.nth(19).filter(|_| !dead).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_known_by_its_machine_number_and_start() {
+        let own = this_run("windlass apply");
+        assert_eq!(process(&own), Process::Here);
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let start = began(child.id()).unwrap_or_else(|| "1".to_owned());
+        let other = Record { pid: child.id(), process: format!("{} {start}", boot()), ..own.clone() };
+        child.wait().unwrap();
+        assert_eq!(process(&other), Process::Ended);
+        let reused = Record { process: format!("{} 1", boot()), ..own.clone() };
+        assert_eq!(process(&reused), Process::Ended, "another process has the number now");
+        assert_eq!(process(&Record { process: "elsewhere 1".into(), ..own }), Process::Elsewhere);
+    }
+}

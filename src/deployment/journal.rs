@@ -1,0 +1,124 @@
+//! What a run has done of an apply, kept on the hosts beside the lock: so that an interrupted one is gone on with from
+//! anywhere. What the hosts can tell of themselves does not stand here.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::lock::Lock;
+use super::stage::Stage;
+use crate::remote::{Attributes, Remote};
+
+/// An apply as far as it came.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Journal {
+    /// The lock's token: of two journals the one with the higher is newer.
+    pub token: u64,
+    /// The run, as in the lock.
+    pub apply: String,
+    /// `apply` or `destroy`.
+    pub deed: String,
+    pub deployment: String,
+    /// SHA-256 of what was asked for.
+    pub digest: String,
+    /// `alice@workstation`.
+    pub who: String,
+    /// Seconds since 1970.
+    pub begun: u64,
+    /// Those that were begun, in order.
+    pub stages: Vec<Entry>,
+    /// It came to its end.
+    pub done: bool,
+}
+
+/// A stage in a journal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    pub stage: String,
+    pub playbook: String,
+    pub done: bool,
+}
+
+impl Journal {
+    /// The stage that was begun and not ended.
+    pub fn open_stage(&self) -> Option<Stage> {
+        let open = self.stages.iter().rfind(|entry| !entry.done).filter(|_| !self.done)?;
+        Stage::named(&open.stage)
+    }
+
+    fn parse(content: &[u8]) -> Option<Journal> {
+        serde_json::from_slice(content).ok()
+    }
+}
+
+fn path(directory: &str) -> String {
+    format!("{directory}/journal")
+}
+
+/// The newest journal that the hosts have, beside the lock in `directory`.
+pub async fn read(hosts: &[(Arc<str>, Remote)], directory: &str) -> Option<Journal> {
+    let path = path(directory);
+    let found = futures::future::join_all(hosts.iter().map(|(_, remote)| remote.read(&path))).await;
+    let journals = found.into_iter().filter_map(|content| Journal::parse(&content.ok()??));
+    // Of one run, the one that came further.
+    journals.max_by_key(|journal| {
+        let done = journal.stages.iter().filter(|entry| entry.done).count();
+        (journal.token, journal.done, journal.stages.len(), done)
+    })
+}
+
+/// Writes the journal onto the hosts of the lock.
+///
+/// # Errors
+/// Fewer than a majority took it: the reasons.
+pub async fn write(lock: &Lock, journal: &Journal) -> Result<(), String> {
+    let content = serde_json::to_vec(journal).expect("it is text and numbers");
+    let path = path(&lock.hold().directory);
+    let attributes = Attributes { mode: Some(0o644), ..Attributes::default() };
+    let one = |remote: &Remote| {
+        let (remote, content, path, attributes) = (remote.clone(), content.clone(), path.clone(), attributes.clone());
+        async move { remote.write(&path, &content, &attributes).await }
+    };
+    let written = futures::future::join_all(lock.hosts().iter().map(|(_, remote)| one(remote))).await;
+    let failures: Vec<String> =
+        written.iter().filter_map(|result| result.as_ref().err()).map(ToString::to_string).collect();
+    match written.len() - failures.len() >= lock.hold().hosts.len() / 2 + 1 {
+        true => Ok(()),
+        false => Err(failures.join("; ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn journal(stages: &[(&str, bool)], done: bool) -> Journal {
+        let entry =
+            |(stage, done): &(&str, bool)| Entry { stage: (*stage).to_owned(), playbook: "x.yml".into(), done: *done };
+        Journal {
+            token: 7,
+            apply: "r".into(),
+            deed: "apply".into(),
+            deployment: "d".into(),
+            digest: "0".into(),
+            who: "a@b".into(),
+            begun: 1,
+            stages: stages.iter().map(entry).collect(),
+            done,
+        }
+    }
+
+    #[test]
+    fn the_stage_to_go_on_with_is_the_one_that_was_not_ended() {
+        assert_eq!(journal(&[("etcd", true), ("controlPlane", false)], false).open_stage(), Some(Stage::ControlPlane));
+        assert_eq!(journal(&[("etcd", true)], false).open_stage(), None);
+        assert_eq!(journal(&[("etcd", false)], true).open_stage(), None);
+    }
+
+    #[test]
+    fn what_is_written_is_read_again_and_half_a_file_is_none() {
+        let written = serde_json::to_vec(&journal(&[("etcd", false)], false)).unwrap();
+        assert_eq!(Journal::parse(&written).unwrap(), journal(&[("etcd", false)], false));
+        assert_eq!(Journal::parse(&written[..written.len() / 2]), None);
+    }
+}

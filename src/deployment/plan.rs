@@ -1,0 +1,118 @@
+//! A plan: what each stage would change, and what the world was like when that was found out.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::changes::Changes;
+use super::stage::Stage;
+
+/// What a stage has to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// Nothing.
+    Same,
+    /// What its changes say.
+    Differs,
+    /// It cannot be tried out before the stages before it have been run: all of it.
+    NotYet,
+    /// It was tried out, and failed.
+    Unknown,
+}
+
+/// A stage of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Planned {
+    pub stage: Stage,
+    pub state: State,
+    pub hosts: Vec<String>,
+    pub found: Changes,
+}
+
+/// What was read when a plan was made: digests and states, by place and name.
+pub type Observed = BTreeMap<String, BTreeMap<String, String>>;
+
+/// The place of [`Observed`] for what is not on any host.
+pub const ASKED: &str = "what is asked for";
+
+/// A plan that was saved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Of this layout.
+    pub windlass_plan: u32,
+    pub deployment: String,
+    /// Seconds since 1970.
+    pub made: u64,
+    /// `alice@workstation`.
+    pub by: String,
+    /// The inventories that it is for, absolute.
+    pub sources: Vec<String>,
+    pub stages: Vec<Planned>,
+    pub observed: Observed,
+}
+
+/// The layout that this program writes.
+pub const LAYOUT: u32 = 1;
+
+impl Plan {
+    /// The digest of what was asked for.
+    pub fn asked(&self) -> Option<&str> {
+        let asked = self.observed.get(ASKED)?;
+        asked.iter().find(|(name, _)| name.starts_with("deployment ")).map(|(_, digest)| digest.as_str())
+    }
+
+    /// The stages to run, and the members to remove.
+    pub fn course(&self) -> (Vec<Stage>, &[String]) {
+        let runs = self.stages.iter().filter(|planned| planned.state != State::Same);
+        let removals = runs.clone().find(|planned| planned.stage == Stage::Removals);
+        (runs.map(|planned| planned.stage).collect(), removals.map_or(&[], |planned| &planned.hosts))
+    }
+
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.stages.iter().all(|planned| planned.state == State::Same)
+    }
+}
+
+/// What is another now than it was: `h1: file /etc/etcd/etcd.yaml`, each with what became of it.
+pub fn moved(before: &Observed, now: &Observed) -> Vec<String> {
+    let mut moved = Vec::new();
+    let none = BTreeMap::new();
+    let places: std::collections::BTreeSet<&String> = before.keys().chain(now.keys()).collect();
+    for place in places {
+        let (was, is) = (before.get(place).unwrap_or(&none), now.get(place).unwrap_or(&none));
+        let names: std::collections::BTreeSet<&String> = was.keys().chain(is.keys()).collect();
+        for name in names {
+            let how = match (was.get(name), is.get(name)) {
+                (Some(was), Some(is)) if was == is => continue,
+                (Some(_), Some(_)) => "is another",
+                (Some(_), None) => "is gone",
+                (None, _) => "is new",
+            };
+            moved.push(format!("{place}: {name} {how}"));
+        }
+    }
+    moved
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn observed(entries: &[(&str, &str, &str)]) -> Observed {
+        let mut observed = Observed::new();
+        for (place, name, value) in entries {
+            observed.entry((*place).to_owned()).or_default().insert((*name).to_owned(), (*value).to_owned());
+        }
+        observed
+    }
+
+    #[test]
+    fn what_moved_is_named_with_its_place_and_how() {
+        let before = observed(&[("h1", "file /a", "1"), ("h1", "file /b", "1"), ("h2", "unit etcd", "active")]);
+        let now = observed(&[("h1", "file /a", "2"), ("h2", "unit etcd", "active"), ("h3", "file /c", "1")]);
+        assert_eq!(moved(&before, &now), ["h1: file /a is another", "h1: file /b is gone", "h3: file /c is new"]);
+        assert!(moved(&before, &before).is_empty());
+    }
+}

@@ -1,0 +1,80 @@
+//! The stages of an apply, in their order.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::inventory::Inventory;
+
+/// A part of a deployment that one playbook brings to what is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Stage {
+    Etcd,
+    ControlPlane,
+    Members,
+    Removals,
+    Addons,
+}
+
+/// In the order in which they are run.
+pub const STAGES: [Stage; 5] = [Stage::Etcd, Stage::ControlPlane, Stage::Members, Stage::Removals, Stage::Addons];
+
+/// The groups whose hosts hold the deployment's lock.
+const LOCKED: [&str; 3] = ["etcd", "karmada_control_plane", "load_balancer"];
+
+impl Stage {
+    /// As people and files name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stage::Etcd => "etcd",
+            Stage::ControlPlane => "controlPlane",
+            Stage::Members => "members",
+            Stage::Removals => "removals",
+            Stage::Addons => "addons",
+        }
+    }
+
+    /// The stage of a name.
+    pub fn named(name: &str) -> Option<Stage> {
+        STAGES.into_iter().find(|stage| stage.name() == name)
+    }
+
+    /// The file of its playbook.
+    pub fn playbook(self) -> &'static str {
+        match self {
+            Stage::Etcd => "etcd.yml",
+            Stage::ControlPlane => "karmada.yml",
+            Stage::Members => "add-member.yml",
+            Stage::Removals => "del-member.yml",
+            Stage::Addons => "addons.yml",
+        }
+    }
+
+    /// The group of hosts that the playbook is for.
+    pub fn group(self) -> &'static str {
+        match self {
+            Stage::Etcd => "etcd",
+            Stage::ControlPlane | Stage::Addons => "karmada_control_plane",
+            Stage::Members => "members",
+            Stage::Removals => "del_member",
+        }
+    }
+
+    /// Its hosts. None of them: there is nothing to do.
+    pub fn hosts(self, inventory: &Inventory) -> Vec<Arc<str>> {
+        hosts_of(inventory, self.group())
+    }
+}
+
+/// The hosts that hold the deployment's lock, by name.
+pub fn locked_hosts(inventory: &Inventory) -> Vec<Arc<str>> {
+    let mut hosts: Vec<Arc<str>> = LOCKED.iter().flat_map(|group| hosts_of(inventory, group)).collect();
+    hosts.sort();
+    hosts.dedup();
+    hosts
+}
+
+fn hosts_of(inventory: &Inventory, group: &str) -> Vec<Arc<str>> {
+    if inventory.groups.contains_key(group) { inventory.hosts_of(group) } else { Vec::new() }
+}

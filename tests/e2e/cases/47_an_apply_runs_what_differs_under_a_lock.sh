@@ -1,0 +1,65 @@
+fresh
+planned
+exits 0
+says '^etcd: 3 hosts$'
+says '^  h1 +[0-9]+ files'
+says '^nothing to do: controlPlane, members, removals, addons$'
+for h in h1 h2 h3; do on $h '! [ -e /var/lib/windlass ] && ! [ -e /etc/etcd ]' || broken "a plan left something on $h"; done
+
+# Without a terminal and without --yes nobody can be asked.
+mapfile -t a < <(apply_arguments)
+windlass apply "${a[@]}"
+exits 1
+says 'standard input is no terminal, so nobody can be asked: --yes applies without a question'
+
+applied
+exits 0
+says 'applying etcd: '
+healthy
+for h in h1 h2 h3; do
+  lock_of $h | head -1 | grep -qE '^1 -$' || broken "the lock of $h is not given back: $(lock_of $h)"
+  [ "$(on $h stat -c %a /var/lib/windlass/karmada/lock)" = 644 ] || broken "the lock's mode"
+  on $h grep -q '"done":true' /var/lib/windlass/karmada/journal || broken "the journal of $h"
+  [ -z "$(on $h ls /var/lib/windlass/karmada/sessions)" ] || broken "sessions are left on $h"
+done
+
+# Nothing differs: nothing is run, and no lock is taken.
+applied
+exits 0
+says '^Nothing to do\.$'
+does_not_say 'PLAY'
+lock_of h1 | head -1 | grep -qE '^1 -$' || broken "a lock was taken for nothing"
+
+# A saved plan is for the world that it was made in.
+planned -o "$scratch/plan.json" -e etcd_quota_backend_bytes=3221225472
+exits 0
+says '^etcd: 3 hosts$'
+[ "$(stat -c %a "$scratch/plan.json")" = 600 ] || broken "others may read the plan"
+on h2 'echo "# moved" >>/etc/etcd/etcd.yaml' || on h2 'ls /etc/etcd'
+windlass apply "$scratch/plan.json" -e "etcd_bundle=$ROOT/target/etcd/3.5" -e etcd_quota_backend_bytes=3221225472 --playbooks "$ROOT/playbooks" --yes
+exits 1
+says 'nothing was changed, as something moved since the plan was saved:'
+says '^  h2: file /etc/etcd/[a-z.]* is another$'
+on h1 '! grep -rq 3221225472 /etc/etcd' || broken "it was applied all the same"
+# With other variables it is another plan.
+windlass apply "$scratch/plan.json" -e "etcd_bundle=$ROOT/target/etcd/3.5" --playbooks "$ROOT/playbooks" --yes
+exits 1
+says 'what is asked for: deployment karmada is another'
+planned -o "$scratch/plan.json" -e etcd_quota_backend_bytes=3221225472
+windlass apply "$scratch/plan.json" -e "etcd_bundle=$ROOT/target/etcd/3.5" -e etcd_quota_backend_bytes=3221225472 --playbooks "$ROOT/playbooks" --yes
+exits 0
+on h1 'grep -rq 3221225472 /etc/etcd' || broken "the plan was not applied"
+healthy
+
+# Of two at once one works.
+in_background "$scratch/one"
+one=$holder
+in_background "$scratch/two"
+two=$holder
+first=0 second=0
+wait $one || first=$?
+wait $two || second=$?
+cat "$scratch/one" "$scratch/two"
+[ $((first + second)) = 1 ] || broken "they end with $first and $second, not with 0 and 1"
+grep -aqhE "works on this deployment: windlass apply|takes the lock at this very moment|something moved since it was looked at" "$scratch/one" "$scratch/two" || broken "the other does not say why"
+healthy
