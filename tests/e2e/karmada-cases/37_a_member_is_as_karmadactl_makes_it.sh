@@ -5,16 +5,16 @@ objects() {
   local which
   for which in "$1" kubectl; do
     echo "== ${which%% *}"
-    $which get namespaces,clusterroles,clusterrolebindings -o name | grep -E 'karmada|windlass' | sort | while read -r name; do of_object "$which" "" "$name"; done
+    $which get namespaces,clusterroles,clusterrolebindings -o name | sed -n '/karmada\|windlass/p' | sort | while read -r name; do of_object "$which" "" "$name"; done
     for namespace in karmada-cluster karmada-system; do
       $which -n "$namespace" get serviceaccounts,secrets,roles,rolebindings,deployments -o name 2>/dev/null | sort | while read -r name; do of_object "$which" "$namespace" "$name"; done
     done
   done
-  kubectl get clusters -o json | grep -vE '"(uid|id|resourceVersion|creationTimestamp|generation|lastTransitionTime)":|windlass.dev' | sed -n '/"metadata"/,/"status"/p' | plain
+  kubectl get clusters -o json | sed -E '\,"(uid|id|resourceVersion|creationTimestamp|generation|lastTransitionTime)":|windlass.dev,d' | sed -n '/"metadata"/,/"status"/p' | plain
 }
 of_object() {
   echo "-- $2 $3"
-  $1 ${2:+-n "$2"} get "$3" -o json --show-managed-fields=false | grep -vE '"(uid|resourceVersion|creationTimestamp|generation|token|caBundle|ca.crt|kubernetes.io/service-account.uid|karmada-kubeconfig|lastTransitionTime|lastUpdateTime)":|windlass.dev' | plain
+  $1 ${2:+-n "$2"} get "$3" -o json --show-managed-fields=false | sed -E '\,"(uid|resourceVersion|creationTimestamp|generation|token|caBundle|ca.crt|kubernetes.io/service-account.uid|karmada-kubeconfig|lastTransitionTime|lastUpdateTime)":|windlass.dev,d' | plain
 }
 # Without commas at the ends of lines, and without labels and annotations that are empty by now.
 plain() { sed -E 's/,$//' | sed -E '/"(annotations|labels)": \{$/{N;/\n *\}$/d}'; }
@@ -64,7 +64,7 @@ member -n karmada-system patch deployment karmada-agent --subresource=status --t
 wait "$registering" || { cat "$scratch/registered"; broken "karmadactl register failed"; }
 eventually joined m1 Pull
 sleep 5
-objects_of_both() { objects member | grep -vE '"(observedGeneration|replicas|updatedReplicas|readyReplicas|availableReplicas|deployment.kubernetes.io/revision)":' | sed -E '/"status": \{$/,/^ *\}$/d'; }
+objects_of_both() { objects member | sed -E '\,"(observedGeneration|replicas|updatedReplicas|readyReplicas|availableReplicas|deployment.kubernetes.io/revision)":,d' | sed -E '/"status": \{$/,/^ *\}$/d'; }
 objects_of_both >"$scratch/theirs"
 "$(bundled karmadactl)" unregister m1 --cluster-kubeconfig "$state/members/h4.kubeconfig" --karmada-config "$kubeconfig"
 on h4 systemctl stop member-agent
