@@ -3,6 +3,7 @@
 mod ansible;
 mod ask;
 mod bundle;
+mod clusters;
 mod completion;
 mod config;
 mod crd;
@@ -10,9 +11,11 @@ mod deployment;
 mod doc;
 mod exit;
 mod extra_vars;
+mod init;
 mod installed;
 mod interrupt;
 mod inventory;
+mod kubeconfig;
 mod launch;
 mod lint;
 mod listing;
@@ -72,6 +75,10 @@ enum Command {
     Lint(lint::LintArgs),
     /// Print a JSON Schema of playbooks, roles or inventories, for editors
     Schema(schema::SchemaArgs),
+    /// Print a KarmadaDeployment to begin with
+    Init(init::InitArgs),
+    /// Print the admin's kubeconfig of a deployment, or merge it into your own
+    Kubeconfig(kubeconfig::KubeconfigArgs),
     /// Print the CustomResourceDefinitions of KarmadaDeployment and its like, for an API server
     Crd(crd::CrdArgs),
     /// Print the completion script of a shell
@@ -142,6 +149,8 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Vault(args) => vault::run(&args),
         Command::Lint(args) => lint::run(&args),
         Command::Schema(args) => schema::run(&args),
+        Command::Init(args) => init::run(&args),
+        Command::Kubeconfig(args) => kubeconfig::run(&args),
         Command::Crd(args) => crd::run(&args),
         Command::Completion(args) => completion::run(&args),
         Command::Man(args) => man::run(&args),

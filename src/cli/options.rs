@@ -19,7 +19,8 @@ use crate::value::{HashBehaviour, Secret};
 /// Where hosts come from.
 #[derive(Debug, Args)]
 pub struct InventorySource {
-    /// Inventory: a file (INI, YAML), an executable script, a directory of them, or a comma list "a,b,"
+    /// Inventory: a file (INI, YAML), an executable script, a custom resource, a directory of them,
+    /// a comma list "a,b,", or kube:[CONTEXT/]NAMESPACE/NAME
     #[arg(short = 'i', long = "inventory", alias = "inventory-file", value_name = "INVENTORY")]
     pub inventory: Vec<String>,
     /// Further restrict the hosts to a pattern

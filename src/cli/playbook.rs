@@ -10,7 +10,7 @@ use clap::Args;
 use super::launch::{self, Launch};
 use super::options::{self, ConnectionArgs, InventorySource, RunArgs, VaultPasswords};
 use super::reporting::Reporting;
-use super::{ExitCode, Failure, ask, installed, listing, retry};
+use super::{ExitCode, Failure, ask, clusters, installed, listing, retry};
 use crate::engine::{Job, Tags};
 use crate::playbook::{Play, Prompt};
 use crate::report::Form;
@@ -57,6 +57,9 @@ pub struct PlaybookArgs {
     /// List the tags and end
     #[arg(long = "list-tags")]
     list_tags: bool,
+    /// With a custom resource as inventory: how many members may be removed at most, 1 unless given
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    max_removals: usize,
     /// Run notified handlers on failed hosts too
     #[arg(long)]
     force_handlers: bool,
@@ -108,6 +111,10 @@ pub fn run(
     job.options.step = args.step;
     job.options.uploads = args.uploads.or(job.options.uploads);
     launch::log_in(&mut job, &args.connection, settings)?;
+    if clusters::concern(&job) {
+        clusters::look(&mut job)?;
+        clusters::check_removals(&job.inventory, args.max_removals)?;
+    }
     job.prompted = prompted(&job)?;
     let retry_file = retry::place(args.retry_file.as_deref(), args.playbooks.first(), settings);
     let usual = usual(args, settings, &job);

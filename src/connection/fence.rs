@@ -190,6 +190,8 @@ mod tests {
             password: None,
             private_key_file: None,
             private_key_passphrase: None,
+            private_key: None,
+            fingerprint: None,
             host_keys: None,
             arguments: String::new(),
             connect_timeout: None,

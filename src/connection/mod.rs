@@ -33,6 +33,10 @@ pub struct Target {
     pub password: Option<Secret>,
     pub private_key_file: Option<PathBuf>,
     pub private_key_passphrase: Option<Secret>,
+    /// A key as text, offered before all others.
+    pub private_key: Option<Secret>,
+    /// What the host's key must be: `SHA256:...`. Known hosts are not asked then.
+    pub fingerprint: Option<String>,
     pub host_keys: Option<HostKeys>,
     /// `-o` options and the like of `ansible_ssh_common_args` and `ansible_ssh_extra_args`, as written.
     pub arguments: String,

@@ -42,6 +42,11 @@ pub static VARIABLES: &[Word] = &[
         .example("\"{{ ansible_failed_task.name }}\""),
     Word::new("ansible_forks", "How many hosts are at work at once.").example("\"{{ ansible_forks }}\""),
     Word::new("ansible_host", "The address of the host, if it is not its name.").example("ansible_host: 10.0.0.5"),
+    Word::new(
+        "ansible_host_key_fingerprint",
+        "The SHA-256 fingerprint that the host's key must have, as ssh-keygen -lf prints it; known hosts are not asked.",
+    )
+    .example("ansible_host_key_fingerprint: SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU"),
     Word::new("ansible_host_key_checking", "The same as ansible_ssh_host_key_checking.")
         .example("ansible_host_key_checking: false"),
     Word::new("ansible_index_var", "In a loop with index_var: the name of that variable.")
@@ -73,6 +78,8 @@ pub static VARIABLES: &[Word] = &[
     Word::new("ansible_play_name", "The name of the play.").example("\"{{ ansible_play_name }}\""),
     Word::new("ansible_play_role_names", "The roles of the play.").example("\"{{ ansible_play_role_names }}\""),
     Word::new("ansible_port", "The port that the host is reached at.").example("ansible_port: 2222"),
+    Word::new("ansible_private_key", "The private key to log in with, as text: used before any file and the agent.")
+        .example("ansible_private_key: \"{{ vault_private_key }}\""),
     Word::new("ansible_private_key_file", "A file of the controller with the private key to log in with.")
         .example("ansible_private_key_file: ~/.ssh/deploy"),
     Word::new("ansible_private_key_passphrase", "The same as ansible_ssh_private_key_passphrase.")
@@ -101,6 +108,8 @@ pub static VARIABLES: &[Word] = &[
     Word::new("ansible_ssh_password", "The same as ansible_password.")
         .example("ansible_ssh_password: \"{{ vault_password }}\""),
     Word::new("ansible_ssh_port", "The old name of ansible_port.").example("ansible_ssh_port: 2222"),
+    Word::new("ansible_ssh_private_key", "The same as ansible_private_key.")
+        .example("ansible_ssh_private_key: \"{{ vault_private_key }}\""),
     Word::new("ansible_ssh_private_key_file", "The same as ansible_private_key_file.")
         .example("ansible_ssh_private_key_file: ~/.ssh/deploy"),
     Word::new("ansible_ssh_private_key_passphrase", "The passphrase of the private key. Keep it in a vault file.")

@@ -8,6 +8,7 @@ mod literal;
 mod pattern;
 mod range;
 mod sources;
+mod standing;
 mod vars_files;
 mod words;
 
@@ -23,6 +24,7 @@ use crate::value::{HashBehaviour, Vars};
 
 pub use pattern::glob;
 pub use sources::{SOURCES, SourceKind};
+pub use standing::{Seen, Standing};
 pub use vars_files::{VarsFiles, vars_files};
 
 /// Names that mean this very host. One that no source defines is there all the same when it is named, and is

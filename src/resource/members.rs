@@ -39,6 +39,11 @@ pub struct Member {
     /// The agent of a member with syncMode Pull.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Agent>,
+    /// How the control plane, or an agent that pulls, reaches its API; as the kubeconfig says if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 512))]
+    #[x_kube(validation = Rule::new("self.startsWith('https://')").message("the endpoint of a member's API begins with https://"))]
+    pub api_endpoint: Option<String>,
     /// Cluster.spec.provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]

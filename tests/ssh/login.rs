@@ -77,6 +77,40 @@ async fn the_inventorys_key_file_is_used() {
 }
 
 #[tokio::test]
+async fn a_key_that_stands_in_a_variable_is_no_file() {
+    let server = Server::start();
+    let text = fs::read_to_string(server.path("id")).unwrap();
+    let mut target = Target { private_key_file: None, ..server.target_with("IdentityFile none") };
+    refusal(&target).await;
+    target.private_key = Some(Secret::new(text));
+    open(&target).await;
+    target.private_key = Some(Secret::new("-----BEGIN NOTHING-----"));
+    let message = refusal(&target).await;
+    assert!(message.contains("in ansible_private_key is no private key") && !message.contains("BEGIN"), "{message}");
+}
+
+#[tokio::test]
+async fn a_fingerprint_counts_instead_of_known_hosts() {
+    let server = Server::start();
+    let shown = refusal(&server.target_with("UserKnownHostsFile none")).await;
+    let fingerprint: String = shown[shown.find("SHA256:").unwrap()..].chars().take(50).collect();
+    let mut target = server.target_with("UserKnownHostsFile none");
+    target.fingerprint = Some(fingerprint.clone());
+    open(&target).await;
+    // Whoever gave one means it, even where nothing would be checked, or where the known hosts have another.
+    let other = fingerprint.replace(&fingerprint[10..12], "xx");
+    for options in ["UserKnownHostsFile none", ""] {
+        let target = Target {
+            fingerprint: Some(other.clone()),
+            host_keys: Some(windlass::connection::HostKeys::Off),
+            ..server.target_with(options)
+        };
+        let message = refusal(&target).await;
+        assert!(message.contains(&format!("{fingerprint}, and {other} is expected")), "{message}");
+    }
+}
+
+#[tokio::test]
 async fn an_encrypted_key_needs_its_passphrase() {
     let server = Server::start();
     for (name, options) in [("new", vec!["-t", "ed25519"]), ("old", vec!["-t", "rsa", "-b", "2048", "-m", "PEM"])] {
@@ -270,6 +304,8 @@ async fn inner_default_keys() {
         password: None,
         private_key_file: None,
         private_key_passphrase: None,
+        private_key: None,
+        fingerprint: None,
         host_keys: None,
         arguments: String::new(),
         connect_timeout: None,

@@ -128,6 +128,8 @@ impl Server {
             password: None,
             private_key_file: None,
             private_key_passphrase: None,
+            private_key: None,
+            fingerprint: None,
             host_keys: None,
             arguments: String::new(),
             connect_timeout: Some(Duration::from_secs(20)),

@@ -31,6 +31,8 @@ pub(super) struct Settings {
     pub identity_files: Option<Vec<PathBuf>>,
     pub certificate_files: Vec<PathBuf>,
     pub passphrase: Option<Secret>,
+    /// A key as text.
+    pub private_key: Option<Secret>,
     pub identities_only: bool,
     /// The agent's socket, if one is to be asked.
     pub agent: Option<PathBuf>,
@@ -38,6 +40,8 @@ pub(super) struct Settings {
     pub jumps: Vec<Jump>,
     pub proxy_command: Option<String>,
     pub host_keys: HostKeys,
+    /// What the host's key must be, whatever known hosts say.
+    pub fingerprint: Option<String>,
     pub host_key_alias: Option<String>,
     /// The first is the one that new keys are recorded in.
     pub user_known_hosts: Vec<PathBuf>,
@@ -113,6 +117,8 @@ impl Settings {
         settings.label = target.name.clone();
         settings.password = target.password.clone();
         settings.passphrase = target.private_key_passphrase.clone();
+        settings.private_key = target.private_key.clone();
+        settings.fingerprint = target.fingerprint.clone();
         // Finer than the whole seconds of a configuration file.
         settings.connect_timeout = target.connect_timeout.unwrap_or(settings.connect_timeout);
         Ok(settings)
@@ -166,6 +172,8 @@ impl Settings {
             port,
             password: None,
             passphrase: None,
+            private_key: None,
+            fingerprint: None,
             identity_files: files(&mut options, "identityfile", &tokens)?,
             certificate_files: files(&mut options, "certificatefile", &tokens)?.unwrap_or_default(),
             identities_only: options.flag("identitiesonly")?.unwrap_or(false),

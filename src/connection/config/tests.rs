@@ -17,6 +17,8 @@ fn target(address: &str, config_file: Option<PathBuf>) -> Target {
         password: None,
         private_key_file: None,
         private_key_passphrase: None,
+        private_key: None,
+        fingerprint: None,
         host_keys: None,
         arguments: String::new(),
         connect_timeout: None,

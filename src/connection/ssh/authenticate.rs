@@ -1,7 +1,6 @@
 //! Logs in: keys, then keyboard-interactive, then password, as far as the server takes them and we have them.
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use russh::client::AuthResult;
@@ -151,7 +150,15 @@ impl Login<'_> {
             tracing::debug!(host = self.settings.label, key = description, "trying a key");
             let attempt = match candidate {
                 Candidate::Agent { key, certificate, .. } => self.agent_key(key, certificate).await,
-                Candidate::File { path, certificate } => self.key_file(path, certificate).await,
+                Candidate::File { path, certificate } => {
+                    self.own_key(move |passphrase| identity::private_key(&path, passphrase), certificate).await
+                }
+                Candidate::Text(text) => {
+                    let read = move |passphrase: Option<&Secret>| {
+                        identity::private_key_of(text.reveal(), "in ansible_private_key", passphrase)
+                    };
+                    self.own_key(read, None).await
+                }
             };
             match attempt {
                 Ok(Attempt::No) => self.tried.push(description),
@@ -197,10 +204,15 @@ impl Login<'_> {
         }
     }
 
-    async fn key_file(&mut self, path: PathBuf, certificate: Option<Certificate>) -> Result<Attempt, Skip> {
+    /// Signs with a key that `read` gives, opened by the passphrase if it has to be.
+    async fn own_key(
+        &mut self,
+        read: impl FnOnce(Option<&Secret>) -> Result<PrivateKey, String> + Send + 'static,
+        certificate: Option<Certificate>,
+    ) -> Result<Attempt, Skip> {
         let passphrase = self.settings.passphrase.clone();
         // Deriving the key of an encrypted file takes long on purpose.
-        let read = tokio::task::spawn_blocking(move || identity::private_key(&path, passphrase.as_ref())).await;
+        let read = tokio::task::spawn_blocking(move || read(passphrase.as_ref())).await;
         let key = read.map_err(|error| Skip::Key(error.to_string()))?.map_err(Skip::Key)?;
         let hash = self.rsa_hash(key.algorithm().is_rsa()).await?;
         let user = &self.settings.user;

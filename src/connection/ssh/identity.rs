@@ -37,6 +37,8 @@ pub(super) enum Candidate {
         path: PathBuf,
         certificate: Option<Certificate>,
     },
+    /// It stands in a variable.
+    Text(Secret),
 }
 
 impl Candidate {
@@ -48,6 +50,7 @@ impl Candidate {
                 format!("{}agent key {comment} {}", certified(certificate), key_fingerprint(key))
             }
             Candidate::File { path, certificate } => format!("{}key {}", certified(certificate), path.display()),
+            Candidate::Text(_) => "the key of ansible_private_key".to_owned(),
         }
     }
 }
@@ -69,6 +72,7 @@ pub(super) async fn candidates(settings: &Settings, binding: Option<&AgentSessio
         Some(socket) => ask_agent(socket, binding, &mut found).await,
         None => Vec::new(),
     };
+    found.list.extend(settings.private_key.clone().map(Candidate::Text));
     let mut certificates = Vec::new();
     for path in &settings.certificate_files {
         match read_certificate(path) {
@@ -207,10 +211,15 @@ pub(super) fn private_key(path: &Path, passphrase: Option<&Secret>) -> Result<Pr
         ));
     }
     let text = fs::read_to_string(path).map_err(|error| format!("cannot read the key {shown}: {}", plain(&error)))?;
-    if let Ok(key) = decode_secret_key(&text, None) {
+    private_key_of(&text, &shown.to_string(), passphrase)
+}
+
+/// As [`private_key`], of its text; `shown` is what messages call it.
+pub(super) fn private_key_of(text: &str, shown: &str, passphrase: Option<&Secret>) -> Result<PrivateKey, String> {
+    if let Ok(key) = decode_secret_key(text, None) {
         return Ok(key);
     }
-    if !is_encrypted(&text) {
+    if !is_encrypted(text) {
         return Err(format!("{shown} is no private key that can be read"));
     }
     let Some(passphrase) = passphrase else {
@@ -218,7 +227,7 @@ pub(super) fn private_key(path: &Path, passphrase: Option<&Secret>) -> Result<Pr
             "the key {shown} needs a passphrase: set ansible_ssh_private_key_passphrase or use an agent"
         ));
     };
-    decode_secret_key(&text, Some(passphrase.reveal()))
+    decode_secret_key(text, Some(passphrase.reveal()))
         .map_err(|_| format!("the passphrase of the key {shown} is wrong"))
 }
 

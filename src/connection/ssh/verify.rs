@@ -32,6 +32,8 @@ pub(super) struct Check {
     port: u16,
     name: Name,
     policy: HostKeys,
+    /// What the key must be, if somebody said so.
+    fingerprint: Option<String>,
     pub(super) known: KnownHosts,
     /// Where a new key is recorded.
     record: Option<PathBuf>,
@@ -54,6 +56,7 @@ impl Check {
             port: settings.port,
             name: settings.known_name(),
             policy: settings.host_keys,
+            fingerprint: settings.fingerprint.clone(),
             known,
             record: settings.user_known_hosts.first().cloned(),
             hashed: settings.hash_known_hosts,
@@ -65,6 +68,9 @@ impl Check {
     }
 
     fn decide(&self, shown: &PublicKeyOrCertificate) -> Result<(), Error> {
+        if let Some(wanted) = &self.fingerprint {
+            return self.compare(wanted, shown);
+        }
         if self.policy == HostKeys::Off {
             return Ok(());
         }
@@ -72,6 +78,23 @@ impl Check {
             Verdict::Unknown { .. } if self.policy == HostKeys::AcceptNew => self.accept(shown),
             verdict => self.judge(verdict, shown),
         }
+    }
+
+    /// The key has the fingerprint that somebody gave, or else is refused whatever the policy is.
+    fn compare(&self, wanted: &str, shown: &PublicKeyOrCertificate) -> Result<(), Error> {
+        let key = shown.public_key();
+        let found = key_fingerprint(&key);
+        if found == wanted.trim_end_matches('=') {
+            return Ok(());
+        }
+        let (label, address, algorithm) = (&self.label, &self.address, key.algorithm());
+        Err(Error::Unreachable {
+            message: format!("the host key of {label} ({address}) is {algorithm} {found}, and {wanted} is expected"),
+            hint: Some(format!(
+                "compare with the host's own {algorithm} key (ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub); if they \
+                 differ, somebody may be listening in"
+            )),
+        })
     }
 
     fn accept(&self, shown: &PublicKeyOrCertificate) -> Result<(), Error> {

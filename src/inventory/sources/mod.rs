@@ -48,10 +48,14 @@ pub struct SourceKind {
     read: fn(&Candidate, &mut Inventory) -> Result<(), Vec<Complaint>>,
 }
 
-/// Reads a source into the inventory; gives its absolute path, or a comma list back as it is.
+/// Reads a source into the inventory; gives its absolute path, or a comma list or `kube:...` back as it is.
 pub(super) fn read(inventory: &mut Inventory, source: &str) -> Result<PathBuf, Vec<Complaint>> {
     if source.contains(',') && !Path::new(source).exists() {
         read_one(inventory, &Candidate::list(source))?;
+        return Ok(source.into());
+    }
+    if let Some(asked) = source.strip_prefix(resource::LIVE) {
+        resource::read_live(inventory, asked)?;
         return Ok(source.into());
     }
     let path = absolute(Path::new(source));

@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::core::{ApiResource, DynamicObject};
 use kube::{Api, Client, Config};
+
+use crate::resource::KarmadaDeployment;
 
 /// A cluster that says nothing for so long is not waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -26,6 +29,19 @@ impl Cluster {
             let secret: Secret = Api::namespaced(client, namespace).get(name).await.map_err(|error| words(&error))?;
             let value = secret.data.and_then(|mut data| data.remove(key)).ok_or("it has no such key")?;
             String::from_utf8(value.0).map_err(|_| "it is not UTF-8 text".to_owned())
+        })
+    }
+
+    /// A `KarmadaDeployment` as JSON text.
+    ///
+    /// # Errors
+    /// One line that says why it cannot be had.
+    pub fn deployment(&self, namespace: &str, name: &str) -> Result<String, String> {
+        self.ask(async |client: Client| {
+            let kind = ApiResource::erase::<KarmadaDeployment>(&());
+            let api: Api<DynamicObject> = Api::namespaced_with(client, namespace, &kind);
+            let found = api.get(name).await.map_err(|error| words(&error))?;
+            serde_json::to_string_pretty(&found).map_err(|error| error.to_string())
         })
     }
 

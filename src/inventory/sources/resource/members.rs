@@ -53,9 +53,12 @@ fn of(member: &Member, secrets: &Secrets) -> Vars {
         }
         (None, None) => {}
     }
-    for (name, given) in
-        [("member_context", &member.context), ("member_provider", &member.provider), ("member_region", &member.region)]
-    {
+    for (name, given) in [
+        ("member_context", &member.context),
+        ("member_api_endpoint", &member.api_endpoint),
+        ("member_provider", &member.provider),
+        ("member_region", &member.region),
+    ] {
         if let Some(given) = given {
             set(name, text(given));
         }

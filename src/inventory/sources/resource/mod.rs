@@ -12,9 +12,10 @@ use std::path::{Path, PathBuf};
 use super::Candidate;
 use crate::inventory::Inventory;
 use crate::resource::{self, Component, Deployment, Resource};
-use crate::value::origin::Complaint;
+use crate::value::origin::{Complaint, Source};
 use crate::value::{Value, Vars, mapping};
 
+use cluster::Cluster;
 use secrets::Secrets;
 
 /// The group of all hosts and members of a deployment; its variables are weaker than those of the other groups.
@@ -39,14 +40,48 @@ pub fn read(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Vec<
     inventory.warnings.extend(warnings.iter().map(ToString::to_string));
     for resource in resources {
         if let Resource::KarmadaDeployment(deployment) = resource {
-            put(inventory, deployment, Some(&candidate.path))?;
+            put(inventory, deployment, Some(&candidate.path), Cluster::default())?;
         }
     }
     Ok(())
 }
 
-/// Puts a deployment's hosts, groups and variables into the inventory. `file` is where it was read, if it was a file.
-fn put(inventory: &mut Inventory, deployment: Deployment, file: Option<&Path>) -> Result<(), Complaint> {
+/// What a source begins with that is an object of the Kubernetes API: `kube:[CONTEXT/]NAMESPACE/NAME`.
+pub const LIVE: &str = "kube:";
+
+/// Reads a `KarmadaDeployment` from the cluster that the user's kubeconfig leads to. `asked` is what stands after `kube:`.
+pub fn read_live(inventory: &mut Inventory, asked: &str) -> Result<(), Vec<Complaint>> {
+    let mut parts = asked.rsplitn(3, '/');
+    let (name, namespace, context) = (parts.next(), parts.next(), parts.next());
+    let (Some(name), Some(namespace)) = (name.filter(|it| !it.is_empty()), namespace.filter(|it| !it.is_empty()))
+    else {
+        let message = format!("{LIVE}{asked} names no KarmadaDeployment");
+        return Err(Complaint::new(message, None)
+            .hint("write kube:NAMESPACE/NAME or kube:CONTEXT/NAMESPACE/NAME")
+            .into());
+    };
+    let cluster = Cluster { context: context.map(str::to_owned) };
+    let text = cluster
+        .deployment(namespace, name)
+        .map_err(|why| Complaint::new(format!("cannot read {LIVE}{asked}: {why}"), None))?;
+    let source = std::sync::Arc::new(Source::new(format!("{LIVE}{asked}"), text));
+    let (resources, _) = resource::of_source(&source)?;
+    for resource in resources {
+        if let Resource::KarmadaDeployment(deployment) = resource {
+            put(inventory, deployment, None, cluster.clone())?;
+        }
+    }
+    Ok(())
+}
+
+/// Puts a deployment's hosts, groups and variables into the inventory. `file` is where it was read, if it was a file;
+/// `cluster` has the Secrets that it refers to.
+fn put(
+    inventory: &mut Inventory,
+    deployment: Deployment,
+    file: Option<&Path>,
+    cluster: Cluster,
+) -> Result<(), Complaint> {
     if let Some(other) = inventory.deployments.first() {
         let message = format!(
             "an inventory is of one KarmadaDeployment: this is {}, and {} of {} is there already",
@@ -62,7 +97,7 @@ fn put(inventory: &mut Inventory, deployment: Deployment, file: Option<&Path>) -
         Some(directory) => directory.to_owned(),
         None => std::env::current_dir().unwrap_or_default(),
     };
-    let secrets = Secrets::of(&deployment, &directory, &inventory.keyring);
+    let secrets = Secrets::of(&deployment, &directory, cluster, &inventory.keyring);
     let whole = inventory.put_group(WHOLE);
     whole.priority = 0;
     whole.vars = variables::of(&deployment, &directory, &secrets);

@@ -20,11 +20,11 @@ pub struct Secrets {
 }
 
 impl Secrets {
-    pub fn of(deployment: &Deployment, directory: &Path, keyring: &Keyring) -> Secrets {
+    pub fn of(deployment: &Deployment, directory: &Path, cluster: Cluster, keyring: &Keyring) -> Secrets {
         Secrets {
             directory: directory.to_owned(),
             namespace: deployment.namespace.clone(),
-            cluster: Cluster::default(),
+            cluster,
             keyring: keyring.clone(),
         }
     }

@@ -44,6 +44,10 @@ pub fn of(deployment: &Deployment, directory: &Path, secrets: &Secrets) -> Vars 
     vars.extend(etcd(&spec.etcd, directory));
     if let Some(certificates) = &spec.certificates {
         vars.extend(validity(certificates));
+        if let Some(ca) = &certificates.ca {
+            vars.insert("karmada_ca_cert".into(), text(&path(directory, &ca.cert.file).to_string_lossy()));
+            vars.insert("karmada_ca_key".into(), secrets.value(&ca.key));
+        }
     }
     vars.extend(components(deployment));
     if let Some(ssh) = &spec.ssh {

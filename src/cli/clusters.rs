@@ -1,0 +1,285 @@
+//! What a deployment's control plane says of its members: fills the groups `add_member` and `del_member`. The control
+//! plane is asked by way of its hosts, as tasks are, and only when the inventory has a deployment.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::Context;
+use serde::Deserialize;
+use serde_json::Value as Json;
+use tokio::sync::mpsc::unbounded_channel;
+
+use super::Failure;
+use crate::engine::{self, Event, Job, Status};
+use crate::inventory::{Inventory, Seen, Standing};
+use crate::playbook::ad_hoc::AdHoc;
+use crate::value::Value;
+
+/// Seconds for each question. A control plane that takes longer is not waited for.
+const PATIENCE: u64 = 20;
+
+/// Who is asked: every host with an API server, for itself.
+const ASKED: &str = "karmada_apiserver";
+
+/// Whether a pattern names a group that only the control plane can fill.
+pub fn names(pattern: &str) -> bool {
+    pattern.contains("add_member") || pattern.contains("del_member")
+}
+
+/// Whether a run depends on what the control plane says: others are not kept waiting for it.
+pub fn concern(job: &Job) -> bool {
+    let named = job.playbooks.iter().flatten().any(|play| names(&play.hosts.value.to_string()));
+    !job.inventory.deployments.is_empty() && (named || job.limit.as_deref().is_some_and(names))
+}
+
+/// Asks the control plane for its Clusters, and puts what follows into the job's inventory. Without a deployment nothing
+/// is done; what cannot be known leaves `del_member` empty, and is said in one line.
+pub fn look(job: &mut Job) -> Result<(), Failure> {
+    let Some(deployment) = job.inventory.deployments.first() else { return Ok(()) };
+    let name = deployment.name.clone();
+    let Some(kubeconfig) = kubeconfig(&job.inventory) else {
+        super::warn(&format!(
+            "{name} has no credentials here, so there is no control plane to ask: no member is taken for one to remove"
+        ));
+        job.inventory.put_standing(&Standing { joined: Vec::new(), foreign: Vec::new() })?;
+        return Ok(());
+    };
+    match Clusters::of(job, &name, &kubeconfig) {
+        Ok(standing) => job.inventory.put_standing(&standing)?,
+        Err(why) => {
+            super::warn(&format!("the members of {name} are not known, so none is removed: {why}"));
+            job.inventory.put_standing(&Standing { joined: Vec::new(), foreign: Vec::new() })?;
+        }
+    }
+    Ok(())
+}
+
+/// More removals than were allowed are refused: a line that was deleted by mistake must not take members with it.
+pub fn check_removals(inventory: &Inventory, most: usize) -> Result<(), Failure> {
+    let gone = inventory.hosts_of("del_member");
+    if inventory.deployments.is_empty() || gone.len() <= most {
+        return Ok(());
+    }
+    let names: Vec<&str> = gone.iter().map(|name| &**name).collect();
+    Err(anyhow::anyhow!(
+        "{} members would be removed, more than {most}: {} (--max-removals {} allows it)",
+        gone.len(),
+        names.join(", "),
+        gone.len()
+    )
+    .into())
+}
+
+/// The admin's kubeconfig, where the roles put it; None: there is none yet.
+pub fn kubeconfig(inventory: &Inventory) -> Option<PathBuf> {
+    let deployment = inventory.deployments.first()?;
+    let directory = deployment.path.parent().filter(|_| deployment.path.is_file());
+    let directory = directory.map(Path::to_owned).or_else(|| std::env::current_dir().ok())?;
+    Some(admin_kubeconfig(&directory, &deployment.spec.instance)).filter(|path| path.is_file())
+}
+
+/// Where the roles put the admin's kubeconfig of an instance.
+pub fn admin_kubeconfig(directory: &Path, instance: &str) -> PathBuf {
+    let prefix = if instance == "karmada" { String::new() } else { format!("{instance}-") };
+    directory.join("credentials").join(format!("{prefix}admin.kubeconfig"))
+}
+
+/// One who asks, and what about.
+struct Clusters<'a> {
+    job: &'a Job,
+    kubeconfig: &'a Path,
+}
+
+/// What was recorded on a Cluster when it joined.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Recorded {
+    workloads: Option<String>,
+    force: bool,
+    kubeconfig: RecordedKubeconfig,
+    #[serde(rename = "syncMode")]
+    sync_mode: Option<String>,
+    #[serde(rename = "apiEndpoint")]
+    api_endpoint: Option<String>,
+    agent: Json,
+    connection: Option<serde_json::Map<String, Json>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct RecordedKubeconfig {
+    kind: String,
+    path: String,
+    context: String,
+}
+
+impl Clusters<'_> {
+    fn of(job: &Job, deployment: &str, kubeconfig: &Path) -> Result<Standing, String> {
+        let asker = Clusters { job, kubeconfig };
+        let clusters = asker.ask(r#""api_version": "cluster.karmada.io/v1alpha1", "kind": "Cluster""#)?;
+        if clusters.is_empty() {
+            return Ok(Standing { joined: Vec::new(), foreign: Vec::new() });
+        }
+        let mark = asker
+            .ask(r#""api_version": "v1", "kind": "ConfigMap", "namespace": "karmada-system", "name": "windlass""#)?;
+        let uid = mark.first().and_then(|mark| mark["metadata"]["uid"].as_str());
+        // A label alone is no proof: anybody may write one.
+        let ours = |cluster: &&Json| {
+            let metadata = &cluster["metadata"];
+            uid.is_some()
+                && metadata["labels"]["windlass.dev/deployment"].as_str() == Some(deployment)
+                && metadata["annotations"]["windlass.dev/deployment-uid"].as_str() == uid
+        };
+        let (joined, foreign): (Vec<&Json>, Vec<&Json>) = clusters.iter().partition(ours);
+        let name = |cluster: &Json| cluster["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        Ok(Standing {
+            joined: joined.into_iter().map(|cluster| Seen { name: name(cluster), vars: recorded(cluster) }).collect(),
+            foreign: foreign.into_iter().map(name).collect(),
+        })
+    }
+
+    /// The objects that the first host which answers has.
+    fn ask(&self, what: &str) -> Result<Vec<Json>, String> {
+        let path = serde_json::to_string(&self.kubeconfig.to_string_lossy()).map_err(|error| error.to_string())?;
+        let port =
+            "{{ (karmada_ports | default({}))['apiserver'] | default(5443 + karmada_port_offset | default(0) | int) }}";
+        let args = format!(r#"{{"kubeconfig": {path}, "host": "https://127.0.0.1:{port}", {what}}}"#);
+        let asked = AdHoc {
+            pattern: ASKED,
+            module: "k8s_info",
+            args: &args,
+            keywords: vec![("timeout", PATIENCE)],
+            directory: Path::new("."),
+        };
+        let play = self.job.loader.ad_hoc(&asked).map_err(|complaints| first(&complaints))?;
+        let job = Job {
+            playbooks: vec![vec![Arc::new(play)]],
+            inventory: self.job.inventory.clone(),
+            limit: None,
+            tags: engine::Tags::default(),
+            check: false,
+            diff: false,
+            forks: self.job.forks,
+            verbosity: 0,
+            extra_vars: self.job.extra_vars.clone(),
+            defaults: self.job.defaults.clone(),
+            options: engine::Options { start_at_task: None, step: false, ..self.job.options.clone() },
+            keyring: self.job.keyring.clone(),
+            templar: self.job.templar.clone(),
+            loader: self.job.loader.clone(),
+            prompted: self.job.prompted.clone(),
+            directory: self.job.directory.clone(),
+            hold: None,
+        };
+        answers(job).map_err(|error| format!("{error:#}"))?
+    }
+}
+
+fn first(complaints: &[crate::value::origin::Complaint]) -> String {
+    complaints.first().map_or_else(String::new, ToString::to_string)
+}
+
+/// Runs the question on all hosts at once; the first list that came whole is the answer.
+fn answers(job: Job) -> anyhow::Result<Result<Vec<Json>, String>> {
+    let (sender, mut receiver) = unbounded_channel();
+    let run = move || {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start")?;
+        let result = runtime.block_on(engine::run(job, sender, Arc::new(AtomicBool::new(false))));
+        runtime.shutdown_background();
+        result.map(drop).map_err(anyhow::Error::new)
+    };
+    let thread = std::thread::Builder::new().stack_size(super::launch::STACK).spawn(run).context("cannot start")?;
+    thread.join().map_err(|_| anyhow::anyhow!("the look at the control plane came to a bad end"))??;
+    let mut why = "no host of the control plane was asked".to_owned();
+    while let Ok(told) = receiver.try_recv() {
+        let Event::Result { host, result, .. } = told.event else { continue };
+        if result.status == Status::Ok
+            && let Some(resources) = result.values.get("resources")
+        {
+            let found = result.values.get("api_found").is_some_and(Value::is_true);
+            let resources: Result<Vec<Json>, _> = Deserialize::deserialize(resources.clone());
+            match resources {
+                Ok(resources) if found => return Ok(Ok(resources)),
+                _ => why = format!("{host} does not know the API of Clusters"),
+            }
+        } else if let Some(message) = &result.message {
+            why = format!("{host}: {}", message.lines().next().unwrap_or_default());
+        }
+    }
+    Ok(Err(why))
+}
+
+/// What a removal needs to know, from what was recorded at the join. Never a secret.
+fn recorded(cluster: &Json) -> Vec<(String, Json)> {
+    let text = cluster["metadata"]["annotations"]["windlass.dev/member"].as_str().unwrap_or("{}");
+    let recorded: Recorded = serde_json::from_str(text).unwrap_or_default();
+    let mut vars: Vec<(String, Json)> = Vec::new();
+    let mut set = |name: &str, value: Json| vars.push((name.to_owned(), value));
+    set("member_name", cluster["metadata"]["name"].clone());
+    let mode = recorded.sync_mode.map(Json::from).unwrap_or_else(|| cluster["spec"]["syncMode"].clone());
+    set("member_sync_mode", mode);
+    set("member_force", recorded.force.into());
+    for (name, given) in [
+        ("member_workloads", recorded.workloads),
+        ("member_api_endpoint", recorded.api_endpoint),
+        ("member_context", Some(recorded.kubeconfig.context)),
+    ] {
+        if let Some(given) = given.filter(|given| !given.is_empty()) {
+            set(name, given.into());
+        }
+    }
+    if recorded.kubeconfig.kind != "content" && !recorded.kubeconfig.path.is_empty() {
+        set("member_kubeconfig", recorded.kubeconfig.path.into());
+        set("member_kubeconfig_on_host", (recorded.kubeconfig.kind == "host").into());
+    }
+    if recorded.agent.as_object().is_some_and(|agent| !agent.is_empty()) {
+        set("member_agent", recorded.agent);
+    }
+    match recorded.connection {
+        Some(connection) => connection
+            .into_iter()
+            .filter(|(name, value)| name.starts_with("ansible_") && value.as_str() != Some(""))
+            .for_each(|(name, value)| set(&name, value)),
+        None => set("ansible_connection", "local".into()),
+    }
+    vars
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_was_recorded_at_the_join_is_what_a_removal_gets() {
+        let note = json!({
+            "syncMode": "Pull", "workloads": "keep", "force": true, "apiEndpoint": "",
+            "kubeconfig": {"kind": "host", "path": "/etc/admin.conf", "context": ""},
+            "agent": {"host": "m1-host"},
+            "connection": {"ansible_host": "192.0.2.9", "ansible_port": 22, "ansible_user": "", "karmada_bundle": "x"},
+        });
+        let cluster = json!({"metadata": {"name": "m1", "annotations": {"windlass.dev/member": note.to_string()}}});
+        let vars: serde_json::Map<String, Json> = recorded(&cluster).into_iter().collect();
+        assert_eq!(
+            Json::Object(vars),
+            json!({
+                "member_name": "m1", "member_sync_mode": "Pull", "member_force": true, "member_workloads": "keep",
+                "member_kubeconfig": "/etc/admin.conf", "member_kubeconfig_on_host": true,
+                "member_agent": {"host": "m1-host"}, "ansible_host": "192.0.2.9", "ansible_port": 22,
+            })
+        );
+    }
+
+    #[test]
+    fn a_note_that_cannot_be_read_leaves_what_the_cluster_says_itself() {
+        let cluster = json!({
+            "metadata": {"name": "m1", "annotations": {"windlass.dev/member": "broken"}},
+            "spec": {"syncMode": "Push"},
+        });
+        let vars: serde_json::Map<String, Json> = recorded(&cluster).into_iter().collect();
+        let expected = json!({"member_name": "m1", "member_sync_mode": "Push", "member_force": false, "ansible_connection": "local"});
+        assert_eq!(Json::Object(vars), expected);
+    }
+}

@@ -1,0 +1,189 @@
+//! `windlass init`: a resource to begin with.
+
+use anyhow::anyhow;
+use clap::Args;
+
+use super::{ExitCode, Failure, print};
+
+#[derive(Debug, Args)]
+pub struct InitArgs {
+    /// The name of the deployment
+    #[arg(long, value_name = "NAME", default_value = "production")]
+    name: String,
+    /// The hosts of the control plane: ADDRESS, USER@ADDRESS, ADDRESS:PORT
+    #[arg(value_name = "HOST")]
+    hosts: Vec<String>,
+}
+
+/// A host as it was given.
+#[derive(Debug, PartialEq, Eq)]
+struct Given<'a> {
+    user: Option<&'a str>,
+    address: &'a str,
+    port: Option<u16>,
+}
+
+/// Prints a KarmadaDeployment with comments, for a person to go on from.
+pub fn run(args: &InitArgs) -> Result<ExitCode, Failure> {
+    let hosts: Vec<Given<'_>> = match args.hosts.is_empty() {
+        true => ["192.0.2.11", "192.0.2.12", "192.0.2.13"]
+            .map(|address| Given { user: Some("root"), address, port: None })
+            .into(),
+        false => args.hosts.iter().map(|text| host(text)).collect::<Result<_, _>>()?,
+    };
+    print(skeleton(&args.name, &hosts, args.hosts.is_empty()))?;
+    Ok(ExitCode::Ok)
+}
+
+fn host(text: &str) -> Result<Given<'_>, Failure> {
+    let wrong = || anyhow!("{text:?} is no host: write ADDRESS, USER@ADDRESS, ADDRESS:PORT or [ADDRESS]:PORT");
+    let (user, place) = text.rsplit_once('@').map_or((None, text), |(user, place)| (Some(user), place));
+    let (address, port) = match place.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((address, "")) => (address, None),
+        Some((address, rest)) => (address, Some(rest.strip_prefix(':').ok_or_else(wrong)?)),
+        // An IPv6 address without brackets has no port.
+        None if place.matches(':').count() > 1 => (place, None),
+        None => place.split_once(':').map_or((place, None), |(address, port)| (address, Some(port))),
+    };
+    let port = port.map(str::parse).transpose().map_err(|_| wrong())?;
+    let plain =
+        |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.:%-".contains(&b));
+    if !plain(address) || port == Some(0) || !user.is_none_or(plain) {
+        return Err(wrong().into());
+    }
+    Ok(Given { user, address, port })
+}
+
+fn skeleton(name: &str, hosts: &[Given<'_>], placeholders: bool) -> String {
+    let names: Vec<String> = (1..=hosts.len()).map(|number| format!("cp-{number}")).collect();
+    // An odd number of members, and no more than five: more are slower and hardly safer.
+    let members = match hosts.len().min(5) {
+        even if even.is_multiple_of(2) => even - 1,
+        odd => odd,
+    };
+    let lines: String = names.iter().zip(hosts).map(|(name, host)| host_line(name, host)).collect();
+    let note = if placeholders { "   # put your own addresses here" } else { "" };
+    let endpoint = match hosts.len() {
+        1 => String::new(),
+        _ => "    # A virtual address or a name of yours that leads to all API servers; without one clients go to the first host.\n    \
+              # endpoint: karmada.example.com:5443\n"
+            .to_owned(),
+    };
+    format!(
+        "\
+# A Karmada control plane on bare hosts, and the clusters that are its members: docs/custom-resource.md
+#     windlass plan -f karmada.yaml       # what would change
+#     windlass apply -f karmada.yaml      # does it
+apiVersion: windlass.dev/v1alpha1
+kind: KarmadaDeployment
+metadata:
+  name: {name}
+spec:
+  # The programs: a directory or an archive on this machine (docs/bundle.md).
+  bundle: karmada.tar.zst
+  # The version of Karmada, where the bundle has several.
+  # version: \"1.18\"
+
+  hosts:{note}
+{lines}
+  ssh:
+    # Without any of these: the keys of your SSH agent and of ~/.ssh. Secrets are never written here, only where they are:
+    # file, env, vault, command or secret.
+    # privateKey: {{file: ~/.ssh/id_ed25519}}
+    # becomePassword: {{env: SUDO_PASSWORD}}
+    # knownHosts: [known_hosts]
+    hostKeys: strict                 # or accept-new, which records the key of a new host unseen
+
+  controlPlane:
+    hosts: [{all}]
+{endpoint}
+  etcd:
+    managed:
+      hosts: [{etcd}]
+
+  # Optional programs: there if they are named.
+  # components:
+  #   karmadaDescheduler: {{}}
+  #   karmadaSearch: {{}}
+  #   karmadaMetricsAdapter: {{}}
+  #   karmadaSchedulerEstimator: {{}}
+
+  # The clusters that work is sent to. Deleting one here and applying again removes it from the control plane.
+  # members:
+  #   - name: member-1
+  #     kubeconfig: {{file: members/member-1.kubeconfig}}
+  #   - name: member-2
+  #     syncMode: Pull
+  #     kubeconfig: {{file: members/member-2.kubeconfig}}
+  #     agent: {{image: docker.io/karmada/karmada-agent:v1.18.2}}
+  #     workloads: keep              # what is there stays when the member leaves; remove by default
+",
+        all = names.join(", "),
+        etcd = names[..members].join(", "),
+    )
+}
+
+fn host_line(name: &str, host: &Given<'_>) -> String {
+    let address = if host.address.contains(':') { format!("\"{}\"", host.address) } else { host.address.to_owned() };
+    let mut line = format!("    - {{name: {name}, address: {address}");
+    if let Some(port) = host.port {
+        line.push_str(&format!(", port: {port}"));
+    }
+    if let Some(user) = host.user {
+        line.push_str(&format!(", user: {user}"));
+    }
+    line + "}\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::resource;
+    use crate::value::Source;
+
+    fn taken(text: &str) {
+        let source = Arc::new(Source::new("karmada.yaml", text));
+        let (resources, _) = resource::of_source(&source).unwrap_or_else(|told| panic!("{told:?}\n{text}"));
+        assert_eq!(resources.len(), 1);
+    }
+
+    #[test]
+    fn what_is_printed_is_a_valid_resource_for_any_number_of_hosts() {
+        for number in 1..=7 {
+            let addresses: Vec<String> = (1..=number).map(|n| format!("10.0.0.{n}")).collect();
+            let hosts: Vec<Given<'_>> =
+                addresses.iter().map(|address| Given { user: Some("root"), address, port: Some(2222) }).collect();
+            taken(&skeleton("production", &hosts, false));
+        }
+    }
+
+    /// With every comment that hides a field taken away.
+    #[test]
+    fn what_is_commented_out_is_valid_too() {
+        let hosts = [host("root@10.0.0.1").unwrap(), host("10.0.0.2").unwrap(), host("[2001:db8::1]:22").unwrap()];
+        let text = skeleton("production", &hosts, false);
+        let is_field = |line: &str| {
+            let line = line.trim_start_matches("- ");
+            line.split_once(':').is_some_and(|(key, _)| key.bytes().all(|b| b.is_ascii_alphanumeric()))
+        };
+        let shown = |line: &str| match line.trim_start().strip_prefix("# ") {
+            Some(rest) if line.starts_with(' ') && is_field(rest.trim_start()) => line.replacen("# ", "", 1),
+            _ => line.to_owned(),
+        };
+        let whole: String = text.lines().map(|line| shown(line) + "\n").collect();
+        assert!(whole.contains("\n    becomePassword: {env") && whole.contains("\n  members:\n"), "{whole}");
+        taken(&whole);
+    }
+
+    #[test]
+    fn hosts_are_read_as_people_write_them() {
+        let given = |text: &'static str| host(text).unwrap();
+        assert_eq!(given("root@10.0.0.1:22"), Given { user: Some("root"), address: "10.0.0.1", port: Some(22) });
+        assert_eq!(given("2001:db8::1"), Given { user: None, address: "2001:db8::1", port: None });
+        for wrong in ["", "a b", "root@", "host:port", "host:0", "host:70000", "x: {{ y }}"] {
+            assert!(host(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! `windlass kubeconfig`: the admin's kubeconfig of a deployment, printed or merged into the user's own.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow, bail};
+use clap::Args;
+use serde_json::{Value as Json, json};
+
+use super::{ExitCode, Failure, clusters, note, print};
+use crate::resource::{self, Deployment, Resource};
+use crate::value::{Value, read, yaml};
+
+#[derive(Debug, Args)]
+pub struct KubeconfigArgs {
+    /// The KarmadaDeployment
+    #[arg(short = 'f', long = "file", value_name = "FILE")]
+    file: PathBuf,
+    /// Put it into your own kubeconfig (KUBECONFIG, or else ~/.kube/config), under the deployment's name
+    #[arg(long)]
+    merge: bool,
+}
+
+/// The lists of a kubeconfig, with what an entry of each holds.
+const LISTS: [(&str, &str); 3] = [("clusters", "cluster"), ("users", "user"), ("contexts", "context")];
+
+/// Prints or merges.
+pub fn run(args: &KubeconfigArgs) -> Result<ExitCode, Failure> {
+    let deployment = deployment(&args.file)?;
+    let directory = args.file.parent().unwrap_or(Path::new(""));
+    let path = clusters::admin_kubeconfig(directory, &deployment.spec.instance);
+    if !path.is_file() {
+        return Err(anyhow!(
+            "{} has no kubeconfig yet: {} is made with the control plane",
+            deployment.name,
+            path.display()
+        )
+        .into());
+    }
+    let admin = named(&parsed(&path)?, &deployment.name).with_context(|| path.display().to_string())?;
+    if !args.merge {
+        print(emitted(&admin)?)?;
+        return Ok(ExitCode::Ok);
+    }
+    let own = own_path()?;
+    let merged = match own.exists() {
+        true => merged(parsed(&own)?, &admin).with_context(|| format!("{} is left as it is", own.display()))?,
+        false => admin,
+    };
+    replace(&own, &emitted(&merged)?)?;
+    let name = &deployment.name;
+    note(&format!("{} has the context {name}: kubectl --context {name} get clusters", own.display()));
+    Ok(ExitCode::Ok)
+}
+
+fn deployment(file: &Path) -> Result<Deployment, Failure> {
+    let mut found = resource::load(file)?.into_iter().filter_map(|resource| match resource {
+        Resource::KarmadaDeployment(deployment) => Some(deployment),
+        _ => None,
+    });
+    match (found.next(), found.next()) {
+        (Some(deployment), None) => Ok(deployment),
+        (None, _) => Err(anyhow!("{} has no KarmadaDeployment", file.display()).into()),
+        _ => Err(anyhow!("{} has several KarmadaDeployments, one is expected", file.display()).into()),
+    }
+}
+
+/// A kubeconfig as JSON. What is wrong with it is said without quoting any of it.
+fn parsed(path: &Path) -> anyhow::Result<Json> {
+    let unusable = || anyhow!("{} is no kubeconfig that can be read", path.display());
+    let text = read::text(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let documents = yaml::plain_values(&text).map_err(|_| unusable())?;
+    let json = match &documents[..] {
+        [] => return Ok(json!({})),
+        [document] if document.is_none() => return Ok(json!({})),
+        [document] => serde_json::to_value(document).map_err(|_| unusable())?,
+        _ => return Err(unusable()),
+    };
+    let is_list = |name: &str| json.get(name).is_none_or(|list| list.is_null() || list.is_array());
+    let version = json.get("apiVersion").is_none_or(|version| version == "v1");
+    if !json.is_object() || !version || !LISTS.iter().all(|(name, _)| is_list(name)) {
+        return Err(unusable());
+    }
+    Ok(json)
+}
+
+/// The admin's kubeconfig with cluster, user and context named after the deployment.
+fn named(admin: &Json, name: &str) -> anyhow::Result<Json> {
+    let only = |list: &str, what: &str| {
+        let entry = admin[list].as_array().filter(|entries| entries.len() == 1).map(|entries| &entries[0][what]);
+        entry.filter(|entry| entry.is_object()).cloned().ok_or_else(|| anyhow!("it does not have one entry in {list}"))
+    };
+    Ok(json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": only("clusters", "cluster")?}],
+        "users": [{"name": name, "user": only("users", "user")?}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+        "current-context": name,
+    }))
+}
+
+/// The own kubeconfig with the entries of `admin` in it; entries of other names stay as they are, and so does the
+/// current context if there is one.
+fn merged(mut own: Json, admin: &Json) -> anyhow::Result<Json> {
+    let name = &admin["current-context"];
+    for (list, what) in LISTS {
+        if own[list].is_null() {
+            own[list] = json!([]);
+        }
+        let entries = own[list].as_array_mut().expect("whoever read it saw to it");
+        match entries.iter_mut().filter(|entry| entry["name"] == *name).collect::<Vec<_>>()[..] {
+            [] => entries.push(admin[list][0].clone()),
+            [ref mut entry] => entry[what] = admin[list][0][what].clone(),
+            _ => bail!("it has several entries {name} in {list}"),
+        }
+    }
+    for key in ["apiVersion", "kind", "current-context"] {
+        if own[key].as_str().is_none_or(str::is_empty) {
+            own[key] = admin[key].clone();
+        }
+    }
+    Ok(own)
+}
+
+fn emitted(kubeconfig: &Json) -> anyhow::Result<String> {
+    let value: Value = serde_json::from_value(kubeconfig.clone())?;
+    Ok(yaml::emit(&value, &yaml::Style::default()))
+}
+
+/// Where kubectl would write: the first file of KUBECONFIG, or else ~/.kube/config. A link is followed.
+fn own_path() -> anyhow::Result<PathBuf> {
+    let named = std::env::var_os("KUBECONFIG").unwrap_or_default();
+    let named = std::env::split_paths(&named).find(|path| !path.as_os_str().is_empty());
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".kube/config"));
+    let path = named.or_else(home).context("neither KUBECONFIG nor HOME is set")?;
+    Ok(std::fs::canonicalize(&path).unwrap_or(path))
+}
+
+/// Writes a file that is there whole or not at all, and that nobody else may read.
+fn replace(path: &Path, text: &str) -> anyhow::Result<()> {
+    let failed = || format!("cannot write {}", path.display());
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::create_dir_all(directory).with_context(failed)?;
+    let mut file = tempfile::NamedTempFile::new_in(directory).with_context(failed)?;
+    file.write_all(text.as_bytes()).with_context(failed)?;
+    file.as_file().sync_all().with_context(failed)?;
+    file.persist(path).with_context(failed)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn admin() -> Json {
+        json!({
+            "clusters": [{"name": "karmada", "cluster": {"server": "https://a"}}],
+            "users": [{"name": "admin", "user": {"client-key-data": "a2V5"}}],
+            "contexts": [{"name": "karmada", "context": {"cluster": "karmada", "user": "admin"}}],
+        })
+    }
+
+    #[test]
+    fn entries_of_others_stay_and_ours_are_named_after_the_deployment() {
+        let own = json!({
+            "apiVersion": "v1", "kind": "Config", "preferences": {"colors": true},
+            "clusters": [{"name": "theirs", "cluster": {"server": "https://b", "extensions": [1]}}],
+            "users": [{"name": "admin", "user": {"token": "t"}}],
+            "contexts": null, "current-context": "theirs",
+        });
+        let ours = named(&admin(), "production").unwrap();
+        let once = merged(own.clone(), &ours).unwrap();
+        for (list, at) in [("clusters", 0), ("users", 0)] {
+            assert_eq!(once[list][at], own[list][at]);
+        }
+        assert_eq!(once["preferences"], own["preferences"]);
+        assert_eq!(once["current-context"], "theirs");
+        assert_eq!(
+            once["contexts"],
+            json!([{"name": "production", "context": {"cluster": "production", "user": "production"}}])
+        );
+        assert_eq!(merged(once.clone(), &ours).unwrap(), once, "a second time changes nothing");
+    }
+
+    #[test]
+    fn what_is_no_kubeconfig_is_refused_and_left() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("config");
+        for text in ["- a\n", "clusters: {}\n", "a: [", "apiVersion: v2\n", "a: 1\n---\nb: 2\n"] {
+            std::fs::write(&path, text).unwrap();
+            assert!(parsed(&path).is_err(), "{text}");
+        }
+        std::fs::write(&path, "").unwrap();
+        assert_eq!(parsed(&path).unwrap(), json!({}));
+    }
+
+    #[test]
+    fn a_written_kubeconfig_is_its_owner_s_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("new/config");
+        replace(&path, &emitted(&named(&admin(), "production").unwrap()).unwrap()).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(parsed(&path).unwrap()["users"][0]["user"]["client-key-data"], "a2V5");
+        assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "nothing is left beside it");
+    }
+}

@@ -1,0 +1,95 @@
+//! How the members that a deployment wants compare with those that its control plane has.
+
+use std::sync::Arc;
+
+use minijinja::value::Serde;
+use serde_json::Value as Json;
+
+use super::{Inventory, graph};
+use crate::value::Value;
+use crate::value::origin::Complaint;
+
+/// The Clusters of a control plane, as far as windlass is concerned.
+#[derive(Debug, Clone, Default)]
+pub struct Standing {
+    /// Those that joined for this very deployment.
+    pub joined: Vec<Seen>,
+    /// The names of all others.
+    pub foreign: Vec<String>,
+}
+
+/// A Cluster that is there, and the variables that a removal needs.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    pub name: String,
+    pub vars: Vec<(String, Json)>,
+}
+
+impl Inventory {
+    /// Fills `add_member` with the members that are not joined, `del_member` with the Clusters that are members no more,
+    /// and `foreign_members` of the control plane with the names of those that are none of ours.
+    pub fn put_standing(&mut self, standing: &Standing) -> Result<(), Complaint> {
+        let wanted = self.hosts_of("members");
+        let joined = |name: &str| standing.joined.iter().any(|seen| seen.name == name);
+        for name in wanted.iter().filter(|name| !joined(name)) {
+            self.join("add_member", name);
+        }
+        let file = self.deployments.first().map(|deployment| deployment.path.clone()).filter(|path| path.is_file());
+        for seen in standing.joined.iter().filter(|seen| !wanted.iter().any(|name| **name == *seen.name)) {
+            // A host that has the name already (one of the control plane, say) keeps what it is.
+            if self.hosts.contains_key(seen.name.as_str()) {
+                continue;
+            }
+            self.put_host(graph::ALL, &seen.name, None, file.as_deref());
+            ["karmada_deployment", "del_member"].into_iter().for_each(|group| {
+                self.join(group, &seen.name);
+            });
+            let host = self.hosts.get_mut(seen.name.as_str()).expect("it was put there just now");
+            let vars = seen.vars.iter().map(|(name, value)| (Arc::from(name.as_str()), Value::from(Serde(value))));
+            host.vars.extend(vars);
+        }
+        let foreign: Value = standing.foreign.iter().map(|name| Value::from(name.as_str())).collect();
+        if let Some(group) = self.groups.get_mut("karmada_control_plane") {
+            group.vars.insert("foreign_members".into(), foreign);
+        }
+        self.reconcile();
+        self.load_vars_files()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::vault::Keyring;
+
+    fn inventory() -> (tempfile::TempDir, Inventory) {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("karmada.yaml");
+        let text = "apiVersion: windlass.dev/v1alpha1\nkind: KarmadaDeployment\nmetadata: {name: p}\nspec:\n  \
+                    bundle: b\n  hosts: [{name: cp-1}]\n  controlPlane: {hosts: [cp-1]}\n  \
+                    etcd: {managed: {hosts: [cp-1]}}\n  members:\n  - {name: m1, kubeconfig: {file: a}}\n  \
+                    - {name: m2, kubeconfig: {file: b}}\n";
+        std::fs::write(&file, text).unwrap();
+        let inventory = Inventory::load(&[file.to_string_lossy().into_owned()], &Keyring::default()).unwrap();
+        (directory, inventory)
+    }
+
+    fn group(inventory: &Inventory, name: &str) -> Vec<String> {
+        inventory.hosts_of(name).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn members_come_and_go_by_what_the_control_plane_has() {
+        let (_directory, mut inventory) = inventory();
+        let seen = |name: &str| Seen { name: name.into(), vars: vec![("member_workloads".into(), "keep".into())] };
+        let standing = Standing { joined: vec![seen("m1"), seen("m9"), seen("cp-1")], foreign: vec!["theirs".into()] };
+        inventory.put_standing(&standing).unwrap();
+        assert_eq!(group(&inventory, "members"), ["m1", "m2"]);
+        assert_eq!(group(&inventory, "add_member"), ["m2"]);
+        assert_eq!(group(&inventory, "del_member"), ["m9"]);
+        let vars = inventory.vars_of("m9", None);
+        assert_eq!(vars["member_workloads"].to_string(), "keep");
+        assert_eq!(vars["karmada_deployment"].to_string(), "p", "it has what all hosts of the deployment have");
+        assert_eq!(inventory.vars_of("cp-1", None)["foreign_members"].to_string(), "['theirs']");
+    }
+}
