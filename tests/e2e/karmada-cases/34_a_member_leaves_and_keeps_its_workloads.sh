@@ -35,15 +35,3 @@ joined m1 Push || broken "the other member is not well"
 karmada del-member
 exits 0
 for h in h1 m2; do recap "$h" changed 0; done
-
-# One that others have joined is left alone.
-karmadactl join m2 --cluster-kubeconfig "$state/members/h5.kubeconfig"
-karmada del-member
-exits 2
-says 'm2 stays: it was not joined for the deployment karmada of this control plane, but for nobody who left a name'
-joined m2 Push || broken "it was removed all the same"
-with_members '[members]' "$m1" "$m2"
-karmada add-member
-says 'm2 is refused: it has joined in Push mode'
-recap m1 changed 0
-karmadactl unjoin m2 --cluster-kubeconfig "$state/members/h5.kubeconfig" --cluster-context member

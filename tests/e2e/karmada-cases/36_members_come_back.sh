@@ -2,7 +2,7 @@
 . "$ROOT/tests/e2e/karmada-lib.sh"
 hosts start h4
 member_up
-eventually member get --raw /readyz
+eventually member get --raw /livez
 uid() { member_at "$1" -n shop get deployment web -o 'jsonpath={.metadata.uid}'; }
 { uid h4; uid h5; } >"$scratch/before"
 with_members '[members]' "$m1" "$m2"
