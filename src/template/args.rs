@@ -48,6 +48,12 @@ impl Args {
         Ok(Ok(Args { positional: positional.into_iter(), named: pairs }))
     }
 
+    /// The arguments with another one before them.
+    pub fn before(mut self, first: Value) -> Self {
+        let all: Vec<Value> = std::iter::once(first).chain(self.positional.by_ref()).collect();
+        Args { positional: all.into_iter(), ..self }
+    }
+
     /// The next parameter, by position or name. `None` (Python's) is a value.
     pub fn opt(&mut self, name: &str) -> Option<Value> {
         self.positional.next().or_else(|| self.named(name))

@@ -6,7 +6,7 @@ use minijinja::value::{Rest, ValueOrKwargs};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior};
 
 use super::args::Args;
-use super::{filters, functions, is_omit, jinja_tests, lazy, methods, render};
+use super::{filters, functions, is_omit, jinja_tests, lazy, methods, operations, render};
 use crate::value::Value;
 use crate::value::doc::Word;
 
@@ -55,9 +55,19 @@ pub fn new() -> Environment<'static> {
             }
         });
     }
+    for sign in ["<", "<=", ">", ">="] {
+        // As `select('>', 1)` names them.
+        add_test(&mut env, sign, move |state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>| {
+            match Args::new(state, &values.into_values())? {
+                Ok(args) => jinja_tests::ordered(args, sign),
+                Err(_) => Err(Error::from(ErrorKind::UndefinedError)),
+            }
+        });
+    }
     for (word, test) in jinja_tests::of_undefined::TESTS {
         add_test(&mut env, word.name, *test);
     }
+    operations::install(&mut env);
     functions::add(&mut env);
     env
 }

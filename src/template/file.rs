@@ -6,11 +6,16 @@ use std::sync::Arc;
 use minijinja::syntax::SyntaxConfig;
 
 use super::rewrite::{Reading, rewrite};
-use super::{Error, Options, Scope, naming, render, words};
+use super::{Error, Options, Scope, guard, naming, render, words};
 use crate::value::origin::{Origin, Source};
 
 /// Renders the text of a template file. Places in errors are of the file.
 pub fn render(text: &str, path: &Path, options: &Options, scope: &Arc<Scope>) -> Result<String, Error> {
+    let origin = Origin { source: Arc::new(Source::new(path, text)), line: 1, column: 1 };
+    guard::located(Some(&origin), || rendered(text, path, options, scope))
+}
+
+fn rendered(text: &str, path: &Path, options: &Options, scope: &Arc<Scope>) -> Result<String, Error> {
     let _session = render::Session::enter();
     let origin = |line| Origin { source: Arc::new(Source::new(path, text)), line, column: 1 };
     let at = |message: String| Error::other(message, Some(&origin(1)));

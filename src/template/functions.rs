@@ -27,7 +27,7 @@ pub static FUNCTIONS: &[(Word, Add)] = &[
     ),
     (
         Word::new("dict", "A mapping of named arguments.").takes("names=values...").gives("dict(a=1)", "{'a': 1}"),
-        |_| {},
+        |env| env.add_function("dict", dict),
     ),
     (
         Word::new(
@@ -108,6 +108,27 @@ pub static FUNCTIONS: &[(Word, Add)] = &[
 pub fn add(env: &mut Environment<'static>) {
     env.remove_global("debug");
     FUNCTIONS.iter().for_each(|(_, add)| add(env));
+}
+
+/// `dict(mapping_or_pairs, name=value...)`
+fn dict(state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>) -> Result<Value, Error> {
+    let Ok(mut args) = Args::new(state, &values.into_values())? else {
+        return Err(Error::from(ErrorKind::UndefinedError));
+    };
+    let first = args.rest().into_iter().next();
+    let mut all: indexmap::IndexMap<Value, Value> = match first {
+        None => indexmap::IndexMap::new(),
+        Some(map) if map.kind() == ValueKind::Map => super::args::pairs(&map, "dict")?.into_iter().collect(),
+        Some(list) => {
+            let pair = |pair: &Value| match super::args::items(pair)?.as_slice() {
+                [key, value] => Ok((key.clone(), value.clone())),
+                _ => Err(fail("dict needs pairs of a key and a value")),
+            };
+            super::args::items(&list)?.iter().map(pair).collect::<Result<_, Error>>()?
+        }
+    };
+    all.extend(args.rest_named().into_iter().map(|(name, value)| (Value::from(name), value)));
+    Ok(Value::from_pairs(all))
 }
 
 /// `lookup('name', terms..., wantlist=, errors=, default=...)`.

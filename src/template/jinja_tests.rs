@@ -7,22 +7,26 @@ use std::os::unix::fs::FileTypeExt as _;
 use minijinja::value::ValueKind;
 use minijinja::{Error, State};
 
-use super::args::{Args, fail, items, list, text, truthy};
+use super::args::{Args, fail, items, kind, list, text, truthy};
 use super::environment::Test;
 use super::filters::regex;
+use super::{operations, python};
 use crate::value::doc::Word;
 use crate::value::{Value, vault};
 
 /// Tests that must not get undefined values, by name.
 pub static TESTS: &[(Word, Test)] = &[
-    (Word::new("abs", "Whether a path is absolute.").gives("'/etc' is abs", "True"), |_, mut args| {
-        Ok(args.text("path")?.starts_with('/'))
+    (Word::new("abs", "Whether a path is absolute.").gives("'/etc' is abs", "True"), |_, args| {
+        Ok(path(args)?.starts_with('/'))
     }),
     (Word::new("all", "Whether every item of a list is true.").gives("[true, 1] is all", "True"), |_, mut args| {
         Ok(items(&args.req("a")?)?.iter().all(Value::is_true))
     }),
     (Word::new("any", "Whether an item of a list is true.").gives("[false, 1] is any", "True"), |_, mut args| {
         Ok(items(&args.req("a")?)?.iter().any(Value::is_true))
+    }),
+    (Word::new("callable", "Whether a value can be called.").gives("1 is callable", "False"), |_, mut args| {
+        Ok(python::type_name(&args.req("value")?) == "object")
     }),
     (Word::new("change", "The same as changed.").example("result is change"), |_, args| result(args, "changed")),
     (
@@ -45,12 +49,20 @@ pub static TESTS: &[(Word, Test)] = &[
     ),
     (
         Word::new("directory", "Whether a path of the controller is a directory.").gives("'/etc' is directory", "True"),
-        |_, mut args| Ok(std::path::Path::new(&args.text("path")?).is_dir()),
+        |_, args| Ok(std::path::Path::new(&path(args)?).is_dir()),
     ),
     (
-        Word::new("exists", "Whether a path of the controller exists.").gives("'/etc' is exists", "True"),
-        |_, mut args| Ok(std::path::Path::new(&args.text("path")?).exists()),
+        Word::new("divisibleby", "Whether a number can be divided by another without rest.")
+            .takes("number")
+            .gives("6 is divisibleby(3)", "True"),
+        |_, args| remainder(args, None).map(|rest| rest == 0.0),
     ),
+    (Word::new("even", "Whether a whole number is even.").gives("2 is even", "True"), |_, args| {
+        remainder(args, Some(2)).map(|rest| rest == 0.0)
+    }),
+    (Word::new("exists", "Whether a path of the controller exists.").gives("'/etc' is exists", "True"), |_, args| {
+        Ok(std::path::Path::new(&path(args)?).exists())
+    }),
     (
         Word::new("failed", "Whether a task failed, of its registered result.")
             .gives("{'failed': true} is failed", "True"),
@@ -69,12 +81,25 @@ pub static TESTS: &[(Word, Test)] = &[
     ),
     (
         Word::new("file", "Whether a path of the controller is a file.").gives("'/etc/passwd' is file", "True"),
-        |_, mut args| Ok(std::path::Path::new(&args.text("path")?).is_file()),
+        |_, args| Ok(std::path::Path::new(&path(args)?).is_file()),
     ),
     (
         Word::new("finished", "Whether a task with async has ended, of its registered result.")
             .gives("{'finished': 1} is finished", "True"),
         |_, args| async_result(args, "finished"),
+    ),
+    (
+        Word::new("ge", "Whether a value is greater than another or equal to it.")
+            .takes("other")
+            .gives("2 is ge(1)", "True"),
+        |_, args| ordered(args, ">="),
+    ),
+    (Word::new("greaterthan", "The same as gt.").takes("other").gives("2 is greaterthan(1)", "True"), |_, args| {
+        ordered(args, ">")
+    }),
+    (
+        Word::new("gt", "Whether a value is greater than another.").takes("other").gives("2 is gt(1)", "True"),
+        |_, args| ordered(args, ">"),
     ),
     (
         Word::new("in", "Whether a list has a value, or a text a part.")
@@ -85,18 +110,38 @@ pub static TESTS: &[(Word, Test)] = &[
             has(&seq, &value)
         },
     ),
-    (Word::new("is_abs", "The same as abs.").gives("'/etc' is is_abs", "True"), |_, mut args| {
-        Ok(args.text("path")?.starts_with('/'))
+    (Word::new("is_abs", "The same as abs.").gives("'/etc' is is_abs", "True"), |_, args| {
+        Ok(path(args)?.starts_with('/'))
     }),
-    (Word::new("is_dir", "The same as directory.").gives("'/etc' is is_dir", "True"), |_, mut args| {
-        Ok(std::path::Path::new(&args.text("path")?).is_dir())
+    (Word::new("is_dir", "The same as directory.").gives("'/etc' is is_dir", "True"), |_, args| {
+        Ok(std::path::Path::new(&path(args)?).is_dir())
     }),
-    (Word::new("is_file", "The same as file.").gives("'/etc' is is_file", "False"), |_, mut args| {
-        Ok(std::path::Path::new(&args.text("path")?).is_file())
+    (Word::new("is_file", "The same as file.").gives("'/etc' is is_file", "False"), |_, args| {
+        Ok(std::path::Path::new(&path(args)?).is_file())
     }),
-    (Word::new("is_link", "The same as link.").gives("'/etc' is is_link", "False"), |_, mut args| {
-        Ok(std::path::Path::new(&args.text("path")?).is_symlink())
+    (Word::new("is_link", "The same as link.").gives("'/etc' is is_link", "False"), |_, args| {
+        Ok(std::path::Path::new(&path(args)?).is_symlink())
     }),
+    (Word::new("is_mount", "The same as mount.").gives("'/proc' is is_mount", "True"), |_, args| {
+        is_mount(&path(args)?)
+    }),
+    (Word::new("isnan", "The same as nan.").gives("1.0 is isnan", "False"), |_, mut args| {
+        Ok(f64::try_from(args.req("x")?).is_ok_and(f64::is_nan))
+    }),
+    (
+        Word::new("issubset", "The same as subset.").takes("other").gives("[1] is issubset([1, 2])", "True"),
+        |_, mut args| {
+            let (a, b) = (items(&args.req("a")?)?, items(&args.req("b")?)?);
+            Ok(a.iter().all(|item| b.contains(item)))
+        },
+    ),
+    (
+        Word::new("issuperset", "The same as superset.").takes("other").gives("[1, 2] is issuperset([1])", "True"),
+        |_, mut args| {
+            let (a, b) = (items(&args.req("a")?)?, items(&args.req("b")?)?);
+            Ok(b.iter().all(|item| a.contains(item)))
+        },
+    ),
     (
         Word::new("iterable", "Whether a value has items: lists, mappings and texts have.")
             .gives("[1] is iterable", "True"),
@@ -108,14 +153,26 @@ pub static TESTS: &[(Word, Test)] = &[
         },
     ),
     (
+        Word::new("le", "Whether a value is less than another or equal to it.")
+            .takes("other")
+            .gives("1 is le(1)", "True"),
+        |_, args| ordered(args, "<="),
+    ),
+    (Word::new("lessthan", "The same as lt.").takes("other").gives("1 is lessthan(2)", "True"), |_, args| {
+        ordered(args, "<")
+    }),
+    (
         Word::new("link", "Whether a path of the controller is a symbolic link.").gives("'/etc' is link", "False"),
-        |_, mut args| Ok(std::path::Path::new(&args.text("path")?).is_symlink()),
+        |_, args| Ok(std::path::Path::new(&path(args)?).is_symlink()),
     ),
     (
         Word::new("link_exists", "Whether a path of the controller exists, be it a link that leads nowhere.")
             .gives("'/etc' is link_exists", "True"),
         |_, mut args| Ok(std::fs::symlink_metadata(args.text("path")?).is_ok()),
     ),
+    (Word::new("lt", "Whether a value is less than another.").takes("other").gives("1 is lt(2)", "True"), |_, args| {
+        ordered(args, "<")
+    }),
     (
         Word::new("match", "Whether a regular expression matches the beginning of a text.")
             .takes("pattern, ignorecase=false, multiline=false")
@@ -125,10 +182,13 @@ pub static TESTS: &[(Word, Test)] = &[
     (
         Word::new("mount", "Whether a path of the controller is where a file system is mounted.")
             .gives("'/proc' is mount", "True"),
-        |_, mut args| is_mount(&args.text("path")?),
+        |_, args| is_mount(&path(args)?),
     ),
     (Word::new("nan", "Whether a number is none, as 0/0 would be.").gives("1.0 is nan", "False"), |_, mut args| {
         Ok(f64::try_from(args.req("x")?).is_ok_and(f64::is_nan))
+    }),
+    (Word::new("odd", "Whether a whole number is odd.").gives("1 is odd", "True"), |_, args| {
+        remainder(args, Some(2)).map(|rest| rest == 1.0)
     }),
     (
         Word::new("reachable", "Whether the host was reached, of a task's registered result.")
@@ -239,10 +299,22 @@ pub static TESTS: &[(Word, Test)] = &[
                 .is_some_and(|(scheme, rest)| !scheme.is_empty() && !rest.is_empty()))
         },
     ),
+    (Word::new("urn", "Whether a text is a URN.").gives("'urn:a:b' is urn", "True"), |_, mut args| {
+        Ok(args.text("value")?.starts_with("urn:"))
+    }),
     (
         Word::new("vault_encrypted", "Whether a text is in the format of vault files.")
             .gives("'plain' is vault_encrypted", "False"),
         |_, mut args| Ok(vault::is_vault(&args.text("value")?)),
+    ),
+    (
+        Word::new("vaulted_file", "Whether a file of the controller is in the format of vault files.")
+            .gives("'/etc/passwd' is vaulted_file", "False"),
+        |_, args| {
+            let path = path(args)?;
+            let file = std::fs::read(&path).map_err(|error| fail(format!("cannot read {path}: {error}")))?;
+            Ok(vault::is_vault(&String::from_utf8_lossy(&file)))
+        },
     ),
     (
         Word::new("version", "Compares two versions; version_type may be loose, strict, semver or pep440.")
@@ -261,31 +333,18 @@ pub static TESTS: &[(Word, Test)] = &[
 /// The engine's own tests that mean what Ansible means.
 pub static ENGINE_TESTS: &[Word] = &[
     Word::new("boolean", "Whether a value is true or false itself.").gives("true is boolean", "True"),
-    Word::new("divisibleby", "Whether a number can be divided by another without rest.")
-        .takes("number")
-        .gives("6 is divisibleby(3)", "True"),
     Word::new("eq", "Whether two values are equal, as == says.").takes("other").gives("1 is eq(1)", "True"),
     Word::new("equalto", "The same as eq.").takes("other").gives("1 is equalto(1)", "True"),
     Word::new("escaped", "Whether a text has been marked as safe.").gives("'a' is escaped", "False"),
-    Word::new("even", "Whether a whole number is even.").gives("2 is even", "True"),
     Word::new("false", "Whether a value is false itself.").gives("false is false", "True"),
     Word::new("filter", "Whether there is a filter of that name.").gives("'combine' is filter", "True"),
     Word::new("float", "Whether a value is a number with a fraction.").gives("1.5 is float", "True"),
-    Word::new("ge", "Whether a value is greater than another or equal to it.")
-        .takes("other")
-        .gives("2 is ge(1)", "True"),
-    Word::new("greaterthan", "The same as gt.").takes("other").gives("2 is greaterthan(1)", "True"),
-    Word::new("gt", "Whether a value is greater than another.").takes("other").gives("2 is gt(1)", "True"),
     Word::new("integer", "Whether a value is a whole number.").gives("1 is integer", "True"),
-    Word::new("le", "Whether a value is less than another or equal to it.").takes("other").gives("1 is le(1)", "True"),
-    Word::new("lessthan", "The same as lt.").takes("other").gives("1 is lessthan(2)", "True"),
     Word::new("lower", "Whether a text is in small letters.").gives("'a' is lower", "True"),
-    Word::new("lt", "Whether a value is less than another.").takes("other").gives("1 is lt(2)", "True"),
     Word::new("mapping", "Whether a value is a mapping.").gives("{'a': 1} is mapping", "True"),
     Word::new("ne", "Whether two values differ.").takes("other").gives("1 is ne(2)", "True"),
     Word::new("none", "Whether a value is none.").gives("none is none", "True"),
     Word::new("number", "Whether a value is a number.").gives("1.5 is number", "True"),
-    Word::new("odd", "Whether a whole number is odd.").gives("1 is odd", "True"),
     Word::new("sameas", "Whether two values are the very same.").takes("other").gives("true is sameas(true)", "True"),
     Word::new("string", "Whether a value is text.").gives("'a' is string", "True"),
     Word::new("test", "Whether there is a test of that name.").gives("'changed' is test", "True"),
@@ -320,10 +379,34 @@ pub mod of_undefined {
 }
 
 fn has(seq: &Value, value: &Value) -> Result<bool, Error> {
-    match (seq.as_str(), seq.kind()) {
-        (Some(string), _) => Ok(string.contains(&text(value))),
-        _ => Ok(items(seq)?.contains(value)),
+    operations::is_in(value, seq)
+}
+
+/// `a SIGN b`
+pub fn ordered(mut args: Args, sign: &str) -> Result<bool, Error> {
+    let (a, b) = (args.req("a")?, args.req("b")?);
+    args.end()?;
+    operations::compare(&a, sign, &b)
+}
+
+/// What is left of a number divided by another.
+fn remainder(mut args: Args, by: Option<i64>) -> Result<f64, Error> {
+    let (value, by) = (args.req("value")?, by.map_or_else(|| args.req("num"), |by| Ok(Value::from(by)))?);
+    args.end()?;
+    let number = |value: &Value| {
+        let number = f64::try_from(python::number(value)).ok().filter(|_| value.as_str().is_none());
+        number.ok_or_else(|| fail(format!("only numbers can be divided, this is {}", kind(value))))
+    };
+    match number(&by)? {
+        0.0 => Err(fail("division by zero")),
+        by => number(&value).map(|value| value.rem_euclid(by)),
     }
+}
+
+/// A path must be text.
+fn path(mut args: Args) -> Result<String, Error> {
+    let value = args.req("path")?;
+    value.as_str().map(str::to_owned).ok_or_else(|| fail(format!("a path is text, this is {}", kind(&value))))
 }
 
 /// A flag of a task's result.
@@ -380,18 +463,19 @@ fn is_mount(path: &str) -> Result<bool, Error> {
 
 /// `version(version, operator='eq', strict=None, version_type=None)`
 pub fn version(_: &mut State<'_, '_>, mut args: Args) -> Result<bool, Error> {
-    let (value, other) = (args.text("value")?, args.text("version")?);
+    let (value, other) = (args.req("value")?, args.req("version")?);
+    if !value.is_true() || !other.is_true() {
+        return Err(fail("a version is empty"));
+    }
+    let (value, other) = (text(&value), text(&other));
     let operator = args.text_or("operator", "eq");
     let strict = args.opt("strict").is_some_and(|strict| strict.is_true());
     let kind = args.opt("version_type").filter(|kind| !kind.is_none()).map(|kind| text(&kind));
     args.end()?;
-    if value.is_empty() || other.is_empty() {
-        return Err(fail("a version is empty"));
-    }
     let order = match kind.as_deref() {
         Some("semver" | "semantic") => semantic(&value)?.cmp(&semantic(&other)?),
         _ if strict => semantic(&value)?.cmp(&semantic(&other)?),
-        None | Some("loose" | "strict" | "pep440") => loose(&value).cmp(&loose(&other)),
+        None | Some("loose" | "strict" | "pep440") => order(&loose(&value), &loose(&other))?,
         Some(kind) => return Err(fail(format!("there is no version type {kind:?}"))),
     };
     Ok(match operator.as_str() {
@@ -428,6 +512,17 @@ fn loose(version: &str) -> Vec<Part> {
         rest = &rest[end..];
     }
     parts
+}
+
+/// The order of loose versions; a number and a word at one place have none.
+fn order(a: &[Part], b: &[Part]) -> Result<Ordering, Error> {
+    match a.iter().zip(b).find(|(a, b)| a != b) {
+        Some((Part::Number(_), Part::Word(_)) | (Part::Word(_), Part::Number(_))) => {
+            Err(fail("the versions have a number and a word at one place, which cannot be compared"))
+        }
+        Some((a, b)) => Ok(a.cmp(b)),
+        None => Ok(a.len().cmp(&b.len())),
+    }
 }
 
 /// Major, minor, patch, then releases above pre-releases.

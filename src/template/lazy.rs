@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use minijinja::value::{Enumerator, Object, ObjectRepr, ValueKind};
 
-use super::{Error, Scope, is_omit, render};
+use super::{Error, Scope, guard, is_omit, render};
 use crate::value::{Deferred, Template, Value};
 
 /// A list or mapping whose templates are rendered at access.
@@ -154,7 +154,7 @@ impl Settling<'_> {
             };
         };
         if let Some(template) = object.downcast_ref::<Template>() {
-            return self.value(&render::template(template, self.scope)?);
+            return guard::located(template.origin.as_ref(), || self.value(&render::template(template, self.scope)?));
         }
         if let Some(secret) = object.downcast_ref::<Deferred>() {
             return revealed(secret);

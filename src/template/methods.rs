@@ -3,14 +3,19 @@
 use minijinja::value::{ValueKind, from_args};
 use minijinja::{Error, ErrorKind, State};
 
-use super::args::{Args, fail, pairs, text};
-use super::lazy;
+use super::args::{Args, fail, text};
+use super::{lazy, printf, python};
 use crate::value::Value;
 
 /// Called for a method that a value does not have itself.
 pub fn call(state: &mut State<'_, '_>, value: &Value, method: &str, args: &[Value]) -> Result<Value, Error> {
     if value.is_undefined() {
         return Err(Error::from(ErrorKind::UndefinedError));
+    }
+    if method == "format"
+        && let Some(string) = value.as_str()
+    {
+        return printf::braces(string, args).map(Value::from);
     }
     let value = &lazy::settle_argument(value, &lazy::scope_of(state)).map_err(super::Error::into_engine)?;
     if let Some(string) = value.as_str()
@@ -25,13 +30,14 @@ pub fn call(state: &mut State<'_, '_>, value: &Value, method: &str, args: &[Valu
     }
     match (value.kind(), method) {
         (ValueKind::Map | ValueKind::Seq, "copy") => return Ok(value.clone()),
-        (ValueKind::Map, "has_key") => {
-            let (key,): (Value,) = from_args(args)?;
-            return Ok(Value::from(pairs(value, "has_key")?.iter().any(|(k, _)| *k == key)));
+        // Of a variable, a copy is changed.
+        (ValueKind::Map, "update" | "pop" | "setdefault" | "clear" | "popitem") => {
+            return super::mutable::mutable(value.clone()).call_method(state, method, args);
         }
-        (ValueKind::Map, "update" | "pop" | "setdefault")
-        | (ValueKind::Seq, "append" | "extend" | "insert" | "pop" | "remove") => {
-            return Err(fail(format!("{method} can change only what {{% set %}} made in the same template")));
+        (ValueKind::Seq, "append" | "extend" | "insert" | "pop" | "remove" | "clear" | "reverse" | "sort")
+            if !value.is_tuple() =>
+        {
+            return super::mutable::mutable(value.clone()).call_method(state, method, args);
         }
         _ => {}
     }
@@ -72,8 +78,13 @@ fn string_method(state: &mut State<'_, '_>, s: &str, method: &str, args: &[Value
         }
         "removeprefix" => Value::from(s.strip_prefix(&*args.text("prefix")?).unwrap_or(s)),
         "removesuffix" => Value::from(s.strip_suffix(&*args.text("suffix")?).unwrap_or(s)),
-        "casefold" => Value::from(s.to_lowercase()),
+        "casefold" => Value::from(s.to_lowercase().replace('ß', "ss")),
+        "isprintable" => Value::from(s.chars().all(|c| c == ' ' || !c.is_control() && !c.is_whitespace())),
+        "split" => super::filters::split(state, args.before(Value::from(s)))?,
+        "splitlines" => python::lines(s, args.flag("keepends")).into_iter().map(Value::from).collect(),
         "swapcase" => Value::from(s.chars().map(swap_case).collect::<String>()),
+        "title" => Value::from(title(s)),
+        "translate" => Value::from(translate(s, &args.req("table")?)),
         "index" | "rindex" => {
             let sub = args.text("sub")?;
             let at = if method == "index" { s.find(&*sub) } else { s.rfind(&*sub) };
@@ -84,7 +95,7 @@ fn string_method(state: &mut State<'_, '_>, s: &str, method: &str, args: &[Value
             let first = s.chars().next().is_some_and(|c| c.is_alphabetic() || c == '_');
             Value::from(first && s.chars().all(|c| c.is_alphanumeric() || c == '_'))
         }
-        "istitle" => Value::from(!s.is_empty() && s.split_whitespace().all(|w| w.starts_with(char::is_uppercase))),
+        "istitle" => Value::from(s.chars().any(char::is_uppercase) && title(s) == s),
         "expandtabs" => Value::from(s.replace('\t', &" ".repeat(width(&mut args).unwrap_or(8)))),
         // Text stays text: the only thing done with the bytes is to show or hash them.
         "encode" | "decode" => Value::from(s),
@@ -122,6 +133,30 @@ fn rsplit(s: &str, sep: Option<String>, max: i64) -> Vec<Value> {
     parts
 }
 
-fn swap_case(c: char) -> char {
-    if c.is_lowercase() { c.to_uppercase().next().unwrap_or(c) } else { c.to_lowercase().next().unwrap_or(c) }
+fn swap_case(c: char) -> String {
+    if c.is_lowercase() { c.to_uppercase().collect() } else { c.to_lowercase().collect() }
+}
+
+/// Letters after what is no letter in capitals, all others small.
+fn title(s: &str) -> String {
+    let mut inside = false;
+    let mut letter = |c: char| {
+        let cased = if inside { c.to_lowercase().collect::<String>() } else { c.to_uppercase().collect() };
+        inside = c.is_lowercase() || c.is_uppercase();
+        cased
+    };
+    s.chars().map(&mut letter).collect()
+}
+
+/// Every character by a table from its number to a text, the number of another, or none.
+fn translate(s: &str, table: &Value) -> String {
+    let character = |c: char| match table.get_item(&Value::from(u32::from(c))) {
+        Ok(other) if other.is_none() => String::new(),
+        Ok(other) if !other.is_undefined() => {
+            let number = other.as_usize().and_then(|number| char::from_u32(u32::try_from(number).ok()?));
+            number.map_or_else(|| text(&other), String::from)
+        }
+        _ => c.to_string(),
+    };
+    s.chars().map(character).collect()
 }

@@ -1,6 +1,7 @@
 //! Templates with Ansible's behaviour, on minijinja. Knows variables, not where they come from.
 //!
 //! `render.rs` runs the engine, `environment.rs` sets it up, `rewrite.rs` bends the language where Ansible differs,
+//! `operations.rs` does what Python's operators do, `guard.rs` keeps the engine's faults from ending a run,
 //! `lazy.rs` renders variables when they are looked at, `naming.rs` says what was undefined and where.
 
 mod args;
@@ -9,12 +10,16 @@ mod error;
 mod file;
 mod filters;
 mod functions;
+mod guard;
 mod jinja_tests;
 mod lazy;
 mod lookups;
 mod methods;
 mod mutable;
 mod naming;
+mod operations;
+mod printf;
+mod python;
 mod render;
 mod rewrite;
 pub mod scope;

@@ -80,6 +80,15 @@ impl Object for List {
                 return Ok(list.remove(at));
             }
             "clear" => list.clear(),
+            "reverse" => list.reverse(),
+            "sort" => {
+                let (options,): (minijinja::value::Kwargs,) = from_args(args)?;
+                let reverse = options.get::<Option<bool>>("reverse")?.unwrap_or(false);
+                options.assert_all_used()?;
+                let mut keyed: Vec<_> = list.iter().map(|item| (vec![item.clone()], item.clone())).collect();
+                super::python::sort(&mut keyed, reverse)?;
+                *list = keyed.into_iter().map(|(_, item)| item).collect();
+            }
             _ => return Err(Error::from(ErrorKind::UnknownMethod)),
         }
         Ok(Value::from(()))
@@ -111,6 +120,12 @@ impl Object for Dict {
                 let (key, default): (Value, Option<Value>) = from_args(args)?;
                 let missing = || Error::new(ErrorKind::InvalidOperation, format!("dict.pop: no key {key}"));
                 lock(&self.0).shift_remove(&key).or(default).ok_or_else(missing)
+            }
+            "popitem" => {
+                let (key, value) = lock(&self.0)
+                    .pop()
+                    .ok_or_else(|| Error::new(ErrorKind::InvalidOperation, "dict.popitem: the mapping is empty"))?;
+                Ok(Value::from(minijinja::value::Tuple::new(vec![key, value])))
             }
             "clear" => {
                 lock(&self.0).clear();

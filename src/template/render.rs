@@ -10,7 +10,7 @@ use minijinja::{Environment, ErrorKind, Expression};
 
 use super::lazy::{self, View};
 use super::rewrite::{Reading, rewrite};
-use super::{Error, Scope, environment, naming};
+use super::{Error, Scope, environment, guard, naming};
 use crate::value::{Origin, Template, Value};
 
 /// How deep texts may refer to texts that refer to texts.
@@ -70,7 +70,8 @@ pub fn template(template: &Template, scope: &Arc<Scope>) -> Result<Value, Error>
         return Err(error);
     }
     let _running = Running::enter(template, here)?;
-    text(&template.source, template.origin.as_ref(), scope).inspect_err(|error| {
+    let origin = template.origin.as_ref();
+    guard::located(origin, || text(&template.source, origin, scope)).inspect_err(|error| {
         FAILED.with_borrow_mut(|failed| failed.insert(here, error.clone()));
     })
 }
@@ -97,9 +98,8 @@ pub fn expression(source: &str, origin: Option<&Origin>, scope: &Arc<Scope>) -> 
     let _session = Session::enter();
     let compiled = compile(source);
     let compiled = (*compiled).as_ref().map_err(|error| place(error.clone(), origin))?;
-    let value = compiled
-        .eval(root(scope))
-        .map_err(|error| naming::explain(&error, source, Reading::Expression, origin, scope))?;
+    let explain = |error| naming::explain(&error, source, Reading::Expression, origin, scope);
+    let value = guard::located(origin, || compiled.eval(root(scope)).map_err(explain))?;
     if value.is_undefined() {
         return Err(naming::undefined(source, Reading::Expression, origin, scope));
     }
@@ -114,7 +114,7 @@ pub fn settle_of(
     origin: Option<&Origin>,
     scope: &Arc<Scope>,
 ) -> Result<Value, Error> {
-    lazy::settle(value, scope).map_err(|error| match error {
+    guard::located(origin, || lazy::settle(value, scope)).map_err(|error| match error {
         Error::Undefined { name, origin: None } if name.is_empty() => naming::undefined(source, reading, origin, scope),
         error => error,
     })

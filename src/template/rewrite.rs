@@ -1,10 +1,14 @@
 //! Small changes to a template's text before it is compiled, token by token, so that it means what Ansible means:
 //! - `a.b.c` where `a` or `a.b` is missing is undefined, not an error (`a|_soft` yields something without members);
-//! - `'%s' % x` formats;
+//! - operators and slices mean what they mean in Python (`operators.rs`);
+//! - `varargs` in a macro are the arguments that it does not name (`macros.rs`);
 //! - `{% set l = [] %}` makes a list that `l.append(x)` can change;
 //! - in playbook strings (not in files) a backslash in a string literal is a backslash.
 //!
 //! Only insertions within lines: line numbers stay.
+
+mod macros;
+mod operators;
 
 use minijinja::Error;
 use minijinja::machinery::{Span, Token, tokenize};
@@ -21,8 +25,8 @@ pub enum Reading {
 
 /// A text with the changes made.
 pub fn rewrite(source: &str, reading: Reading, syntax: &SyntaxConfig, backslashes: bool) -> Result<String, Error> {
-    let interesting = source.contains(['.', '[', '%']) || backslashes && source.contains('\\');
-    if !interesting {
+    let interesting = |c| matches!(c, '.' | '[' | '%' | '<' | '>' | '*' | '-' | '+');
+    if !source.contains(interesting) && !source.contains("in") && !(backslashes && source.contains('\\')) {
         return Ok(source.to_owned());
     }
     let tokens = tokens(source, reading, syntax)?;
@@ -30,13 +34,28 @@ pub fn rewrite(source: &str, reading: Reading, syntax: &SyntaxConfig, backslashe
     if backslashes {
         keep_backslashes(source, &tokens, &mut edits);
     }
+    operators::operators(&tokens, reading, &mut edits);
     if may_test_undefined(source) {
         soften(source, &tokens, &mut edits);
     }
-    percent(&tokens, &mut edits);
-    if [".append(", ".extend(", ".insert(", ".update(", ".pop(", ".setdefault(", ".remove(", ".clear("]
-        .iter()
-        .any(|word| source.contains(word))
+    if source.contains("varargs") {
+        macros::varargs(&tokens, &mut edits);
+    }
+    if [
+        ".append(",
+        ".extend(",
+        ".insert(",
+        ".update(",
+        ".pop(",
+        ".setdefault(",
+        ".remove(",
+        ".clear(",
+        ".sort(",
+        ".reverse(",
+        ".popitem(",
+    ]
+    .iter()
+    .any(|word| source.contains(word))
     {
         mutable(&tokens, &mut edits);
     }
@@ -48,7 +67,7 @@ pub fn tokens<'a>(source: &'a str, reading: Reading, syntax: &SyntaxConfig) -> R
     tokenize(source, reading == Reading::Expression, syntax.clone()).collect()
 }
 
-/// Replaces `start..end` by a text; edits at one place keep their order.
+/// Replaces `start..end` by a text. Of edits at one place insertions come first, and keep their order.
 struct Edit {
     start: usize,
     end: usize,
@@ -60,7 +79,7 @@ fn insert(at: usize, text: &str) -> Edit {
 }
 
 fn apply(source: &str, mut edits: Vec<Edit>) -> String {
-    edits.sort_by_key(|edit| edit.start);
+    edits.sort_by_key(|edit| (edit.start, edit.start < edit.end));
     let mut result = String::with_capacity(source.len() + edits.len() * 8);
     let mut done = 0;
     for edit in edits {
@@ -229,36 +248,6 @@ fn is_test_name(tokens: &[(Token<'_>, Span)], at: usize) -> bool {
     word(1) == "is" || word(1) == "not" && word(2) == "is"
 }
 
-/// `'...' % x` becomes `'...' |_percent( x)`: the operand reaches as far as a unary expression with its filters.
-fn percent(tokens: &[(Token<'_>, Span)], edits: &mut Vec<Edit>) {
-    for i in 1..tokens.len() {
-        let literal = matches!(tokens[i - 1].0, Token::Str(_) | Token::String(_));
-        if !matches!(tokens[i].0, Token::Mod) || !literal {
-            continue;
-        }
-        let Some(last) = operand(tokens, i + 1) else { continue };
-        let span = &tokens[i].1;
-        edits.push(Edit { start: start(span), end: end(span), text: "|_percent(".into() });
-        edits.push(insert(end(&tokens[last].1), ")"));
-    }
-}
-
-/// The last token of the unary expression, with members, calls and filters, that begins at `first`.
-fn operand(tokens: &[(Token<'_>, Span)], first: usize) -> Option<usize> {
-    let mut last = match &tokens.get(first)?.0 {
-        Token::ParenOpen | Token::BracketOpen | Token::BraceOpen => closing(tokens, first)?,
-        Token::Minus | Token::Plus => return operand(tokens, first + 1),
-        _ => first,
-    };
-    loop {
-        match tokens.get(last + 1).map(|(token, _)| token) {
-            Some(Token::Dot | Token::Pipe) if last + 2 < tokens.len() => last += 2,
-            Some(Token::BracketOpen | Token::ParenOpen) => last = closing(tokens, last + 1)?,
-            _ => return Some(last),
-        }
-    }
-}
-
 /// `{% set x = EXPR %}` becomes `{% set x = (EXPR)|_mutable %}`.
 fn mutable(tokens: &[(Token<'_>, Span)], edits: &mut Vec<Edit>) {
     for i in 0..tokens.len().saturating_sub(4) {
@@ -309,10 +298,34 @@ mod tests {
     }
 
     #[test]
-    fn percent_after_a_string_formats_the_operand_and_its_filters() {
-        assert_eq!(changed("{{ '%s' % x | int + 1 }}"), "{{ '%s' |_percent( x | int) + 1 }}");
-        assert_eq!(changed("{{ '%s %s' % (a, b) }}"), "{{ '%s %s' |_percent( (a, b)) }}");
-        assert_eq!(changed("{{ 7 % 4 }}"), "{{ 7 % 4 }}");
+    fn operators_become_calls_as_far_as_their_operands_reach() {
+        for (source, expected) in [
+            ("{{ a + 1 < b | int }}", "{{ (a + 1 )|_lt( b | int) }}"),
+            ("{{ not a<b and c }}", "{{ not (a)|_lt(b) and c }}"),
+            ("{{ 1 < x <= 3 }}", "{{ (1 )|_chain('<', x ,'<=', 3) }}"),
+            ("{{ a == b }}", "{{ a == b }}"),
+            ("{{ a - b - -c * d }}", "{{ ((a )|_sub( b) )|_sub( (((c)|_neg) )|_mul( d)) }}"),
+            ("{{ -1 }}", "{{ -1 }}"),
+            ("{{ 'x' not in [y < z] }}", "{{ ('x' )|_not_in( [(y )|_lt( z)]) }}"),
+            ("{{ f(a - 1)[b:][0] }}", "{{ ((f((a )|_sub( 1)))|_slice(b,none))[0] }}"),
+            ("{{ a[::-1] | list }}", "{{ ((a)|_slice(none,none,-1)) | list }}"),
+            ("{{ 'b' if a > 1 else c }}", "{{ 'b' if (a )|_gt( 1) else c }}"),
+            ("{{ a is divisibleby 3 and b in c }}", "{{ a is divisibleby 3 and (b )|_in( c) }}"),
+            ("{{ '%s' % x | int + 1 }}", "{{ ('%s' )|_mod( x | int) + 1 }}"),
+            ("{{ '%s %s' % (a, b) }}", "{{ ('%s %s' )|_mod( (a, b)) }}"),
+            ("a-b < c {{ d }}", "a-b < c {{ d }}"),
+        ] {
+            assert_eq!(changed(source), expected);
+        }
+    }
+
+    #[test]
+    fn loops_look_at_what_they_go_over() {
+        assert_eq!(
+            changed("{% for a, b in c.items() if a in b %}{% endfor %}"),
+            "{% for a, b in (c.items())|_each if (a )|_in( b) %}{% endfor %}"
+        );
+        assert_eq!(changed("{% for x in a recursive %}{% endfor %}"), "{% for x in (a)|_each recursive %}{% endfor %}");
     }
 
     #[test]

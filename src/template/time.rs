@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use chrono::{DateTime, Datelike, FixedOffset, Local, NaiveDate, NaiveDateTime, TimeZone, Timelike, Utc};
+use chrono::{DateTime, Datelike, FixedOffset, Local, NaiveDate, NaiveDateTime, TimeDelta, TimeZone, Timelike, Utc};
 use minijinja::value::{Object, ObjectRepr, Rest, ValueOrKwargs};
 use minijinja::{Error, ErrorKind, State};
 
@@ -90,6 +90,74 @@ fn print(moment: &NaiveDateTime, format: &str) -> Result<String, Error> {
     let moment = zone.from_local_datetime(moment).earliest().ok_or_else(|| fail("a time that does not exist"))?;
     write!(result, "{}", moment.format(format)).map_err(|_| fail(format!("not a time format: {format:?}")))?;
     Ok(result)
+}
+
+/// What lies between two times.
+#[derive(Debug)]
+struct Span(TimeDelta);
+
+/// `a - b` of times: what lies between them, or the time so long before.
+pub fn difference(a: &Value, b: &Value) -> Option<Value> {
+    match (a.downcast_object_ref::<Moment>(), b.downcast_object_ref::<Moment>(), b.downcast_object_ref::<Span>()) {
+        (Some(a), Some(b), _) => Some(Value::from_object(Span(a.0 - b.0))),
+        (Some(a), _, Some(b)) => a.0.checked_sub_signed(b.0).map(|moment| Value::from_object(Moment(moment))),
+        _ => None,
+    }
+}
+
+/// The order of two times, or of two spans of time; None: they are not that.
+pub fn order(a: &Value, b: &Value) -> Option<std::cmp::Ordering> {
+    let moments = a.downcast_object_ref::<Moment>().zip(b.downcast_object_ref::<Moment>());
+    let spans = a.downcast_object_ref::<Span>().zip(b.downcast_object_ref::<Span>());
+    moments.map(|(a, b)| a.0.cmp(&b.0)).or_else(|| spans.map(|(a, b)| a.0.cmp(&b.0)))
+}
+
+/// Python's name of the type of a time or a span of time.
+pub fn type_name(value: &Value) -> Option<&'static str> {
+    let span = value.downcast_object_ref::<Span>().map(|_| "timedelta");
+    value.downcast_object_ref::<Moment>().map(|_| "datetime").or(span)
+}
+
+impl Span {
+    /// Whole days, rounded down, the seconds beyond them, and the microseconds beyond those.
+    fn parts(&self) -> (i64, i64, i64) {
+        let micros = self.0.num_microseconds().unwrap_or(i64::MAX);
+        let seconds = micros.div_euclid(1_000_000);
+        (seconds.div_euclid(86_400), seconds.rem_euclid(86_400), micros.rem_euclid(1_000_000))
+    }
+}
+
+impl Object for Span {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Plain
+    }
+
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        let (days, seconds, micros) = self.parts();
+        match key.as_str()? {
+            "days" => Some(Value::from(days)),
+            "seconds" => Some(Value::from(seconds)),
+            "microseconds" => Some(Value::from(micros)),
+            _ => None,
+        }
+    }
+
+    fn call_method(self: &Arc<Self>, _: &mut State<'_, '_>, method: &str, _: &[Value]) -> Result<Value, Error> {
+        let (days, seconds, micros) = self.parts();
+        match method {
+            "total_seconds" => Ok(Value::from((days * 86_400 + seconds) as f64 + micros as f64 / 1e6)),
+            _ => Err(Error::from(ErrorKind::UnknownMethod)),
+        }
+    }
+
+    fn render(self: &Arc<Self>, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (days, seconds, micros) = self.parts();
+        if days != 0 {
+            write!(f, "{days} day{}, ", if days.abs() == 1 { "" } else { "s" })?;
+        }
+        write!(f, "{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)?;
+        if micros == 0 { Ok(()) } else { write!(f, ".{micros:06}") }
+    }
 }
 
 impl Object for Moment {

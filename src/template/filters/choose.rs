@@ -59,7 +59,9 @@ pub const FILTERS: &[(Word, Filter)] = &[
 
 /// `map('filter', args...)` or `map(attribute='a.b', default=x)`.
 pub fn map(state: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let list = items(&args.req("value")?)?;
+    let list = args.req("value")?;
+    // What is false has no items, whatever it is.
+    let list = if list.is_true() { items(&list)? } else { Vec::new() };
     if let Some(attribute) = args.named("attribute") {
         let default = args.named("default");
         args.end()?;
@@ -105,7 +107,8 @@ pub fn rejectattr(state: &mut State<'_, '_>, args: Args) -> Result<Value, Error>
 }
 
 fn filtered(state: &mut State<'_, '_>, mut args: Args, by_member: bool, wanted: bool) -> Result<Value, Error> {
-    let list = items(&args.req("value")?)?;
+    let list = args.req("value")?;
+    let list = if list.is_true() { items(&list)? } else { Vec::new() };
     let path = if by_member { Some(args.text("attribute")?) } else { None };
     let test = args.opt("test").map(|test| text(&test));
     let mut handed = args.rest();

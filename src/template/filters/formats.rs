@@ -56,12 +56,6 @@ pub const FILTERS: &[(Word, Filter)] = &[
             .gives("{'a': [1, 2]} | to_yaml | trim", "a: [1, 2]"),
         to_yaml,
     ),
-    (
-        Word::new("tojson", "The same as to_json, under its name in plain Jinja.")
-            .takes("indent=none, sort_keys=false")
-            .gives("[1, 'a'] | tojson", "[1, \"a\"]"),
-        to_json,
-    ),
 ];
 
 /// `to_json(indent, sort_keys, separators, ensure_ascii...)`, as Python's `json.dumps` prints.
@@ -82,7 +76,7 @@ pub fn to_nice_json(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Erro
     dump(&value, Some(indent), sort, ascii)
 }
 
-fn dump(value: &Value, indent: Option<usize>, sort: bool, ascii: bool) -> Result<Value, Error> {
+pub fn dump(value: &Value, indent: Option<usize>, sort: bool, ascii: bool) -> Result<Value, Error> {
     let mut out = String::new();
     Dump { indent, sort, ascii }.value(value, 0, &mut out)?;
     Ok(Value::from(out))

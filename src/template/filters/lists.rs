@@ -3,8 +3,9 @@
 use minijinja::value::{Tuple, ValueKind};
 use minijinja::{Error, ErrorKind, State};
 
-use super::super::args::{Args, fail, items, kind, list, member, pairs, text, truthy};
+use super::super::args::{Args, fail, items, list, member, pairs, text, truthy};
 use super::super::environment::Filter;
+use super::super::python;
 use crate::value::Value;
 use crate::value::doc::Word;
 
@@ -39,14 +40,19 @@ pub const FILTERS: &[(Word, Filter)] = &[
         join,
     ),
     (
+        Word::new("list", "A value as a list: the keys of a mapping, the characters of a text.")
+            .gives("{'a': 1, 'b': 2} | list", "['a', 'b']"),
+        |_, mut args| items(&args.req("value")?).map(Value::from),
+    ),
+    (
         Word::new("max", "The greatest item of a list.")
-            .takes("attribute=none, case_sensitive=true")
+            .takes("attribute=none, case_sensitive=false")
             .gives("[3, 1, 2] | max", "3"),
         max,
     ),
     (
         Word::new("min", "The least item of a list.")
-            .takes("attribute=none, case_sensitive=true")
+            .takes("attribute=none, case_sensitive=false")
             .gives("[3, 1, 2] | min", "1"),
         min,
     ),
@@ -101,7 +107,8 @@ fn tuple(items: Vec<Value>) -> Value {
 
 /// `flatten(levels=None, skip_nulls=True)`
 pub fn flatten(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let value = list(&args.req("mylist")?, "flatten")?;
+    let value = args.req("mylist")?;
+    let value = if value.as_str().is_some() { items(&value)? } else { list(&value, "flatten")? };
     let levels = args.int("levels")?;
     let skip_nulls = args.opt("skip_nulls").is_none_or(|skip| truthy(&skip));
     args.end()?;
@@ -284,10 +291,7 @@ pub fn sort(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     for item in value {
         keyed.push((sort_keys(&item, attribute.as_deref(), case)?, item));
     }
-    if let Some(pair) = keyed.windows(2).find(|pair| !comparable(&pair[0].0, &pair[1].0)) {
-        return Err(fail(format!("cannot sort {} and {} together", kind(&pair[0].1), kind(&pair[1].1))));
-    }
-    keyed.sort_by(|a, b| if reverse { b.0.cmp(&a.0) } else { a.0.cmp(&b.0) });
+    python::sort(&mut keyed, reverse)?;
     Ok(Value::from(keyed.into_iter().map(|(_, item)| item).collect::<Vec<_>>()))
 }
 
@@ -309,11 +313,6 @@ fn sort_keys(item: &Value, attribute: Option<&str>, case: bool) -> Result<Vec<Va
         .collect()
 }
 
-fn comparable(a: &[Value], b: &[Value]) -> bool {
-    let number = |value: &Value| matches!(value.kind(), ValueKind::Number | ValueKind::Bool);
-    a.iter().zip(b).all(|(a, b)| a.kind() == b.kind() || number(a) && number(b))
-}
-
 /// `min(attribute=None)`
 pub fn min(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
     extreme(args, std::cmp::Ordering::Less)
@@ -326,17 +325,15 @@ pub fn max(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
 
 fn extreme(mut args: Args, wanted: std::cmp::Ordering) -> Result<Value, Error> {
     let value = items(&args.req("value")?)?;
-    let case = args.named("case_sensitive").is_none_or(|case| truthy(&case));
+    let case = args.named("case_sensitive").is_some_and(|case| truthy(&case));
     let attribute = args.named("attribute").filter(|a| !a.is_none()).map(|a| text(&a));
     args.end()?;
+    let sign = if wanted == std::cmp::Ordering::Less { "<" } else { ">" };
     let mut best: Option<(Vec<Value>, Value)> = None;
     for item in value {
         let key = sort_keys(&item, attribute.as_deref(), case)?;
         match &best {
-            Some((top, other)) if !comparable(&key, top) => {
-                return Err(fail(format!("cannot compare {} and {}", kind(&item), kind(other))));
-            }
-            Some((top, _)) if key.cmp(top) != wanted => {}
+            Some((top, _)) if python::order_keys(&key, top, sign)? != wanted => {}
             _ => best = Some((key, item)),
         }
     }

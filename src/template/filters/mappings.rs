@@ -131,11 +131,12 @@ pub fn dict2items(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error>
 /// `items2dict(key_name='key', value_name='value')`
 pub fn items2dict(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let list = list(&args.req("data")?, "items2dict")?;
-    let (key_name, value_name) = (args.text_or("key_name", "key"), args.text_or("value_name", "value"));
+    let (key_name, value_name) =
+        (args.opt("key_name").unwrap_or(Value::from("key")), args.opt("value_name").unwrap_or(Value::from("value")));
     args.end()?;
     let mut map = IndexMap::new();
     for item in list {
-        let member = |name: &str| match item.get_item(&Value::from(name)) {
+        let member = |name: &Value| match item.get_item(name) {
             Ok(value) if !value.is_undefined() => Ok(value),
             _ => Err(fail(format!("items2dict needs {key_name:?} and {value_name:?} in every item, this is {item}"))),
         };

@@ -7,6 +7,7 @@ mod choose;
 mod encoding;
 mod formats;
 mod hashes;
+mod html;
 mod lists;
 mod mappings;
 mod network;
@@ -15,6 +16,7 @@ pub mod of_undefined;
 mod paths;
 mod patterns;
 mod random;
+mod sequences;
 mod sets;
 mod texts;
 mod types;
@@ -22,6 +24,7 @@ mod types;
 pub use hashes::{crypt, random_salt};
 pub use paths::{expand_home, glob};
 pub use patterns::regex;
+pub use texts::split;
 
 use minijinja::{Error, State, filters as own};
 
@@ -36,6 +39,7 @@ static THEMES: &[&[(Word, Filter)]] = &[
     encoding::FILTERS,
     formats::FILTERS,
     hashes::FILTERS,
+    html::FILTERS,
     lists::FILTERS,
     mappings::FILTERS,
     network::FILTERS,
@@ -43,6 +47,7 @@ static THEMES: &[&[(Word, Filter)]] = &[
     paths::FILTERS,
     patterns::FILTERS,
     random::FILTERS,
+    sequences::FILTERS,
     sets::FILTERS,
     texts::FILTERS,
     types::FILTERS,
@@ -59,18 +64,11 @@ pub type EngineFilter = fn() -> Value;
 
 /// The engine's own filters that mean what Ansible means.
 pub static ENGINE_FILTERS: &[(Word, EngineFilter)] = &[
-    (Word::new("abs", "A number without its sign.").gives("-3 | abs", "3"), || Value::from_function(own::abs)),
     (
         Word::new("attr", "A member of a value by its name; unlike a dot, never an item of that name.")
             .takes("name")
             .example("{'a': 1} | attr('a')"),
         || Value::from_function(own::attr),
-    ),
-    (
-        Word::new("batch", "A list in pieces of that size.")
-            .takes("size, fill_with=none")
-            .gives("[1, 2, 3] | batch(2) | list", "[[1, 2], [3]]"),
-        || Value::from_function(own::batch),
     ),
     (
         Word::new("capitalize", "A text with its first letter large and all others small.")
@@ -82,29 +80,8 @@ pub static ENGINE_FILTERS: &[(Word, EngineFilter)] = &[
         || Value::from_function(own::length),
     ),
     (
-        Word::new("dictsort", "A mapping as a list of pairs, sorted.")
-            .takes("case_sensitive=false, by='key', reverse=false")
-            .gives("{'b': 1, 'a': 2} | dictsort | map('first')", "['a', 'b']"),
-        || Value::from_function(own::dictsort),
-    ),
-    (
-        Word::new("e", "A text with the special characters of HTML as entities.").gives("'a < b' | e", "a &lt; b"),
-        || Value::from_function(own::escape),
-    ),
-    (
-        Word::new("escape", "A text with the special characters of HTML as entities.")
-            .gives("'a < b' | escape", "a &lt; b"),
-        || Value::from_function(own::escape),
-    ),
-    (
         Word::new("first", "The first item of a list, or the first character of a text.").gives("[3, 1] | first", "3"),
         || Value::from_function(own::first),
-    ),
-    (
-        Word::new("indent", "A text with blanks before its lines, the first one only if told so.")
-            .takes("width=4, first=false, blank=false")
-            .example("'text' | indent(2, first=true)"),
-        || Value::from_function(own::indent),
     ),
     (
         Word::new("items", "A mapping as a list of pairs of a key and a value.")
@@ -112,18 +89,9 @@ pub static ENGINE_FILTERS: &[(Word, EngineFilter)] = &[
         || Value::from_function(own::items),
     ),
     (
-        Word::new("last", "The last item of a list, or the last character of a text.").gives("[3, 1] | last", "1"),
-        || Value::from_function(own::last),
-    ),
-    (
         Word::new("length", "How many items a list or mapping has, or characters a text.")
             .gives("'etcd' | length", "4"),
         || Value::from_function(own::length),
-    ),
-    (
-        Word::new("list", "A value as a list: the keys of a mapping, the characters of a text.")
-            .gives("{'a': 1, 'b': 2} | list", "['a', 'b']"),
-        || Value::from_function(own::list),
     ),
     (Word::new("lower", "A text in small letters.").gives("'ETCD' | lower", "etcd"), || {
         Value::from_function(own::lower)
@@ -131,15 +99,6 @@ pub static ENGINE_FILTERS: &[(Word, EngineFilter)] = &[
     (
         Word::new("pprint", "A value as people read it best while looking for a mistake.").example("{'a': 1} | pprint"),
         || Value::from_function(own::pprint),
-    ),
-    (Word::new("reverse", "A list or text back to front.").gives("[1, 2] | reverse | list", "[2, 1]"), || {
-        Value::from_function(own::reverse)
-    }),
-    (
-        Word::new("round", "A number rounded: common, or down with floor and up with ceil.")
-            .takes("precision=0, method='common'")
-            .gives("2.7 | round", "3.0"),
-        || Value::from_function(own::round),
     ),
     (Word::new("safe", "A text that escape leaves alone.").gives("'a' | safe", "a"), || {
         Value::from_function(own::safe)
@@ -151,12 +110,6 @@ pub static ENGINE_FILTERS: &[(Word, EngineFilter)] = &[
         || Value::from_function(own::slice),
     ),
     (Word::new("string", "A value as text.").gives("1 | string", "1"), || Value::from_function(own::string)),
-    (
-        Word::new("sum", "The numbers of a list added up.")
-            .takes("attribute=none, start=0")
-            .gives("[1, 2, 3] | sum", "6"),
-        || Value::from_function(own::sum),
-    ),
     (
         Word::new("title", "A text with the first letter of every word large.")
             .gives("'etcd cluster' | title", "Etcd Cluster"),

@@ -3,14 +3,26 @@
 use minijinja::value::ValueKind;
 use minijinja::{Error, State};
 
-use super::super::args::{Args, fail, text};
+use super::super::args::{Args, fail, kind, text};
 use super::super::environment::Filter;
 use super::super::render::print;
+use super::super::{operations, python};
 use crate::value::Value;
 use crate::value::doc::Word;
 
 /// The filters of this file.
 pub const FILTERS: &[(Word, Filter)] = &[
+    (Word::new("abs", "A number without its sign.").gives("-3 | abs", "3"), |_, mut args| {
+        let value = python::number(&args.req("x")?);
+        operations::compare(&value, "<", &Value::from(0))
+            .and_then(|negative| if negative { operations::mul(&value, &Value::from(-1)) } else { Ok(value) })
+    }),
+    (
+        Word::new("filesizeformat", "A number of bytes as people write it, in steps of 1000, or of 1024 with binary.")
+            .takes("binary=false")
+            .gives("1500 | filesizeformat", "1.5 kB"),
+        filesizeformat,
+    ),
     (
         Word::new("float", "The number that a text stands for, with a fraction.")
             .takes("default=0.0")
@@ -41,7 +53,36 @@ pub const FILTERS: &[(Word, Filter)] = &[
         Word::new("root", "The square root of a number, or another root.").takes("base=2").gives("27 | root(3)", "3.0"),
         root,
     ),
+    (
+        Word::new("round", "A number rounded: common, or down with floor and up with ceil.")
+            .takes("precision=0, method='common'")
+            .gives("2.7 | round", "3.0"),
+        round,
+    ),
 ];
+
+/// `round(precision=0, method='common')`; halves go to the even neighbour.
+pub fn round(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let value = python::number(&args.req("value")?);
+    let (precision, method) = (args.int("precision")?.unwrap_or(0).clamp(-300, 300), args.text_or("method", "common"));
+    args.end()?;
+    if value.as_str().is_some() || !value.is_number() {
+        return Err(fail(format!("round needs a number, this is {}", kind(&value))));
+    }
+    let (x, power) = (number(&value)?, 10f64.powi(precision as i32));
+    let rounded = match method.as_str() {
+        "common" if value.is_integer() && precision >= 0 => return Ok(value),
+        "common" if value.is_integer() => {
+            return Ok(Value::from((x * power).round_ties_even() as i64 * 10i64.saturating_pow(-precision as u32)));
+        }
+        "common" if precision >= 0 => format!("{x:.*}", precision as usize).parse().unwrap_or(x),
+        "common" => (x * power).round_ties_even() / power,
+        "ceil" => (x * power).ceil() / power,
+        "floor" => (x * power).floor() / power,
+        _ => return Err(fail("the method of round is common, ceil or floor")),
+    };
+    Ok(Value::from(rounded))
+}
 
 fn number(value: &Value) -> Result<f64, Error> {
     match value.kind() {
@@ -91,6 +132,29 @@ pub fn float(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     Ok(number(&value).map_or(default, Value::from))
 }
 
+/// `filesizeformat(binary=False)`
+pub fn filesizeformat(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let (mut size, binary) = (number(&args.req("value")?)?, args.flag("binary"));
+    args.end()?;
+    let (step, unit) = if binary { (1024.0, "iB") } else { (1000.0, "B") };
+    if size == 1.0 {
+        return Ok(Value::from("1 Byte"));
+    }
+    if size < step {
+        return Ok(Value::from(format!("{} Bytes", size.trunc() as i64)));
+    }
+    let mut prefix = 'Y';
+    for letter in ['k', 'M', 'G', 'T', 'P', 'E', 'Z', 'Y'] {
+        size /= step;
+        prefix = letter;
+        if size < step {
+            break;
+        }
+    }
+    let prefix = if binary { prefix.to_ascii_uppercase() } else { prefix };
+    Ok(Value::from(format!("{size:.1} {prefix}{unit}")))
+}
+
 /// `log(base=e)`
 pub fn log(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let x = number(&args.req("x")?)?;
@@ -103,14 +167,18 @@ pub fn log(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
 
 /// `pow(y)`
 pub fn pow(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    Ok(Value::from(number(&args.req("x")?)?.powf(number(&args.req("y")?)?)))
+    real(number(&args.req("x")?)?.powf(number(&args.req("y")?)?))
 }
 
 /// `root(base=2)`
 pub fn root(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let x = number(&args.req("x")?)?;
     let base = args.opt("base").map_or(Ok(2.0), |base| number(&base))?;
-    Ok(Value::from(if base == 2.0 { x.sqrt() } else { x.powf(1.0 / base) }))
+    real(if base == 2.0 { x.sqrt() } else { x.powf(1.0 / base) })
+}
+
+fn real(number: f64) -> Result<Value, Error> {
+    if number.is_nan() { Err(fail("the result is no real number")) } else { Ok(Value::from(number)) }
 }
 
 const UNITS: [(char, f64); 8] = [

@@ -3,8 +3,8 @@
 use minijinja::value::{Object, Rest, ValueOrKwargs};
 use minijinja::{Error, ErrorKind, State};
 
-use super::super::args::{Args, kind, text};
-use super::super::{is_omit, lazy};
+use super::super::args::{Args, text};
+use super::super::{is_omit, lazy, python};
 use crate::value::Value;
 use crate::value::doc::Word;
 
@@ -96,23 +96,10 @@ fn mandatory(_: &mut State<'_, '_>, values: Rest<ValueOrKwargs>) -> Result<Value
 
 /// The name of Python's type.
 fn type_debug(state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>) -> Result<Value, Error> {
-    use minijinja::value::ValueKind;
     let value = values.into_values().into_iter().next().unwrap_or(Value::UNDEFINED);
     let value = match lazy::needs_settling(&value) {
         true => lazy::settle_argument(&value, &lazy::scope_of(state)).map_err(super::super::Error::into_engine)?,
         false => value,
     };
-    Ok(Value::from(match value.kind() {
-        ValueKind::Undefined => "AnsibleUndefined",
-        ValueKind::None => "NoneType",
-        ValueKind::Bool => "bool",
-        ValueKind::Number if value.is_integer() => "int",
-        ValueKind::Number => "float",
-        ValueKind::String => "str",
-        ValueKind::Bytes => "bytes",
-        ValueKind::Seq if value.is_tuple() => "tuple",
-        ValueKind::Seq | ValueKind::Iterable => "list",
-        ValueKind::Map => "dict",
-        _ => kind(&value),
-    }))
+    Ok(Value::from(python::type_name(&value)))
 }

@@ -1,20 +1,15 @@
 //! Filters of text.
 
-use minijinja::formatting::{FormatStyle, format as engine_format};
 use minijinja::{Error, State};
 
-use super::super::args::{Args, fail, items, text};
+use super::super::args::{Args, fail, kind, text};
 use super::super::environment::Filter;
+use super::super::{printf, python};
 use crate::value::Value;
 use crate::value::doc::Word;
 
 /// The filters of this file.
 pub const FILTERS: &[(Word, Filter)] = &[
-    (
-        Word::new("_percent", "What the operator % becomes when its left side is a text.")
-            .gives("'%s:%d' % ('h1', 22)", "h1:22"),
-        percent,
-    ),
     (
         Word::new("center", "A text in the middle of blanks.")
             .takes("width=80")
@@ -26,15 +21,6 @@ pub const FILTERS: &[(Word, Filter)] = &[
             .takes("style='plain', decoration='# ', prefix='', postfix=''")
             .example("'Managed by windlass' | comment('c')"),
         comment,
-    ),
-    (
-        Word::new(
-            "forceescape",
-            "A text with the special characters of HTML as entities, once more if it has \
-             been escaped already.",
-        )
-        .gives("'a < b' | forceescape", "a &lt; b"),
-        escape,
     ),
     (
         Word::new("format", "A text with %s and the like filled in.")
@@ -76,13 +62,6 @@ pub const FILTERS: &[(Word, Filter)] = &[
     ),
 ];
 
-/// `'%s and %d' % x`
-pub fn percent(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let (format, value) = (args.text("format")?, args.req("value")?);
-    let values = if value.is_tuple() { items(&value)? } else { vec![value] };
-    printf(&format, &values)
-}
-
 /// `'%s and %s' | format(a, b)`
 pub fn format(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let format = args.text("value")?;
@@ -90,11 +69,7 @@ pub fn format(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     if !named.is_empty() {
         values = vec![Value::from_pairs(named)];
     }
-    printf(&format, &values)
-}
-
-fn printf(format: &str, values: &[Value]) -> Result<Value, Error> {
-    engine_format(FormatStyle::Printf, format, values).map(Value::from)
+    printf::fill(&format, values, false).map(Value::from)
 }
 
 /// `replace(old, new, count)`
@@ -140,8 +115,7 @@ pub fn splitlines(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error>
     let string = args.text("value")?;
     let keep = args.flag("keepends");
     args.end()?;
-    let line = |line: &str| Value::from(if keep { line } else { line.trim_end_matches(['\n', '\r']) });
-    Ok(Value::from(string.split_inclusive('\n').map(line).collect::<Vec<_>>()))
+    Ok(python::lines(&string, keep).into_iter().map(Value::from).collect())
 }
 
 /// A word of a shell command line.
@@ -229,17 +203,12 @@ fn wrap(line: &str, width: usize, break_long: bool) -> Vec<String> {
     lines
 }
 
-/// HTML's special characters as entities.
-pub fn escape(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let string = args.text("s")?;
-    args.end()?;
-    let escaped = string.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    Ok(Value::from(escaped.replace('\'', "&#39;").replace('"', "&#34;")))
-}
-
 /// `comment('plain' | 'c' | 'cblock' | 'xml' | 'erlang', decoration=..., prefix=..., ...)`
 pub fn comment(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let string = args.text("text")?;
+    let value = args.req("text")?;
+    let Some(string) = value.as_str() else {
+        return Err(fail(format!("comment needs text, this is {}", kind(&value))));
+    };
     let style = args.text_or("style", "plain");
     let (beginning, decoration, end) = match style.as_str() {
         "plain" => ("", "# ", ""),
@@ -260,8 +229,8 @@ pub fn comment(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let (before, after) = (count(args.named("prefix_count")), count(args.named("postfix_count")));
     args.end()?;
     let part = |text: &str| if text.is_empty() { String::new() } else { format!("{text}{newline}") };
-    let line = |line: &str| format!("{decoration}{line}").trim_end_matches(' ').to_owned();
-    let body = string.split('\n').map(line).collect::<Vec<_>>().join(&newline);
+    let body = format!("{decoration}{}", string.replace(&newline, &format!("{newline}{decoration}")));
+    let body = body.replace(&format!("{decoration}{newline}"), &format!("{}{newline}", decoration.trim_end()));
     let block = |text: &str, count: usize| format!("{text}{newline}").repeat(count);
     let postfix = (0..after).map(|_| format!("{newline}{postfix}")).collect::<String>();
     let end = if end.is_empty() { String::new() } else { format!("{newline}{end}") };

@@ -3,7 +3,7 @@
 use minijinja::value::ValueKind;
 use minijinja::{Error, State};
 
-use super::super::args::{Args, fail, text};
+use super::super::args::{Args, text};
 use super::super::environment::Filter;
 use super::super::{jinja_tests, mutable};
 use crate::value::Value;
@@ -48,7 +48,8 @@ pub fn mutable(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
 pub fn bool(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = args.req("value")?;
     args.end()?;
-    boolean(&value).map(Value::from).ok_or_else(|| fail(format!("{value:?} is not a boolean")))
+    // What is neither is false, as in Ansible.
+    Ok(Value::from(boolean(&value).unwrap_or(false)))
 }
 
 /// What a value means as a boolean; None: neither.

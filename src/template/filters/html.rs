@@ -1,0 +1,118 @@
+//! Text for HTML and XML.
+
+use minijinja::{Error, State};
+
+use super::super::args::{Args, fail, pairs, text};
+use super::super::environment::Filter;
+use crate::value::Value;
+use crate::value::doc::Word;
+
+/// The filters of this file.
+pub const FILTERS: &[(Word, Filter)] = &[
+    (
+        Word::new("e", "A text with the special characters of HTML as entities.").gives("'a < b' | e", "a &lt; b"),
+        escape,
+    ),
+    (
+        Word::new("escape", "A text with the special characters of HTML as entities.")
+            .gives("'a < b' | escape", "a &lt; b"),
+        escape,
+    ),
+    (
+        Word::new(
+            "forceescape",
+            "A text with the special characters of HTML as entities, once more if it has \
+             been escaped already.",
+        )
+        .gives("'a < b' | forceescape", "a &lt; b"),
+        |_, mut args| args.text("s").map(|text| Value::from_safe_string(entities(&text))),
+    ),
+    (
+        Word::new("striptags", "The text of HTML without its tags, comments and entities, with single blanks.")
+            .gives("'<b>a</b> &amp; b' | striptags", "a & b"),
+        striptags,
+    ),
+    (
+        Word::new("tojson", "A value as JSON that HTML may hold: names sorted, < and the like as escapes.")
+            .takes("indent=none")
+            .gives("[1, 'a'] | tojson", "[1, \"a\"]"),
+        tojson,
+    ),
+    (
+        Word::new("xmlattr", "A mapping as attributes of an XML element; those that are none are left out.")
+            .takes("autospace=true")
+            .gives("{'id': 'a'} | xmlattr | trim", "id=\"a\""),
+        xmlattr,
+    ),
+];
+
+fn entities(text: &str) -> String {
+    let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    escaped.replace('\'', "&#39;").replace('"', "&#34;")
+}
+
+/// What was escaped or marked as safe stays as it is.
+pub fn escape(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let value = args.req("s")?;
+    args.end()?;
+    if value.is_safe() {
+        return Ok(value);
+    }
+    Ok(Value::from_safe_string(entities(&text(&value))))
+}
+
+pub fn striptags(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let html = args.text("value")?;
+    args.end()?;
+    let (mut plain, mut rest) = (String::new(), html.as_str());
+    while let Some(at) = rest.find('<') {
+        let tag = &rest[at..];
+        let end = match tag.starts_with("<!--") {
+            true => tag.get(4..).and_then(|tag| tag.find("-->")).map(|end| end + 7),
+            false => tag.find('>').map(|end| end + 1),
+        };
+        let Some(end) = end else { break };
+        plain.push_str(&rest[..at]);
+        rest = &tag[end..];
+    }
+    plain.push_str(rest);
+    let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");
+    let named = [
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", "\""),
+        ("&#34;", "\""),
+        ("&#39;", "'"),
+        ("&apos;", "'"),
+        ("&nbsp;", "\u{a0}"),
+    ];
+    let plain = named.iter().fold(plain, |plain, (entity, character)| plain.replace(entity, character));
+    Ok(Value::from(plain.replace("&amp;", "&")))
+}
+
+/// `tojson(indent=None)`
+pub fn tojson(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let value = args.req("value")?;
+    let indent = args.opt("indent").and_then(|indent| indent.as_usize());
+    args.end()?;
+    let json = text(&super::formats::dump(&value, indent, true, true)?);
+    let json = json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
+    Ok(Value::from_safe_string(json.replace('\'', "\\u0027")))
+}
+
+/// `xmlattr(autospace=True)`
+pub fn xmlattr(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let attributes = pairs(&args.req("d")?, "xmlattr")?;
+    let blank = args.opt("autospace").is_none_or(|blank| blank.is_true());
+    args.end()?;
+    let mut all = Vec::new();
+    for (name, value) in attributes.iter().filter(|(_, value)| !value.is_none()) {
+        let name = text(name);
+        if name.contains(|c: char| c.is_whitespace() || "/>=".contains(c)) {
+            return Err(fail(format!("{name:?} cannot be the name of an attribute")));
+        }
+        all.push(format!("{}=\"{}\"", entities(&name), entities(&text(value))));
+    }
+    let all = all.join(" ");
+    Ok(Value::from(if blank && !all.is_empty() { format!(" {all}") } else { all }))
+}

@@ -1,0 +1,132 @@
+//! Filters of whatever has items or lines, as Jinja has them.
+
+use minijinja::{Error, ErrorKind, State};
+
+use super::super::args::{Args, fail, items, kind, member, pairs, text};
+use super::super::environment::Filter;
+use super::super::{operations, python};
+use crate::value::Value;
+use crate::value::doc::Word;
+
+/// The filters of this file.
+pub const FILTERS: &[(Word, Filter)] = &[
+    (
+        Word::new("batch", "A list in pieces of that size.")
+            .takes("size, fill_with=none")
+            .gives("[1, 2, 3] | batch(2) | list", "[[1, 2], [3]]"),
+        batch,
+    ),
+    (
+        Word::new("dictsort", "A mapping as a list of pairs, sorted.")
+            .takes("case_sensitive=false, by='key', reverse=false")
+            .gives("{'b': 1, 'a': 2} | dictsort | map('first')", "['a', 'b']"),
+        dictsort,
+    ),
+    (
+        Word::new("indent", "A text with blanks before its lines, the first one only if told so.")
+            .takes("width=4, first=false, blank=false")
+            .example("'text' | indent(2, first=true)"),
+        indent,
+    ),
+    (
+        Word::new("last", "The last item of a list, or the last character of a text.").gives("[3, 1] | last", "1"),
+        |_, mut args| Ok(items(&args.req("seq")?)?.pop().unwrap_or_default()),
+    ),
+    (Word::new("reverse", "A list or text back to front.").gives("[1, 2] | reverse | list", "[2, 1]"), reverse),
+    (
+        Word::new("sum", "The numbers of a list added up.")
+            .takes("attribute=none, start=0")
+            .gives("[1, 2, 3] | sum", "6"),
+        sum,
+    ),
+];
+
+/// `batch(linecount, fill_with=None)`
+fn batch(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let list = items(&args.req("value")?)?;
+    let size = args.length("linecount")?.unwrap_or(0);
+    let fill = args.opt("fill_with").filter(|fill| !fill.is_none());
+    args.end()?;
+    let (mut all, mut piece) = (Vec::new(), Vec::new());
+    for item in list {
+        if piece.len() == size {
+            all.push(Value::from(std::mem::take(&mut piece)));
+        }
+        piece.push(item);
+    }
+    if let Some(fill) = fill
+        && !piece.is_empty()
+        && piece.len() < size
+    {
+        piece.resize(size, fill);
+    }
+    if !piece.is_empty() {
+        all.push(Value::from(piece));
+    }
+    Ok(Value::from(all))
+}
+
+/// `dictsort(case_sensitive=False, by='key', reverse=False)`
+fn dictsort(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let map = pairs(&args.req("value")?, "dictsort")?;
+    let (case, by, reverse) = (args.flag("case_sensitive"), args.text_or("by", "key"), args.flag("reverse"));
+    args.end()?;
+    if !matches!(by.as_str(), "key" | "value") {
+        return Err(fail("dictsort sorts by key or value"));
+    }
+    let keyed = |(key, value): (Value, Value)| {
+        let by = if by == "key" { &key } else { &value };
+        let by = match by.as_str() {
+            Some(text) if !case => Value::from(text.to_lowercase()),
+            _ => by.clone(),
+        };
+        (vec![by], Value::from((key, value)))
+    };
+    let mut keyed: Vec<_> = map.into_iter().map(keyed).collect();
+    python::sort(&mut keyed, reverse)?;
+    Ok(keyed.into_iter().map(|(_, pair)| pair).collect())
+}
+
+/// `indent(width=4, first=False, blank=False)`
+fn indent(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let value = args.req("s")?;
+    let Some(string) = value.as_str() else { return Err(fail(format!("indent needs text, this is {}", kind(&value)))) };
+    let width = match args.opt("width") {
+        Some(width) if width.as_str().is_some() => text(&width),
+        Some(width) => " ".repeat(width.as_usize().filter(|width| *width <= 1_000_000).unwrap_or(0)),
+        None => " ".repeat(4),
+    };
+    let (first, blank) = (args.flag("first"), args.flag("blank"));
+    args.end()?;
+    // The last newline begins a line that is empty.
+    let whole = format!("{string}\n");
+    let lines = python::lines(&whole, false).into_iter().enumerate().map(|(i, line)| {
+        let indented = if i == 0 { first } else { blank || !line.is_empty() };
+        format!("{}{line}", if indented { &width } else { "" })
+    });
+    Ok(Value::from(lines.collect::<Vec<_>>().join("\n")))
+}
+
+fn reverse(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let value = args.req("value")?;
+    args.end()?;
+    if let Some(text) = value.as_str() {
+        return Ok(Value::from(text.chars().rev().collect::<String>()));
+    }
+    Ok(items(&value)?.into_iter().rev().collect())
+}
+
+/// `sum(attribute=None, start=0)`
+fn sum(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let list = items(&args.req("iterable")?)?;
+    let path = args.opt("attribute").filter(|path| !path.is_none()).map(|path| text(&path));
+    let start = args.opt("start").unwrap_or(Value::from(0));
+    args.end()?;
+    list.into_iter().try_fold(start, |sum, item| {
+        let item = path.as_deref().map_or_else(|| item.clone(), |path| member(&item, path));
+        if item.is_undefined() {
+            return Err(Error::from(ErrorKind::UndefinedError));
+        }
+        operations::add(&sum, &item)
+    })
+}

@@ -1,0 +1,319 @@
+//! What the operators become where the engine differs from Python (`rewrite/operators.rs`).
+
+use std::cmp::Ordering;
+
+use minijinja::value::{Rest, Tuple, ValueKind};
+use minijinja::{Environment, Error, ErrorKind, State};
+
+use super::args::{fail, items};
+use super::{lazy, printf, python, time};
+use crate::value::Value;
+
+/// More than this of a repeated text or list is a slip.
+const LONGEST: usize = 100_000_000;
+
+type Operation = fn(&Value, &Value) -> Result<Value, Error>;
+
+/// Adds the operations to an environment, as filters whose names a person cannot mean.
+pub fn install(env: &mut Environment<'static>) {
+    for (name, operation) in BINARY {
+        env.add_filter(*name, |state: &mut State<'_, '_>, a: Value, b: Value| {
+            operation(&settled(state, a)?, &settled(state, b)?)
+        });
+    }
+    env.add_filter("_in", |state: &mut State<'_, '_>, a: Value, b: Value| contains(state, a, &b).map(Value::from));
+    env.add_filter("_not_in", |state: &mut State<'_, '_>, a: Value, b: Value| {
+        contains(state, a, &b).map(|found| Value::from(!found))
+    });
+    env.add_filter("_chain", chain);
+    env.add_filter("_neg", |state: &mut State<'_, '_>, a: Value| {
+        let a = settled(state, a)?;
+        match numbers(&a, &a) {
+            Some(_) => mul(&a, &Value::from(-1)),
+            None => Err(fail(format!("- is not defined for {}", python::type_name(&a)))),
+        }
+    });
+    env.add_filter("_pos", |state: &mut State<'_, '_>, a: Value| match numbers(&settled(state, a.clone())?, &a) {
+        Some(_) => Ok(python::number(&a)),
+        None => Err(fail(format!("+ is not defined for {}", python::type_name(&a)))),
+    });
+    env.add_filter("_slice", |value: Value, Rest(bounds): Rest<Value>| slice(&value, &bounds));
+    env.add_filter("_each", |value: Value| each(value));
+    env.add_filter("_given", |values: Value| {
+        let given = items(&values)?.into_iter().filter(|value| !super::is_omit(value)).collect();
+        Ok::<_, Error>(Value::from(Tuple::new(given)))
+    });
+}
+
+const BINARY: &[(&str, Operation)] = &[
+    ("_lt", |a, b| compare(a, "<", b).map(Value::from)),
+    ("_le", |a, b| compare(a, "<=", b).map(Value::from)),
+    ("_gt", |a, b| compare(a, ">", b).map(Value::from)),
+    ("_ge", |a, b| compare(a, ">=", b).map(Value::from)),
+    ("_sub", sub),
+    ("_mul", mul),
+    ("_mod", modulo),
+    ("_pow", pow),
+];
+
+/// An operand, with nothing lazy in it.
+fn settled(state: &State<'_, '_>, value: Value) -> Result<Value, Error> {
+    match value.kind() {
+        ValueKind::Undefined => Err(Error::from(ErrorKind::UndefinedError)),
+        _ if lazy::needs_settling(&value) => {
+            lazy::settle_argument(&value, &lazy::scope_of(state)).map_err(super::Error::into_engine)
+        }
+        _ => Ok(value),
+    }
+}
+
+/// Whether `a SIGN b` holds, of settled values.
+pub fn compare(a: &Value, sign: &str, b: &Value) -> Result<bool, Error> {
+    Ok(match (sign, python::order(a, b, sign)?) {
+        (_, None) => false,
+        ("<", Some(order)) => order == Ordering::Less,
+        ("<=", Some(order)) => order != Ordering::Greater,
+        (">", Some(order)) => order == Ordering::Greater,
+        (_, Some(order)) => order != Ordering::Less,
+    })
+}
+
+/// `a < b == c in d`: a value, then signs and values in turn.
+fn chain(state: &mut State<'_, '_>, first: Value, Rest(rest): Rest<Value>) -> Result<bool, Error> {
+    let mut left = first;
+    for pair in rest.chunks(2) {
+        let [sign, right] = pair else { return Err(fail("a comparison without a right side")) };
+        let sign = sign.as_str().unwrap_or_default();
+        let holds = match sign {
+            "in" | "not in" => contains(state, left, right)? == (sign == "in"),
+            "==" | "!=" => (settled(state, left)? == settled(state, right.clone())?) == (sign == "=="),
+            _ => compare(&settled(state, left)?, sign, &settled(state, right.clone())?)?,
+        };
+        if !holds {
+            return Ok(false);
+        }
+        left = right.clone();
+    }
+    Ok(true)
+}
+
+/// `item in container`
+fn contains(state: &State<'_, '_>, item: Value, container: &Value) -> Result<bool, Error> {
+    if container.is_undefined() || item.is_undefined() && container.len() != Some(0) {
+        return Err(Error::from(ErrorKind::UndefinedError));
+    }
+    if item.is_undefined() {
+        return match container.kind() {
+            ValueKind::Seq => Ok(false),
+            _ => Err(Error::from(ErrorKind::UndefinedError)),
+        };
+    }
+    is_in(&settled(state, item)?, container)
+}
+
+/// Whether a settled value is in a list, a key of a mapping, or a part of a text.
+pub fn is_in(item: &Value, container: &Value) -> Result<bool, Error> {
+    if let Some(text) = container.as_str() {
+        let part = item
+            .as_str()
+            .ok_or_else(|| fail(format!("only text can be looked for in text, this is {}", super::args::kind(item))))?;
+        return Ok(text.contains(part));
+    }
+    match (container.kind(), container.as_object()) {
+        (ValueKind::Map, Some(map)) => match item.kind() {
+            ValueKind::Map => Err(fail("a mapping cannot be a key")),
+            ValueKind::Seq | ValueKind::Iterable if !item.is_tuple() => Err(fail("a list cannot be a key")),
+            _ => Ok(map.get_value(item).is_some()),
+        },
+        (ValueKind::Seq | ValueKind::Iterable, _) => {
+            for other in container.try_iter()?.checked() {
+                if other? == *item {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        }
+        _ => Err(fail(format!("nothing can be in {}", super::args::kind(container)))),
+    }
+}
+
+/// Two numbers of one kind.
+enum Numbers {
+    Whole(i128, i128),
+    Float(f64, f64),
+}
+
+fn numbers(a: &Value, b: &Value) -> Option<Numbers> {
+    let is = |value: &Value| matches!(value.kind(), ValueKind::Number | ValueKind::Bool);
+    if !is(a) || !is(b) {
+        return None;
+    }
+    let (a, b) = (python::number(a), python::number(b));
+    match (a.is_integer() && b.is_integer(), i128::try_from(a.clone()), i128::try_from(b.clone())) {
+        (true, Ok(a), Ok(b)) => Some(Numbers::Whole(a, b)),
+        _ => Some(Numbers::Float(f64::try_from(a).ok()?, f64::try_from(b).ok()?)),
+    }
+}
+
+fn undefined_operation(a: &Value, sign: &str, b: &Value) -> Error {
+    fail(format!("{sign} is not defined between {} and {}", python::type_name(a), python::type_name(b)))
+}
+
+fn whole(number: Option<i128>) -> Result<Value, Error> {
+    let number = number.ok_or_else(|| fail("the result is too large a number"))?;
+    Ok(i64::try_from(number).map_or_else(|_| Value::from(number), Value::from))
+}
+
+/// `a + b`, but for texts: what `sum` does.
+pub fn add(a: &Value, b: &Value) -> Result<Value, Error> {
+    let is_list = |value: &Value| matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable);
+    match numbers(a, b) {
+        Some(Numbers::Whole(a, b)) => whole(a.checked_add(b)),
+        Some(Numbers::Float(a, b)) => Ok(Value::from(a + b)),
+        None if is_list(a) && is_list(b) && a.is_tuple() == b.is_tuple() => {
+            Ok(like(a, [items(a)?, items(b)?].concat()))
+        }
+        None => Err(undefined_operation(a, "+", b)),
+    }
+}
+
+fn sub(a: &Value, b: &Value) -> Result<Value, Error> {
+    match numbers(a, b) {
+        Some(Numbers::Whole(a, b)) => whole(a.checked_sub(b)),
+        Some(Numbers::Float(a, b)) => Ok(Value::from(a - b)),
+        None => time::difference(a, b).ok_or_else(|| undefined_operation(a, "-", b)),
+    }
+}
+
+pub fn mul(a: &Value, b: &Value) -> Result<Value, Error> {
+    match numbers(a, b) {
+        Some(Numbers::Whole(a, b)) => return whole(a.checked_mul(b)),
+        Some(Numbers::Float(a, b)) => return Ok(Value::from(a * b)),
+        None => {}
+    }
+    let count = |value: &Value| match value.kind() {
+        ValueKind::Bool => Some(i64::from(value.is_true())),
+        ValueKind::Number if value.is_integer() => value.as_i64(),
+        _ => None,
+    };
+    let (repeated, times) = match (count(b), count(a)) {
+        (Some(times), _) => (a, times),
+        (None, Some(times)) => (b, times),
+        (None, None) => return Err(undefined_operation(a, "*", b)),
+    };
+    let times = usize::try_from(times).unwrap_or(0);
+    let fits = |length: usize| match length.checked_mul(times) {
+        Some(length) if length <= LONGEST => Ok(()),
+        _ => Err(fail("the repeated value is too long")),
+    };
+    match (repeated.as_str(), repeated.kind()) {
+        (Some(text), _) => fits(text.len()).map(|()| Value::from(text.repeat(times))),
+        (None, ValueKind::Seq | ValueKind::Iterable) => {
+            let list = items(repeated)?;
+            fits(list.len() * size_of::<Value>())?;
+            let all = std::iter::repeat_n(list, times).flatten().collect();
+            Ok(like(repeated, all))
+        }
+        _ => Err(undefined_operation(a, "*", b)),
+    }
+}
+
+/// A list, or a tuple if the other is one.
+fn like(other: &Value, list: Vec<Value>) -> Value {
+    if other.is_tuple() { Value::from(Tuple::new(list)) } else { Value::from(list) }
+}
+
+fn modulo(a: &Value, b: &Value) -> Result<Value, Error> {
+    if let Some(format) = a.as_str() {
+        return printf::percent(format, b).map(Value::from);
+    }
+    match numbers(a, b) {
+        Some(Numbers::Whole(_, 0)) => Err(fail("modulo by zero")),
+        Some(Numbers::Float(_, 0.0)) => Err(fail("modulo by zero")),
+        Some(Numbers::Whole(a, b)) => {
+            whole(a.checked_rem(b).map(|rest| if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest }))
+        }
+        Some(Numbers::Float(a, b)) => {
+            let rest = a % b;
+            Ok(Value::from(match rest {
+                0.0 => 0f64.copysign(b),
+                rest if (rest < 0.0) != (b < 0.0) => rest + b,
+                rest => rest,
+            }))
+        }
+        None => Err(undefined_operation(a, "%", b)),
+    }
+}
+
+fn pow(a: &Value, b: &Value) -> Result<Value, Error> {
+    let float = |a: f64, b: f64| {
+        if a == 0.0 && b < 0.0 {
+            return Err(fail("zero to a power below zero"));
+        }
+        if a < 0.0 && b.fract() != 0.0 {
+            return Err(fail("the result is no real number"));
+        }
+        Ok(Value::from(a.powf(b)))
+    };
+    match numbers(a, b) {
+        Some(Numbers::Whole(a, b)) if b >= 0 => whole(u32::try_from(b).ok().and_then(|b| a.checked_pow(b))),
+        Some(Numbers::Whole(a, b)) => float(a as f64, b as f64),
+        Some(Numbers::Float(a, b)) => float(a, b),
+        None => Err(undefined_operation(a, "**", b)),
+    }
+}
+
+/// `value[start:stop:step]`
+fn slice(value: &Value, bounds: &[Value]) -> Result<Value, Error> {
+    let bound = |i: usize| match bounds.get(i) {
+        None => Ok(None),
+        Some(bound) if bound.is_none() => Ok(None),
+        Some(bound) if bound.is_undefined() => Err(Error::from(ErrorKind::UndefinedError)),
+        Some(bound) => match python::number(bound) {
+            number if number.is_integer() => Ok(number.as_i64()),
+            _ => Err(fail("the bounds of a slice must be whole numbers")),
+        },
+    };
+    let (start, stop, step) = (bound(0)?, bound(1)?, bound(2)?.unwrap_or(1));
+    if step == 0 {
+        return Err(fail("the step of a slice cannot be 0"));
+    }
+    if value.is_undefined() {
+        return Err(Error::from(ErrorKind::UndefinedError));
+    }
+    if let Some(text) = value.as_str() {
+        let chars: Vec<char> = text.chars().collect();
+        return Ok(Value::from(places(chars.len(), start, stop, step).map(|at| chars[at]).collect::<String>()));
+    }
+    match value.kind() {
+        ValueKind::Seq | ValueKind::Iterable => {
+            let list: Vec<Value> = value.try_iter()?.collect();
+            Ok(like(value, places(list.len(), start, stop, step).map(|at| list[at].clone()).collect()))
+        }
+        _ => Err(fail(format!("{} has no slices", super::args::kind(value)))),
+    }
+}
+
+/// The places of a slice in something of that length.
+fn places(length: usize, start: Option<i64>, stop: Option<i64>, step: i64) -> impl Iterator<Item = usize> {
+    let length = i64::try_from(length).unwrap_or(i64::MAX);
+    let (least, most) = if step > 0 { (0, length) } else { (-1, length - 1) };
+    let within = |at: i64| if at < 0 { at.saturating_add(length) } else { at }.clamp(least, most);
+    let first = start.map_or(if step > 0 { least } else { most }, within);
+    let end = stop.map_or(if step > 0 { most } else { least }, within);
+    std::iter::successors(Some(first), move |at| at.checked_add(step))
+        .take_while(move |at| if step > 0 { *at < end } else { *at > end })
+        .filter_map(|at| usize::try_from(at).ok())
+}
+
+/// What a loop goes over.
+fn each(value: Value) -> Result<Value, Error> {
+    match value.kind() {
+        ValueKind::None | ValueKind::Bool | ValueKind::Number => {
+            Err(fail(format!("a loop cannot go over {}", super::args::kind(&value))))
+        }
+        // The engine does not know how long a text is, and so not which character is the last.
+        ValueKind::String => items(&value).map(Value::from),
+        _ => Ok(value),
+    }
+}
