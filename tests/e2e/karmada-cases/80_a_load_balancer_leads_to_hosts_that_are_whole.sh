@@ -1,0 +1,49 @@
+# Needs Karmada's own programs.
+. "$ROOT/tests/e2e/karmada-lib.sh"
+fresh
+with_load_balancer
+karmada site
+exits 0
+grep -q "server: https://$(vip):6443" "$kubeconfig" || broken "the kubeconfig leads elsewhere"
+kubectl get --raw /readyz
+karmada site
+exits 0
+nothing_changed
+# Whose webhook is gone gets nobody, though its API server says that it is ready.
+client_begins
+for c in webhook aggregated-apiserver; do
+  out() { [ "$(balanced h1 h2)" != UP ] && [ "$(balanced h3 h2)" != UP ]; }
+  in_again() { [ "$(balanced h1 h2)" = UP ] && [ "$(balanced h3 h2)" = UP ]; }
+  on h2 systemctl stop "karmada-$c"
+  eventually out
+  on h2 systemctl start "karmada-$c"
+  eventually in_again
+done
+client_ends
+# New settings are validated, and taken up without ending a connection.
+client_begins
+karmada load-balancer -e load_balancer_check_seconds=2
+exits 0
+recap h1 changed 2
+karmada load-balancer
+exits 0
+nobody_noticed
+karmada load-balancer -e load_balancer_check_limit=never
+exits 2
+# A flag of everything that serves the API is changed, one host after the other.
+client_begins
+karmada karmada -e karmada_apiserver_verbosity=1 -e karmada_aggregated_apiserver_verbosity=1 -e karmada_webhook_verbosity=1 -e kube_controller_manager_verbosity=1 -e karmada_controller_manager_verbosity=1 -e karmada_scheduler_verbosity=1
+exits 0
+nobody_noticed
+# The address moves when its host dies, and requests fail only until the load balancers have noticed.
+for h in h1 h2 h3; do on "$h" ip -br address | grep -q "$(vip)/" && holder=$h; done
+client_begins
+sleep 5
+hosts kill "$holder"
+sleep 25
+client_ends
+first=$(client_said first_failure) last=$(client_said last_failure)
+echo "requests failed for $(awk -v a="${first:-0}" -v b="${last:-0}" 'BEGIN {print b - a}') s"
+awk -v a="${first:-0}" -v b="${last:-0}" 'BEGIN {exit b - a > 15}' || broken "requests failed for too long"
+hosts start "$holder"
+eventually on "$holder" systemctl is-active karmada-apiserver
