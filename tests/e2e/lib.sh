@@ -92,3 +92,12 @@ until_it_says() {
 # What an etcd that runs writes without being asked, and the times at which a lock was heard of, are no change.
 settled_trees() { trees | grep -v -E '^\./var/(lib/etcd/data|log|lib/systemd)(/| )|/journal(/| )|/sessions(/| )|\./run/'; }
 lock_of() { on "$1" cat /var/lib/windlass/karmada/lock; }
+# no_sessions HOST: no shell of a run is known beside the lock; the last ones take a moment to end.
+no_sessions() {
+  local n=0
+  while [ -n "$(on "$1" ls /var/lib/windlass/karmada/sessions)" ]; do
+    n=$((n + 1))
+    [ $n -lt 50 ] || broken "sessions are left on $1"
+    sleep 0.2
+  done
+}

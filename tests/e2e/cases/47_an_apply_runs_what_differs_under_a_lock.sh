@@ -20,7 +20,7 @@ for h in h1 h2 h3; do
   lock_of $h | head -1 | grep -qE '^1 -$' || broken "the lock of $h is not given back: $(lock_of $h)"
   [ "$(on $h stat -c %a /var/lib/windlass/karmada/lock)" = 644 ] || broken "the lock's mode"
   on $h grep -q '"done":true' /var/lib/windlass/karmada/journal || broken "the journal of $h"
-  [ -z "$(on $h ls /var/lib/windlass/karmada/sessions)" ] || broken "sessions are left on $h"
+  no_sessions $h
 done
 
 # Nothing differs: nothing is run, and no lock is taken.
@@ -35,11 +35,11 @@ planned -o "$scratch/plan.json" -e etcd_quota_backend_bytes=3221225472
 exits 0
 says '^etcd: 3 hosts$'
 [ "$(stat -c %a "$scratch/plan.json")" = 600 ] || broken "others may read the plan"
-on h2 'echo "# moved" >>/etc/etcd/etcd.yaml' || on h2 'ls /etc/etcd'
+on h2 'echo "# moved" >>/etc/etcd/etcd.env'
 windlass apply "$scratch/plan.json" -e "etcd_bundle=$ROOT/target/etcd/3.5" -e etcd_quota_backend_bytes=3221225472 --playbooks "$ROOT/playbooks" --yes
 exits 1
 says 'nothing was changed, as something moved since the plan was saved:'
-says '^  h2: file /etc/etcd/[a-z.]* is another$'
+says '^  h2: file /etc/etcd/etcd.env is another$'
 on h1 '! grep -rq 3221225472 /etc/etcd' || broken "it was applied all the same"
 # With other variables it is another plan.
 windlass apply "$scratch/plan.json" -e "etcd_bundle=$ROOT/target/etcd/3.5" --playbooks "$ROOT/playbooks" --yes
