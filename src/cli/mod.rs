@@ -55,6 +55,8 @@ enum Command {
     Plan(Box<deployment::plan::PlanArgs>),
     /// Make a deployment what its file says, stage by stage, where it differs
     Apply(Box<deployment::apply::ApplyArgs>),
+    /// Show how a deployment is: etcd, components, members, certificates
+    Status(Box<deployment::status::StatusArgs>),
     /// Remove a deployment from its hosts, with all its data
     Destroy(Box<deployment::destroy::DestroyArgs>),
     /// Run playbooks on the hosts of an inventory
@@ -138,6 +140,7 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
     let result = match cli.command {
         Command::Plan(args) => deployment::plan::run(&args),
         Command::Apply(args) => deployment::apply::run(&args),
+        Command::Status(args) => deployment::status::run(&args),
         Command::Destroy(args) => deployment::destroy::run(&args),
         Command::Playbook(args) => {
             settings().and_then(|settings| playbook::run(&args, &settings, |_, _, _| Form::Human))

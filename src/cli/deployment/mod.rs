@@ -1,10 +1,11 @@
-//! What `windlass plan`, `apply` and `destroy` have in common: which deployment is meant, and its playbooks as jobs.
+//! What `windlass plan`, `apply`, `status` and `destroy` have in common: which deployment is meant, and its playbooks as jobs.
 
 pub mod apply;
 pub mod destroy;
 pub mod plan;
 mod show;
 mod stages;
+pub mod status;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
