@@ -90,6 +90,7 @@ impl Run {
             loader,
             prompted: Vars::new(),
             directory: directory.to_path_buf(),
+            hold: None,
         })
     }
 

@@ -86,10 +86,11 @@ impl Changes {
             Event::Result { task, host, delegated, looped: false, result } => {
                 self.result(task, host, delegated.as_deref(), result);
             }
-            Event::Result { task, host, result, .. } if failed(result) => {
-                if !self.failures.iter().any(|failure| failure.task == task.name && failure.host == **host) {
-                    self.failure(task, host, result);
-                }
+            Event::Result { task, host, result, .. }
+                if failed(result)
+                    && !self.failures.iter().any(|failure| failure.task == task.name && failure.host == **host) =>
+            {
+                self.failure(task, host, result);
             }
             Event::Warning(words) => self.warnings.push(words.clone()),
             _ => {}

@@ -82,7 +82,7 @@ pub async fn write(lock: &Lock, journal: &Journal) -> Result<(), String> {
     let written = futures::future::join_all(lock.hosts().iter().map(|(_, remote)| one(remote))).await;
     let failures: Vec<String> =
         written.iter().filter_map(|result| result.as_ref().err()).map(ToString::to_string).collect();
-    match written.len() - failures.len() >= lock.hold().hosts.len() / 2 + 1 {
+    match written.len() - failures.len() > lock.hold().hosts.len() / 2 {
         true => Ok(()),
         false => Err(failures.join("; ")),
     }

@@ -42,13 +42,13 @@ pub static VARIABLES: &[Word] = &[
         .example("\"{{ ansible_failed_task.name }}\""),
     Word::new("ansible_forks", "How many hosts are at work at once.").example("\"{{ ansible_forks }}\""),
     Word::new("ansible_host", "The address of the host, if it is not its name.").example("ansible_host: 10.0.0.5"),
+    Word::new("ansible_host_key_checking", "The same as ansible_ssh_host_key_checking.")
+        .example("ansible_host_key_checking: false"),
     Word::new(
         "ansible_host_key_fingerprint",
         "The SHA-256 fingerprint that the host's key must have, as ssh-keygen -lf prints it; known hosts are not asked.",
     )
     .example("ansible_host_key_fingerprint: SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU"),
-    Word::new("ansible_host_key_checking", "The same as ansible_ssh_host_key_checking.")
-        .example("ansible_host_key_checking: false"),
     Word::new("ansible_index_var", "In a loop with index_var: the name of that variable.")
         .example("\"{{ lookup('vars', ansible_index_var) }}\""),
     Word::new("ansible_inventory_sources", "The inventories of the run, as a list of paths.")

@@ -70,9 +70,10 @@ mod tests {
         bench.run("x509_key: {path: HOST/k}").await.unwrap();
         let told = bench.run(TASK).await.unwrap();
         assert!(!told.changed);
-        bench.on_host("csr", &value(&told.outcome, "csr"));
+        bench.on_host("csr", value(&told.outcome, "csr"));
         let output = std::process::Command::new("openssl")
-            .args(["req", "-verify", "-noout", "-subject", "-in", bench.host("csr").to_str().unwrap()])
+            .args(["req", "-verify", "-noout", "-subject", "-in"])
+            .arg(bench.host("csr"))
             .output()
             .unwrap();
         let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);

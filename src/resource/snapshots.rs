@@ -1,5 +1,8 @@
 //! `EtcdBackup` and `EtcdRestore`: what is asked for; nothing acts on them yet.
 
+// Columns of one type have the same attribute.
+#![allow(clippy::duplicated_attributes)]
+
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

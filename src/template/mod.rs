@@ -25,6 +25,7 @@ mod rewrite;
 pub mod scope;
 mod suggest;
 mod time;
+mod versions;
 pub mod words;
 
 use std::path::PathBuf;

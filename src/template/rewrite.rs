@@ -26,7 +26,7 @@ pub enum Reading {
 /// A text with the changes made.
 pub fn rewrite(source: &str, reading: Reading, syntax: &SyntaxConfig, backslashes: bool) -> Result<String, Error> {
     let interesting = |c| matches!(c, '.' | '[' | '%' | '<' | '>' | '*' | '-' | '+');
-    if !source.contains(interesting) && !source.contains("in") && !(backslashes && source.contains('\\')) {
+    if !(source.contains(interesting) || source.contains("in") || backslashes && source.contains('\\')) {
         return Ok(source.to_owned());
     }
     let tokens = tokens(source, reading, syntax)?;

@@ -94,7 +94,8 @@ async fn a_fingerprint_counts_instead_of_known_hosts() {
     let server = Server::start();
     let shown = refusal(&server.target_with("UserKnownHostsFile none")).await;
     let fingerprint: String = shown[shown.find("SHA256:").unwrap()..].chars().take(50).collect();
-    let mut target = server.target_with("UserKnownHostsFile none");
+    let key = server.path("id").display().to_string();
+    let mut target = server.target_with(&format!("UserKnownHostsFile none\nIdentityFile {key}"));
     target.fingerprint = Some(fingerprint.clone());
     open(&target).await;
     // Whoever gave one means it, even where nothing would be checked, or where the known hosts have another.

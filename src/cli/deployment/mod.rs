@@ -16,7 +16,7 @@ use clap::Args;
 use super::launch::Launch;
 use super::options::{self, ConnectionArgs, InventorySource, RunArgs, VaultPasswords};
 use super::reporting::Reporting;
-use super::{Failure, extra_vars, installed, vault};
+use super::{Failure, clusters, extra_vars, installed, vault};
 use crate::connection::{Open, Ways};
 use crate::deployment::lock::{Asked, Door, Lock, Opens};
 use crate::deployment::stage::Stage;
@@ -138,6 +138,10 @@ impl<'a> Site<'a> {
         };
         let mut job = launch.job(playbooks, Tags::default(), &run, &self.args.reporting, &self.settings)?;
         job.defaults = self.defaults.clone();
+        // Who leaves is what the control plane has and the resource has no longer.
+        if clusters::concern(&job) {
+            clusters::look(&mut job)?;
+        }
         job.hold = hold;
         if !answers.is_empty() {
             let mut vars = (*job.extra_vars).clone();

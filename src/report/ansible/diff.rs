@@ -37,11 +37,12 @@ pub fn lines(diff: &Diff, context: usize) -> Vec<(Colour, String)> {
 /// there; content that no file holds is named after the file that it goes to.
 fn as_ansible(diff: &Diff) -> Diff {
     let attributes = |text: &str| serde_json::from_str::<Plain>(text).ok().filter(Plain::is_object);
-    if diff.before_header == diff.after_header && !diff.before_header.ends_with(')') {
-        if let Some((before, after)) = attributes(&diff.before).zip(attributes(&diff.after)) {
-            let [before, after] = [before, after].map(|object| format!("{}\n", dumped(&object, true)));
-            return Diff { before, after, ..Diff::default() };
-        }
+    if diff.before_header == diff.after_header
+        && !diff.before_header.ends_with(')')
+        && let Some((before, after)) = attributes(&diff.before).zip(attributes(&diff.after))
+    {
+        let [before, after] = [before, after].map(|object| format!("{}\n", dumped(&object, true)));
+        return Diff { before, after, ..Diff::default() };
     }
     let mut shown = diff.clone();
     if diff.after_header == "dynamically generated" {

@@ -5,7 +5,7 @@ use minijinja::{Error, State};
 
 use super::super::args::{Args, text};
 use super::super::environment::Filter;
-use super::super::{jinja_tests, mutable};
+use super::super::{mutable, versions};
 use crate::value::Value;
 use crate::value::doc::Word;
 
@@ -80,5 +80,5 @@ pub fn ternary(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
 
 /// `'1.2' | version('1.0', '>=')`
 pub fn version(state: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
-    jinja_tests::version(state, args).map(Value::from)
+    versions::version(state, args).map(Value::from)
 }
