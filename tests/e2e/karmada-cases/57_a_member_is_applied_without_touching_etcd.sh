@@ -1,3 +1,5 @@
+# Needs Karmada's own programs.
+. "$ROOT/tests/e2e/karmada-lib.sh"
 # The stages that have nothing to do are not run: a member comes and goes, and etcd and the control plane are left alone.
 arguments() { printf '%s\n' -i "$1" -e "karmada_bundle=$WINDLASS_BUNDLE" -e "etcd_bundle=$ROOT/target/etcd/3.5" ${WINDLASS_STAND_INS:+-e "@$WINDLASS_STAND_INS"} --playbooks "$ROOT/playbooks"; }
 plan_of() { local a file=$1; shift; mapfile -t a < <(arguments "$file"); windlass plan "${a[@]}" "$@"; }
