@@ -9,6 +9,9 @@ kubeconfig=$state/credentials/admin.kubeconfig
   printf '\n[karmada_control_plane:children]\netcd\n'
 } >"$karmada_inventory"
 
+# As in lib.sh, on the three of them alone.
+etcd_playbook() { windlass playbook -i "$karmada_inventory" -e "etcd_bundle=$ROOT/target/etcd/${ETCD:-3.5}" "$@" "$ROOT/playbooks/etcd.yml"; }
+
 # karmada PLAYBOOK [OPTION]...
 karmada() {
   local playbook=$1
