@@ -106,7 +106,7 @@ impl Launch {
             defaults: engine::Defaults::default(),
             options: engine::Options {
                 flush_cache: run.flush_cache,
-                offline: run.offline.clone(),
+                offline: run.offline.besides.clone(),
                 ..options::engine(settings)?
             },
             keyring: self.keyring,

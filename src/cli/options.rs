@@ -55,19 +55,27 @@ pub struct RunArgs {
     /// How many hosts are at work at once (20 unless configured)
     #[arg(short = 'f', long, value_name = "FORKS", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub forks: Option<usize>,
+    #[command(flatten)]
+    pub offline: Offline,
+    /// Forget what the fact cache knows of the hosts
+    #[arg(long)]
+    pub flush_cache: bool,
+}
+
+/// Whether a run keeps to its own hosts.
+#[derive(Debug, Clone, Args)]
+pub struct Offline {
     /// Connect to hosts of the inventory and API servers only, and to what is named here; anything else is an error
     #[arg(
-        long,
+        id = "offline",
+        long = "offline",
         value_name = "ADDRESS,...",
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "",
         value_delimiter = ','
     )]
-    pub offline: Option<Vec<String>>,
-    /// Forget what the fact cache knows of the hosts
-    #[arg(long)]
-    pub flush_cache: bool,
+    pub besides: Option<Vec<String>>,
 }
 
 /// Passwords of vaulted files and strings.

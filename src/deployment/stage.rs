@@ -2,20 +2,8 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use crate::inventory::Inventory;
-
-/// A part of a deployment that one playbook brings to what is wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Stage {
-    Etcd,
-    ControlPlane,
-    Members,
-    Removals,
-    Addons,
-}
+pub use crate::resource::Stage;
 
 /// In the order in which they are run.
 pub const STAGES: [Stage; 5] = [Stage::Etcd, Stage::ControlPlane, Stage::Members, Stage::Removals, Stage::Addons];

@@ -359,8 +359,8 @@ pub struct Hook {
     pub playbook: String,
 }
 
-/// The stages of an apply, in their order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+/// The stages of an apply, in their order: parts of a deployment that one playbook each brings to what is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Stage {
     Etcd,

@@ -14,7 +14,7 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 
 use super::launch::Launch;
-use super::options::{self, ConnectionArgs, InventorySource, RunArgs, VaultPasswords};
+use super::options::{self, ConnectionArgs, InventorySource, Offline, RunArgs, VaultPasswords};
 use super::reporting::Reporting;
 use super::{Failure, clusters, extra_vars, installed, vault};
 use crate::connection::{Open, Ways};
@@ -48,16 +48,8 @@ pub struct SiteArgs {
     /// How many hosts are at work at once (20 unless configured)
     #[arg(long, value_name = "FORKS")]
     forks: Option<usize>,
-    /// Connect to hosts of the inventory and API servers only, and to what is named here; anything else is an error
-    #[arg(
-        long,
-        value_name = "ADDRESS,...",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "",
-        value_delimiter = ','
-    )]
-    offline: Option<Vec<String>>,
+    #[command(flatten)]
+    offline: Offline,
     #[command(flatten)]
     connection: ConnectionArgs,
     #[command(flatten)]
@@ -259,7 +251,7 @@ impl Deployment {
         let mut around = Around::default();
         let Some(resource) = &self.resource else { return around };
         let beside = resource.path.parent().unwrap_or(Path::new("."));
-        for hook in resource.spec.hooks.iter().filter(|hook| of_hook(hook.stage) == stage) {
+        for hook in resource.spec.hooks.iter().filter(|hook| hook.stage == stage) {
             let list = match hook.when {
                 HookTime::Before => &mut around.before,
                 HookTime::After => &mut around.after,
@@ -300,16 +292,6 @@ impl Deployment {
             Some((name.clone(), remote))
         });
         futures::future::join_all(open).await.into_iter().flatten().collect()
-    }
-}
-
-fn of_hook(stage: resource::Stage) -> Stage {
-    match stage {
-        resource::Stage::Etcd => Stage::Etcd,
-        resource::Stage::ControlPlane => Stage::ControlPlane,
-        resource::Stage::Members => Stage::Members,
-        resource::Stage::Removals => Stage::Removals,
-        resource::Stage::Addons => Stage::Addons,
     }
 }
 
