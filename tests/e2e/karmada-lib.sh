@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # karmada-lib.sh: what the cases of the control plane use besides lib.sh.
 karmada_inventory=$state/karmada.ini
+etcd_inventory=$karmada_inventory
 kubeconfig=$state/credentials/admin.kubeconfig
 
 # h1, h2 and h3 carry etcd and the control plane; h4 and h5 have a member cluster each when member_up has made it.
@@ -8,9 +9,6 @@ kubeconfig=$state/credentials/admin.kubeconfig
   grep -v '^h[45] ' "$inventory"
   printf '\n[karmada_control_plane:children]\netcd\n'
 } >"$karmada_inventory"
-
-# As in lib.sh, on the three of them alone.
-etcd_playbook() { windlass playbook -i "$karmada_inventory" -e "etcd_bundle=$ROOT/target/etcd/${ETCD:-3.5}" "$@" "$ROOT/playbooks/etcd.yml"; }
 
 # karmada PLAYBOOK [OPTION]...
 karmada() {

@@ -30,7 +30,7 @@ windlass() {
 }
 
 # The playbook etcd.yml, with etcd $ETCD (3.5 unless said otherwise).
-etcd_playbook() { windlass playbook -i "$inventory" -e "etcd_bundle=$ROOT/target/etcd/${ETCD:-3.5}" "$@" "$ROOT/playbooks/etcd.yml"; }
+etcd_playbook() { windlass playbook -i "${etcd_inventory:-$inventory}" -e "etcd_bundle=$ROOT/target/etcd/${ETCD:-3.5}" "$@" "$ROOT/playbooks/etcd.yml"; }
 
 exits() { [ "$code" = "$1" ] || broken "exit code $code, not $1"; }
 says() { grep -aqE -- "$1" "$output" || broken "it does not say: $1"; }
