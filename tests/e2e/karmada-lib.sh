@@ -69,7 +69,7 @@ one_host() {
   { grep -v '^h[2-5] ' "$inventory"; printf '\n[karmada_control_plane:children]\netcd\n'; } >"$karmada_inventory"
 }
 
-# With $karmada_inventory: all hosts carry a load balancer, too, and an address that is nobody's.
+# With $karmada_inventory: the hosts of the control plane carry a load balancer, too, and an address that is nobody's.
 vip() { local address; address=$(address_of h1); echo "${address%.*}.200"; }
 with_load_balancer() {
   # shellcheck source=tests/debian-archive.sh
@@ -82,8 +82,8 @@ with_load_balancer() {
     private_apt "$archive" apt-get install --yes --download-only haproxy keepalived socat >"$archive/log" 2>&1 || { cat "$archive/log"; broken "no packages"; }
   fi
   {
-    cat "$inventory"
-    printf '\n[karmada_control_plane:children]\netcd\n\n[load_balancer:children]\netcd\n\n[karmada_control_plane:vars]\nkarmada_virtual_address=%s\n' "$(vip)"
+    cat "$state/karmada.ini"
+    printf '\n[load_balancer:children]\netcd\n\n[karmada_control_plane:vars]\nkarmada_virtual_address=%s\n' "$(vip)"
     printf 'load_balancer_package_files=%s\n' "[$(printf '"%s", ' "$archive"/cache/archives/*.deb | sed 's/, $//')]"
   } >"$karmada_inventory"
 }

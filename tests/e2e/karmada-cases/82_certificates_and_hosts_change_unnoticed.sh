@@ -1,0 +1,77 @@
+# Needs Karmada's own programs.
+. "$ROOT/tests/e2e/karmada-lib.sh"
+fresh
+with_load_balancer
+karmada site
+exits 0
+
+# Every certificate is made anew, one component after the other, one host at a time.
+karmada certificates --check
+exits 0
+says 'h3 +/etc/windlass/karmada/apiserver/pki/apiserver.crt +36[45] '
+for h in h1 h2 h3; do on "$h" sha256sum /etc/windlass/karmada/{apiserver/pki/apiserver,webhook/pki/webhook,scheduler/pki/scheduler-client}.crt >"$scratch/$h.before"; done
+admin=$(sha256sum <"$kubeconfig")
+begun=$SECONDS
+client_begins
+karmada certificates -e karmada_certificate_renew_days=400
+exits 0
+echo "the renewal took $((SECONDS - begun)) s"
+nobody_noticed
+for h in h1 h2 h3; do
+  on "$h" sha256sum /etc/windlass/karmada/{apiserver/pki/apiserver,webhook/pki/webhook,scheduler/pki/scheduler-client}.crt >"$scratch/$h.after"
+  [ "$(sort "$scratch/$h.before" "$scratch/$h.after" | uniq -d | wc -l)" = 0 ] || broken "a certificate of $h is as before"
+done
+[ "$(sha256sum <"$kubeconfig")" != "$admin" ] || broken "the admin's kubeconfig is as before"
+kubectl get --raw /readyz
+karmada certificates
+exits 0
+nothing_changed
+karmada status
+exits 0
+
+# A fourth host, without etcd, comes and serves; what runs on the others is not restarted.
+three=$karmada_inventory
+karmada_inventory=$state/karmada-four.ini
+{ grep '^h4 ' "$inventory"; sed '/^\[karmada_control_plane:children\]/i [karmada_control_plane]\nh4\n' "$three"; } >"$karmada_inventory"
+since() { for h in h1 h2 h3; do for c in $components; do on "$h" "systemctl show -p ExecMainStartTimestampMonotonic karmada-$c" | sed "s/^/$h $c /"; done; done; }
+since >"$scratch/since"
+begun=$SECONDS
+client_begins
+karmada karmada
+exits 0
+echo "a host came in $((SECONDS - begun)) s"
+[ "$(balanced h1 h4)" = UP ] || broken "the load balancer does not lead to h4"
+kubectl_at h4 get clusters
+since | diff "$scratch/since" - || broken "something was restarted"
+
+# And leaves again.
+karmada remove-host -e host=h9
+exits 2
+says 'h9 is no host of the groups'
+karmada remove-host -e host=h4
+exits 0
+karmada_inventory=$three
+karmada karmada
+exits 0
+nobody_noticed
+! tree h4 | grep -E '/(opt|etc)/windlass|karmada' | grep -v '/var/log/' || broken "something is left on h4"
+[ -z "$(balanced h1 h4)" ] || broken "the load balancer still lists h4"
+since | diff "$scratch/since" - || broken "something was restarted"
+[ ! -e "$state/credentials/karmada/hosts/h4" ] || broken "the keys of h4 are still here"
+
+# A host of the three dies for good, and a new machine takes its place under the same name.
+karmada_inventory=$state/karmada-four.ini
+karmada karmada
+exits 0
+hosts kill h4
+client_begins
+karmada_inventory=$three
+karmada karmada
+exits 0
+nobody_noticed
+hosts reset h4
+karmada_inventory=$state/karmada-four.ini
+karmada karmada
+exits 0
+[ "$(balanced h1 h4)" = UP ] || broken "the load balancer does not lead to the new h4"
+karmada_inventory=$three
