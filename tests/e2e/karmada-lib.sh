@@ -11,11 +11,22 @@ kubeconfig=$state/credentials/admin.kubeconfig
 } >"$karmada_inventory"
 
 # karmada PLAYBOOK [OPTION]...
+karmada_arguments() {
+  printf '%s\n' playbook -i "$karmada_inventory" -e "karmada_bundle=$WINDLASS_BUNDLE" -e "etcd_bundle=$ROOT/target/etcd/3.5" \
+    ${WINDLASS_STAND_INS:+-e "@$WINDLASS_STAND_INS"}
+}
 karmada() {
-  local playbook=$1
+  local a playbook=$1
   shift
-  windlass playbook -i "$karmada_inventory" -e "karmada_bundle=$WINDLASS_BUNDLE" \
-    -e "etcd_bundle=$ROOT/target/etcd/3.5" ${WINDLASS_STAND_INS:+-e "@$WINDLASS_STAND_INS"} "$@" "$ROOT/playbooks/$playbook.yml"
+  mapfile -t a < <(karmada_arguments)
+  windlass "${a[@]}" "$@" "$ROOT/playbooks/$playbook.yml"
+}
+# karmada_in_background FILE PLAYBOOK: it goes on by itself; its words in FILE, its process in $background.
+karmada_in_background() {
+  local a
+  mapfile -t a < <(karmada_arguments)
+  "$WINDLASS" "${a[@]}" "$ROOT/playbooks/$2.yml" >"$1" 2>&1 </dev/null &
+  background=$!
 }
 
 bundled() { find "$WINDLASS_BUNDLE" -name "$1" -type f -perm -u+x | head -1; }

@@ -1,10 +1,14 @@
-# Needs Karmada's own programs.
-# And those of the version before, in WINDLASS_BUNDLE_BEFORE: without, nothing is tested.
+# Needs programs of the version before, in WINDLASS_BUNDLE_BEFORE: without, nothing is tested.
 . "$ROOT/tests/e2e/karmada-lib.sh"
 [ -n "${WINDLASS_BUNDLE_BEFORE:-}" ] || { echo "there is no WINDLASS_BUNDLE_BEFORE: nothing is tested"; exit 0; }
 fresh
 with_load_balancer
+# There is somebody who could move workloads meanwhile.
+sed -i 's/^karmada_virtual_address=.*/&\nkarmada_descheduler_enabled=true\nkarmada_controller_manager_feature_gates={"Failover": true}/' "$karmada_inventory"
 before=-ekarmada_bundle=$WINDLASS_BUNDLE_BEFORE
+SEED=${SEED:-$(od -An -N2 -tu2 /dev/urandom | tr -d ' ')}
+RANDOM=$SEED
+echo "seed $SEED"
 karmada site "$before"
 exits 0
 old=$(runs h1 scheduler)
@@ -30,13 +34,39 @@ exits 2
 says 'no upgrade of karmada has been made here'
 nothing_touched
 
+may_move() {
+  local h
+  for h in h1 h2 h3; do
+    [ "$(on "$h" systemctl is-active karmada-descheduler)" = active ] || broken "the descheduler of $h still rests"
+    on "$h" "tr '\\0' '\\n' </proc/\$(systemctl show -p MainPID --value karmada-controller-manager)/cmdline" | grep -q 'Failover=true' || broken "the controllers of $h still do not move workloads"
+  done
+}
+may_move
+
+# One that fails half-way: the first scheduler does not come up. Whoever may move workloads works again all the same.
 begun=$SECONDS
 client_begins
+karmada upgrade -e '{"karmada_scheduler_extra_args": {"kube-api-qps": "many"}, "karmada_ready_retries": 20}'
+exits 2
+may_move
+[ "$(runs h3 scheduler)" = "$old" ] || broken "the scheduler of h3 is another one"
+# Killed three times, it goes on each time.
+for kill in 1 2 3; do
+  lines=$((RANDOM % 200 + 20))
+  echo "== seed $SEED: kill -9 after $lines lines"
+  karmada_in_background "$scratch/told" upgrade
+  while [ "$(wc -l <"$scratch/told")" -lt $lines ] && kill -0 $background 2>/dev/null; do sleep 0.02; done
+  kill -9 $background 2>/dev/null || true
+  wait $background 2>/dev/null || true
+  tail -3 "$scratch/told"
+done
 karmada upgrade
 exits 0
-echo "the upgrade took $((SECONDS - begun)) s"
+echo "the upgrade, failed once and killed three times, took $((SECONDS - begun)) s"
 nobody_noticed
-says 'snapshot of etcd on h[123]: /var/backups/etcd/'
+may_move
+for h in h1 h2 h3; do on "$h" 'ls /var/backups/etcd 2>/dev/null || true'; done >"$scratch/snapshots"
+[ "$(grep -c '\.db$' "$scratch/snapshots")" = 1 ] || broken "there is not one snapshot: $(cat "$scratch/snapshots")"
 new=$(runs h1 scheduler)
 [ "$new" != "$old" ] || broken "it is still $old"
 for h in h1 h2 h3; do for c in webhook aggregated-apiserver controller-manager scheduler; do [ "$(runs "$h" "$c")" = "$new" ] || broken "$c on $h is $(runs "$h" "$c")"; done; done
