@@ -9,6 +9,7 @@ Prints a line for each failure, with the time, and at last a summary as JSON; ex
 """
 import base64
 import http.client
+import itertools
 import json
 import os
 import select
@@ -186,25 +187,23 @@ def policy(name):
     return {"apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy", "metadata": {"name": name}, "spec": spec}
 
 
-def rounds(worker):
-    """What one worker asks, one request after the other, for ever: half of them write."""
-    number = 0
-    while True:
-        number += 1
-        name = f"client-{os.getpid()}-{worker}-{number}"
-        deployments = "/apis/apps/v1/namespaces/default/deployments"
-        policies = "/apis/policy.karmada.io/v1alpha1/namespaces/default/propagationpolicies"
-        clusters = "/apis/cluster.karmada.io/v1alpha1/clusters"
-        yield "POST", deployments, deployment(name), 201
-        yield "GET", clusters, None, 200
-        yield "POST", policies, policy(name), 201
-        yield "GET", f"{policies}/{name}", None, 200
-        yield "PATCH", f"{deployments}/{name}", {"spec": {"replicas": 2}}, 200
-        yield "GET", clusters, None, 200
-        yield "DELETE", f"{policies}/{name}", None, 200
-        yield "GET", f"{deployments}/{name}", None, 200
-        yield "DELETE", f"{deployments}/{name}", None, 200
-        yield "GET", "/api/v1/namespaces/karmada-system/configmaps?limit=5", None, 200
+def asked(name):
+    """What a worker asks in one round, one request after the other, of objects of this name: half of them write."""
+    deployments = "/apis/apps/v1/namespaces/default/deployments"
+    policies = "/apis/policy.karmada.io/v1alpha1/namespaces/default/propagationpolicies"
+    clusters = "/apis/cluster.karmada.io/v1alpha1/clusters"
+    return [
+        ("POST", deployments, deployment(name), 201),
+        ("GET", clusters, None, 200),
+        ("POST", policies, policy(name), 201),
+        ("GET", f"{policies}/{name}", None, 200),
+        ("PATCH", f"{deployments}/{name}", {"spec": {"replicas": 2}}, 200),
+        ("GET", clusters, None, 200),
+        ("DELETE", f"{policies}/{name}", None, 200),
+        ("GET", f"{deployments}/{name}", None, 200),
+        ("DELETE", f"{deployments}/{name}", None, 200),
+        ("GET", "/api/v1/namespaces/karmada-system/configmaps?limit=5", None, 200),
+    ]
 
 
 class Count:
@@ -215,13 +214,15 @@ class Count:
         self.slowest = 0.0
         self.failures = []
 
-    def add(self, method, path, took, failure):
+    def add(self, method, path, begun, failure):
+        """A request that was sent at `begun`: that is when it failed, however long its answer was waited for."""
         with self.lock:
+            took = time.monotonic() - begun
             self.asked += 1
             self.written += method != "GET"
             self.slowest = max(self.slowest, took)
             if failure:
-                at = time.monotonic() - self.begun
+                at = begun - self.begun
                 self.failures.append((at, failure))
                 stamp = time.strftime("%H:%M:%S")
                 print(f"{stamp} {at:7.1f} s  {method} {path}: {failure}", flush=True)
@@ -229,22 +230,24 @@ class Count:
 
 def work(worker, api, pause, count, ended):
     ended.wait(pause * worker[1])  # spread over the first pause
-    for method, path, body, expected in rounds(worker[0]):
-        if ended.is_set():
-            return
-        begun = time.monotonic()
-        failure = None
-        try:
-            kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
-            status, said = api.request(method, path, body, kind)
-            if status != expected:
-                failure = f"{status} {said[:200]!r}"
-        except Exception as error:  # whatever it is, the request failed
-            failure = f"{type(error).__name__}: {error}"
-            api.way.drop()
-        took = time.monotonic() - begun
-        count.add(method, path, took, failure)
-        ended.wait(max(0.0, pause - took))
+    for number in itertools.count(1):
+        for method, path, body, expected in asked(f"client-{os.getpid()}-{worker[0]}-{number}"):
+            if ended.is_set():
+                return
+            begun = time.monotonic()
+            failure = None
+            try:
+                kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+                status, said = api.request(method, path, body, kind)
+                if status != expected:
+                    failure = f"{status} {said[:200]!r}"
+            except Exception as error:  # whatever it is, the request failed
+                failure = f"{type(error).__name__}: {error}"
+                api.way.drop()
+            count.add(method, path, begun, failure)
+            ended.wait(max(0.0, pause - (time.monotonic() - begun)))
+            if failure:
+                break  # its objects may be missing: others are asked for
 
 
 def settings(path):
