@@ -14,7 +14,7 @@ objects() {
 }
 of_object() {
   echo "-- $2 $3"
-  $1 ${2:+-n "$2"} get "$3" -o json --show-managed-fields=false | sed -E '\,"(uid|resourceVersion|creationTimestamp|generation|token|caBundle|ca.crt|kubernetes.io/service-account.uid|karmada-kubeconfig|lastTransitionTime|lastUpdateTime)":|windlass.dev,d' | plain
+  $1 ${2:+-n "$2"} get "$3" -o json --show-managed-fields=false | sed -E '\,"(uid|resourceVersion|creationTimestamp|generation|token|caBundle|ca.crt|kubernetes.io/service-account.uid|karmada-kubeconfig|work.karmada.io/permanent-id|lastTransitionTime|lastUpdateTime)":|windlass.dev,d' | plain
 }
 # Without commas at the ends of lines, and without labels and annotations that are empty by now.
 plain() { sed -E 's/,$//' | sed -E '/"(annotations|labels)": \{$/{N;/\n *\}$/d}'; }
