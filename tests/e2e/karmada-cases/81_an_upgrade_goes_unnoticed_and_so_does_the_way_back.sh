@@ -4,7 +4,7 @@
 fresh
 with_load_balancer
 # There is somebody who could move workloads meanwhile.
-sed -i 's/^karmada_virtual_address=.*/&\nkarmada_descheduler_enabled=true\nkarmada_controller_manager_feature_gates={"Failover": true}/' "$karmada_inventory"
+sed -i 's/^karmada_virtual_address=.*/&\nkarmada_descheduler_enabled=true\nkarmada_controller_manager_feature_gates={"Failover": True}/' "$karmada_inventory"
 before=-ekarmada_bundle=$WINDLASS_BUNDLE_BEFORE
 SEED=${SEED:-$(od -An -N2 -tu2 /dev/urandom | tr -d ' ')}
 RANDOM=$SEED

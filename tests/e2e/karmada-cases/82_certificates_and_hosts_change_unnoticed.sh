@@ -8,7 +8,7 @@ exits 0
 karmada certificates --check
 exits 0
 says 'h3 +/etc/windlass/karmada/apiserver/pki/apiserver.crt +36[45] '
-for h in h1 h2 h3; do on "$h" sha256sum /etc/windlass/karmada/{apiserver/pki/apiserver,webhook/pki/webhook,scheduler/pki/scheduler-client}.crt >"$scratch/$h.before"; done
+for h in h1 h2 h3; do on "$h" sha256sum /etc/windlass/karmada/{apiserver/pki/apiserver,webhook/pki/karmada-webhook,scheduler/pki/scheduler-client}.crt >"$scratch/$h.before"; done
 admin=$(sha256sum <"$kubeconfig")
 begun=$SECONDS
 client_begins
@@ -17,7 +17,7 @@ exits 0
 echo "the renewal took $((SECONDS - begun)) s"
 nobody_noticed
 for h in h1 h2 h3; do
-  on "$h" sha256sum /etc/windlass/karmada/{apiserver/pki/apiserver,webhook/pki/webhook,scheduler/pki/scheduler-client}.crt >"$scratch/$h.after"
+  on "$h" sha256sum /etc/windlass/karmada/{apiserver/pki/apiserver,webhook/pki/karmada-webhook,scheduler/pki/scheduler-client}.crt >"$scratch/$h.after"
   [ "$(sort "$scratch/$h.before" "$scratch/$h.after" | uniq -d | wc -l)" = 0 ] || broken "a certificate of $h is as before"
 done
 [ "$(sha256sum <"$kubeconfig")" != "$admin" ] || broken "the admin's kubeconfig is as before"
