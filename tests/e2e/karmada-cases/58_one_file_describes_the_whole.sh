@@ -2,6 +2,7 @@
 . "$ROOT/tests/e2e/karmada-lib.sh"
 # From bare hosts to members by one file; a member leaves by its lines; everything goes by the deployment's name.
 fresh
+member_down
 member_up
 file=$state/one.yaml
 site() { local verb=$1; shift; windlass "$verb" -f "$file" --playbooks "$ROOT/playbooks" "$@"; }

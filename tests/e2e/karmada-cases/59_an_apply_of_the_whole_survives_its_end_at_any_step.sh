@@ -3,6 +3,7 @@
 # kill -9 in every stage of an apply, after a number of lines that the seed says, and now and then the power of a host or of a
 # member, too; the next apply, from this machine or from another, goes on and converges. SEED chooses others.
 fresh
+member_down
 member_up
 SEED=${SEED:-$(od -An -N2 -tu2 /dev/urandom | tr -d ' ')}
 RANDOM=$SEED
