@@ -35,6 +35,7 @@ pub struct Copy {
     follow: bool,
     local_follow: bool,
     decrypt: bool,
+    vault: bool,
     owner: Option<String>,
     group: Option<String>,
     mode: Option<String>,
@@ -98,6 +99,12 @@ impl Module for Copy {
             file_arguments::FOLLOW_DEST,
             Argument::new("local_follow", Kind::Bool, "Whether to follow symbolic links in the source").default("true"),
             file_arguments::DECRYPT,
+            Argument::new(
+                "vault",
+                Kind::Bool,
+                "Whether a file is kept encrypted at dest, with the first vault password of the run, if it has one; one that is there and open is encrypted then",
+            )
+            .default("false"),
             file_arguments::OWNER,
             file_arguments::GROUP,
             Argument::new("mode", Kind::Mode, "Permissions, or preserve for those of the source"),
@@ -224,7 +231,11 @@ impl Copy {
     async fn plan_file(&self, probe: &Probe, here: &Controller<'_>, source: Source) -> Result<Plan<Change>, Error> {
         let destination = Destination::find(probe, &self.dest, source.base_name.as_deref(), self.follow).await?;
         let src = (!source.name.starts_with("dynamically")).then(|| source.name.clone());
-        if let (false, Some((stat, _))) = (self.force, &destination.there) {
+        let source = match self.vault {
+            true => self.sealed(probe, here, &destination, source).await?,
+            false => source,
+        };
+        if let (false, false, Some((stat, _))) = (self.force, self.vault, &destination.there) {
             let outcome = Outcome::default().message("file already exists").with("dest", destination.path.as_str());
             return Ok(Plan::Unchanged(with_source(file_attributes::describe(outcome, stat), src.as_deref())));
         }
@@ -252,6 +263,37 @@ impl Copy {
             (None, Some(stat)) => Plan::Unchanged(file_attributes::describe(outcome, stat)),
             (None, None) => Plan::Unchanged(outcome),
         })
+    }
+
+    /// The source as it is to lie at the destination: what lies there already if that says the same, as encrypting it again
+    /// would give another text, and else encrypted.
+    async fn sealed(
+        &self,
+        probe: &Probe,
+        here: &Controller<'_>,
+        destination: &Destination,
+        mut source: Source,
+    ) -> Result<Source, Error> {
+        source.secret = true;
+        let found = match destination.there {
+            Some(_) => probe.read(&destination.path).await?,
+            None => None,
+        };
+        let plain = match source.content {
+            Content::Bytes(bytes) => bytes,
+            Content::Local(path) => file_write::read(&path).await?,
+        };
+        source.content = Content::Bytes(match found {
+            Some(found) if vault_file::is_sealed(&found) => {
+                match self.force && vault_file::open(here, &found, &destination.path)? != plain {
+                    true => vault_file::sealed(here, plain),
+                    false => found,
+                }
+            }
+            Some(found) if !self.force => vault_file::sealed(here, found),
+            _ => vault_file::sealed(here, plain),
+        });
+        Ok(source)
     }
 
     /// `mode` with `preserve` resolved, as the source has it.

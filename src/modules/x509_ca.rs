@@ -7,10 +7,9 @@ use serde::Deserialize;
 use super::file_attributes::Wanted;
 use super::x509::key::{self, KeyType};
 use super::x509::{self, Certificate, Lacking};
-use super::{Controller, Error, Module, Outcome, Plan};
+use super::{Controller, Error, Module, Outcome, Plan, vault_file};
 use crate::remote::{Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
-use crate::value::vault;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -106,7 +105,7 @@ impl Module for X509Ca {
         });
         let seal = self.vault
             && !here.scope.keyring.passwords.is_empty()
-            && found_key.as_ref().is_some_and(|found| !is_sealed(&found.text));
+            && found_key.as_ref().is_some_and(|found| !vault_file::is_sealed(&found.text));
         let outcome = x509::explained(reason.or(seal.then_some(SEAL)), &path, &key_path);
         let outcome = match &certificate {
             Some(certificate) => x509::described(outcome, certificate),
@@ -143,10 +142,6 @@ impl Module for X509Ca {
 
 /// Why only the key's file changes.
 const SEAL: &str = "the private key is not encrypted yet";
-
-fn is_sealed(text: &[u8]) -> bool {
-    std::str::from_utf8(text).is_ok_and(vault::is_vault)
-}
 
 const RETURNS: &[Return] = &[
     Return::new("reason", "Why a certificate was made, or null"),

@@ -259,3 +259,30 @@ async fn a_binary_has_a_note_for_a_diff() {
     let done = bench.run_twice("copy: {src: bin, dest: HOST/bin}").await;
     assert_eq!(done.diff[0].after, "[4 bytes, binary]\n");
 }
+
+#[tokio::test]
+async fn with_vault_a_file_is_kept_encrypted() {
+    let mut bench = Bench::new().await;
+    let task = "copy: {content: hidden words, dest: HOST/secret, mode: '0600', vault: true}";
+    let once = "copy: {content: others, dest: HOST/secret, mode: '0600', vault: true, force: false}";
+    bench.run_twice(task).await;
+    assert_eq!(bench.text("secret"), "hidden words", "without a vault password it is as it is");
+
+    let keyring = vault::Keyring::new(vec![("default".into(), crate::value::Secret::new("password"))]);
+    bench.scope.keyring = std::sync::Arc::new(keyring.clone());
+    let plain = |sealed: &str| String::from_utf8(keyring.decrypt(sealed).unwrap()).unwrap();
+    // One that is there and open is encrypted, also where it is not to be replaced.
+    let done = bench.run_twice(once).await;
+    assert!(!format!("{:?}", done.diff).contains("hidden"), "what is encrypted is not shown");
+    let sealed = bench.text("secret");
+    assert_eq!((plain(&sealed).as_str(), bench.mode("secret")), ("hidden words", 0o600));
+    assert!(!bench.run(task).await.unwrap().changed);
+    assert_eq!(bench.text("secret"), sealed);
+    bench.run_twice(&task.replace("hidden", "other")).await;
+    assert_eq!(plain(&bench.text("secret")), "other words");
+
+    bench.scope.keyring = std::sync::Arc::default();
+    assert!(bench.failure(task).await.contains("cannot decrypt"));
+    assert_eq!(plain(&bench.text("secret")), "other words");
+    bench.close().await;
+}

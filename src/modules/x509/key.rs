@@ -5,7 +5,7 @@ use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject;
 use serde::Deserialize;
 
-use crate::modules::{Controller, Error};
+use crate::modules::{Controller, Error, vault_file};
 use crate::value::vault;
 
 /// What kind of key to make.
@@ -64,9 +64,7 @@ pub fn open(here: &Controller<'_>, text: &[u8], path: &str) -> Result<KeyPair, E
 
 /// The key as text that only a vault password opens; None if this run has no vault password.
 pub fn sealed(here: &Controller<'_>, key: &KeyPair) -> Option<String> {
-    let (identity, password) = here.scope.keyring.passwords.first()?;
-    let identity = Some(identity.as_str()).filter(|identity| *identity != "default");
-    Some(vault::encrypt(key.serialize_pem().as_bytes(), password, identity))
+    vault_file::seal(here, key.serialize_pem().as_bytes())
 }
 
 /// Whether the key's own algorithm is RSA.
