@@ -74,7 +74,9 @@ member -n karmada-system patch deployment karmada-agent --subresource=status --t
 wait "$registering" || { cat "$scratch/registered"; broken "karmadactl register failed"; }
 eventually joined m1 Pull
 sleep 5
-objects_of_both() { objects member | sed -E '\,"(observedGeneration|replicas|updatedReplicas|readyReplicas|availableReplicas|deployment.kubernetes.io/revision)":,d' | sed -E '/"status": \{$/,/^ *\}$/d'; }
+# Flags may stand in any order; nothing here runs Pods, so there is no status.
+objects_of_both() { objects member | sort_flags | sed -E '\,"(observedGeneration|replicas|updatedReplicas|readyReplicas|availableReplicas|deployment.kubernetes.io/revision)":,d' | sed -E '/"status": \{\}$/d; /"status": \{$/,/^ *\}$/d'; }
+sort_flags() { awk '/^ *"--/ {print | "sort"; next} {close("sort"); print; fflush()}'; }
 objects_of_both >"$scratch/theirs"
 "$(bundled karmadactl)" unregister m1 --cluster-kubeconfig "$state/members/h4.kubeconfig" --karmada-config "$kubeconfig"
 on h4 systemctl stop member-agent
