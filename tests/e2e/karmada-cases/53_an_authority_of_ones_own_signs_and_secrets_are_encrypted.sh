@@ -18,14 +18,14 @@ ours site
 exits 0
 here=$state/credentials/karmada
 cmp "$own/ca.crt" "$here/ca.crt" || broken "it is another authority"
-for key in ca.key front-proxy-ca.key signing-ca.key encryption-config.yaml; do
+for key in ca.key front-proxy/ca.key signing-ca.key encryption-config.yaml; do
   [ -e "$here/$key" ] || { ls "$here"; broken "there is no $key"; }
   head -1 "$here/$key" | grep -q '^\$ANSIBLE_VAULT;1\.1;AES256$' || broken "$key lies open on this machine"
   [ "$(stat -c %a "$here/$key")" = 600 ] || broken "others can read $key"
 done
 on h1 'cat /etc/windlass/karmada/apiserver/pki/apiserver.crt' | openssl verify -CAfile "$own/ca.crt" || broken "the API server's certificate is signed by another authority"
 # No root authority's key is on a host.
-for key in ca front-proxy-ca; do
+for key in ca front-proxy/ca; do
   "$WINDLASS" vault view --vault-password-file "$own/password" "$here/$key.key" | sed -n 2p >"$scratch/line"
   on h1 "grep -rlF '$(cat "$scratch/line")' /etc/windlass /opt/windlass 2>/dev/null" | grep . && broken "the key $key.key is on the host"
 done
