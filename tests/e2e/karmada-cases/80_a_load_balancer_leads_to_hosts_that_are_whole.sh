@@ -1,3 +1,4 @@
+# Needs Karmada's own programs.
 . "$ROOT/tests/e2e/karmada-lib.sh"
 fresh
 with_load_balancer

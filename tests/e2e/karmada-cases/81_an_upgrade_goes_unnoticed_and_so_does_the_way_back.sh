@@ -1,4 +1,5 @@
-# Needs programs of the version before, in WINDLASS_BUNDLE_BEFORE: without, nothing is tested.
+# Needs Karmada's own programs.
+# And those of the version before, in WINDLASS_BUNDLE_BEFORE: without, nothing is tested.
 . "$ROOT/tests/e2e/karmada-lib.sh"
 [ -n "${WINDLASS_BUNDLE_BEFORE:-}" ] || { echo "there is no WINDLASS_BUNDLE_BEFORE: nothing is tested"; exit 0; }
 fresh
