@@ -65,7 +65,9 @@ fn skeleton(name: &str, hosts: &[Given<'_>], placeholders: bool) -> String {
     let note = if placeholders { "   # put your own addresses here" } else { "" };
     let endpoint = match hosts.len() {
         1 => String::new(),
-        _ => "    # A virtual address or a name of yours that leads to all API servers; without one clients go to the first host.\n    \
+        _ => "    # Without any of these clients go to the first host. An address of nobody's yet, which the hosts carry, with a load\n    \
+              # balancer of ours; or a virtual address or a name of yours that leads to all API servers.\n    \
+              # loadBalancer: {virtualAddress: 192.0.2.10}\n    \
               # endpoint: karmada.example.com:5443\n"
             .to_owned(),
     };

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::members::yes;
-use super::{Components, Deployment, Etcd, FileReference, Member, Reference, document};
+use super::{Components, ControlPlane, Deployment, Etcd, FileReference, Member, Reference, document};
 use crate::value::origin::Complaint;
 
 /// A Karmada control plane on bare hosts, and the clusters that are its members.
@@ -34,10 +34,11 @@ use crate::value::origin::Complaint;
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[x_kube(
-    validation = in_hosts(".controlPlane.hosts", "self.controlPlane.hosts"),
-    validation = Rule { field_path: Some(".etcd.managed.hosts".into()), ..named_in(
-        "!has(self.etcd.managed) || ", "self.etcd.managed.hosts", "self.hosts.map(host, host.name)",
-        "etcd.managed.hosts names ", ", not in spec.hosts") },
+    validation = in_hosts(".controlPlane.hosts", "", "self.controlPlane.hosts"),
+    validation = in_hosts(".controlPlane.loadBalancer.hosts",
+        "!has(self.controlPlane.loadBalancer) || !has(self.controlPlane.loadBalancer.hosts) || ",
+        "self.controlPlane.loadBalancer.hosts"),
+    validation = in_hosts(".etcd.managed.hosts", "!has(self.etcd.managed) || ", "self.etcd.managed.hosts"),
     validation = among("karmadaAPIServer"),
     validation = among("kubeControllerManager"),
     validation = among("karmadaControllerManager"),
@@ -62,6 +63,14 @@ use crate::value::origin::Complaint;
     validation = Rule { field_path: Some(".hosts".into()), ..Rule::new(
         "self.controlPlane.hosts.exists(name, self.hosts.exists(host, host.name == name && !host.reset))"
     ).message("every host of the control plane has reset: true: at least one has to stay") },
+    validation = Rule { field_path: Some(".hosts".into()), ..Rule::new(
+        "!has(self.controlPlane.loadBalancer) || !has(self.controlPlane.loadBalancer.hosts) || \
+         self.controlPlane.loadBalancer.hosts.exists(name, !self.hosts.exists(host, host.name == name && host.reset))"
+    ).message("every host of the load balancer has reset: true: at least one has to stay") },
+    validation = Rule { field_path: Some(".controlPlane.loadBalancer.virtualAddress".into()), ..Rule::new(
+        "!has(self.controlPlane.loadBalancer) || !has(self.controlPlane.loadBalancer.virtualAddress) || \
+         !self.hosts.exists(host, has(host.address) && host.address == self.controlPlane.loadBalancer.virtualAddress)"
+    ).message("the virtual address is the address of a host: take one that nobody has") },
     validation = Rule { field_path: Some(".addons".into()), ..Rule::new(
         "!has(self.addons) || self.addons.all(addon, addon.to.all(name, name in ['control_plane', 'host_cluster', 'members'] \
          || (has(self.members) && self.members.exists(member, member.name == name))))"
@@ -248,32 +257,6 @@ pub enum HostKeys {
     AcceptNew,
 }
 
-/// The control plane.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct ControlPlane {
-    /// Its hosts, by the names of spec.hosts. Every component runs on each of them unless `components` says otherwise.
-    #[schemars(length(min = 1, max = 64), inner(length(min = 1, max = 63)))]
-    #[x_kube(merge_strategy = ListMerge::Set)]
-    pub hosts: Vec<String>,
-    /// A virtual address or a name of yours that leads to all API servers, with or without a port; the address of the
-    /// first of them if not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 260))]
-    #[x_kube(validation = Rule::new(r"self.matches('^([a-zA-Z0-9.-]+|\\[[0-9a-fA-F:]+\\])(:[0-9]+)?$')")
-        .message("an endpoint is a name or an address, with or without a port: karmada.example.com, 192.0.2.10:6443, [2001:db8::10]"))]
-    pub endpoint: Option<String>,
-    /// Further names and addresses in the API servers' certificates.
-    #[serde(default, rename = "certSANs", skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 64), inner(length(min = 1, max = 253)))]
-    pub cert_sans: Vec<String>,
-    /// The addresses of Services.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 64))]
-    #[x_kube(validation = Rule::new("self.matches('^[0-9a-fA-F.:]+/[0-9]+$')").message("a subnet is like 10.96.0.0/12"))]
-    pub service_subnet: Option<String>,
-}
-
 /// Certificates of the control plane and of a managed etcd.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -420,11 +403,11 @@ fn named_in(unless: &str, names: &str, known: &str, before: &str, after: &str) -
         .message(Message::Expression(format!("'{before}' + {names}.filter(name, !(name in {known}))[0] + '{after}'")))
 }
 
-/// The names in a list of the control plane are hosts.
-fn in_hosts(path: &str, names: &str) -> Rule {
+/// The names in a list, where there is one, are hosts.
+fn in_hosts(path: &str, unless: &str, names: &str) -> Rule {
     let field = path.trim_start_matches('.');
     let before = format!("{field} names ");
-    let rule = named_in("", names, "self.hosts.map(host, host.name)", &before, ", not in spec.hosts");
+    let rule = named_in(unless, names, "self.hosts.map(host, host.name)", &before, ", not in spec.hosts");
     Rule { field_path: Some(path.to_owned()), ..rule }
 }
 
@@ -446,7 +429,8 @@ pub(super) fn warnings(deployment: &Deployment) -> Vec<Complaint> {
         let message = "etcd has one member: the loss of its host is the loss of everything";
         found.push(Complaint::new(message, Some(&place("spec.etcd.managed.hosts"))));
     }
-    if deployment.spec.control_plane.hosts.len() > 1 && deployment.spec.control_plane.endpoint.is_none() {
+    let control_plane = &deployment.spec.control_plane;
+    if control_plane.hosts.len() > 1 && control_plane.endpoint.is_none() && control_plane.load_balancer.is_none() {
         let message = "the control plane has several hosts and no endpoint: clients go to the first host alone";
         found.push(Complaint::new(message, Some(&place("spec.controlPlane"))));
     }

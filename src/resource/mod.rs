@@ -3,6 +3,7 @@
 
 mod check;
 mod components;
+mod control_plane;
 mod deployment;
 mod document;
 mod etcd;
@@ -18,9 +19,10 @@ use crate::value::origin::{Complaint, Source};
 use crate::value::yaml::Node;
 
 pub use components::{Component, Components};
+pub use control_plane::{ControlPlane, LoadBalancer};
 pub use deployment::{
-    Addon, AddonState, Architecture, Bastion, Certificates, ControlPlane, CustomAuthority, Hook, HookTime, Host,
-    HostCluster, HostKeys, KarmadaDeployment, KarmadaDeploymentSpec, KarmadaDeploymentStatus, Ssh, Stage,
+    Addon, AddonState, Architecture, Bastion, Certificates, CustomAuthority, Hook, HookTime, Host, HostCluster,
+    HostKeys, KarmadaDeployment, KarmadaDeploymentSpec, KarmadaDeploymentStatus, Ssh, Stage,
 };
 pub use document::{is_resource, of_source};
 pub use etcd::{Etcd, ExternalEtcd, ManagedEtcd};

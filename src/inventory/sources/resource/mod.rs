@@ -164,7 +164,9 @@ fn put_groups(inventory: &mut Inventory, deployment: &Deployment) {
     for (name, _, hosts) in groups.into_iter().filter(|(_, on, _)| *on) {
         put_group(inventory, name, hosts);
     }
-    put_group(inventory, "load_balancer", Vec::new());
+    let balancer = spec.control_plane.load_balancer.as_ref();
+    let balancers = balancer.map(|balancer| balancer.hosts.as_ref().unwrap_or(&spec.control_plane.hosts));
+    put_group(inventory, "load_balancer", balancers.map_or(Vec::new(), |hosts| stay(hosts)));
 }
 
 /// A group with these hosts, which are there already.

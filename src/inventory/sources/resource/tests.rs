@@ -25,6 +25,12 @@ spec:
   controlPlane:
     hosts: [cp-1, cp-2]
     certSANs: [karmada.example.com, 192.0.2.10]
+    loadBalancer:
+      hosts: [cp-2, m2-host, old]
+      virtualAddress: 192.0.2.10
+      interface: ens3
+      routerID: 7
+      packageFiles: [packages/haproxy.deb]
   etcd:
     managed: {hosts: [cp-1], extraArgs: {snapshot-count: "5000"}}
   components:
@@ -71,7 +77,7 @@ fn hosts_are_in_the_groups_that_the_roles_know() {
         ("kube_controller_manager", vec!["cp-1", "cp-2"]),
         ("karmada_scheduler", vec!["cp-2"]),
         ("karmada_search", vec!["cp-1", "cp-2"]),
-        ("load_balancer", vec![]),
+        ("load_balancer", vec!["cp-2", "m2-host"]),
         ("members", vec!["m1", "m2", "m3"]),
         ("add_member", vec![]),
         ("del_member", vec![]),
@@ -81,6 +87,13 @@ fn hosts_are_in_the_groups_that_the_roles_know() {
     }
     assert!(!inventory.groups.contains_key("karmada_descheduler"), "it is switched off");
     assert_eq!(inventory.deployments[0].name, "production");
+}
+
+#[test]
+fn a_load_balancer_is_on_the_hosts_of_the_control_plane_unless_it_names_others() {
+    let lines = DEPLOYMENT.lines().filter(|line| !line.contains("hosts: [cp-2, m2-host, old]"));
+    let (_directory, inventory) = load(&lines.map(|line| format!("{line}\n")).collect::<String>());
+    assert_eq!(group(&inventory, "load_balancer"), ["cp-1", "cp-2"]);
 }
 
 #[test]
@@ -97,6 +110,10 @@ fn fields_are_variables_and_maps_of_the_user_keep_their_keys() {
         ("preflight_architectures", "[\"x86_64\"]"),
         ("host_labels", "{\"Zone/Name\":\"a\"}"),
         ("karmada_extra_names", "[\"DNS:karmada.example.com\",\"IP:192.0.2.10\"]"),
+        ("karmada_virtual_address", "\"192.0.2.10\""),
+        ("load_balancer_interface", "\"ens3\""),
+        ("load_balancer_router_id", "7"),
+        ("load_balancer_package_files", &format!("[{}]", here("packages/haproxy.deb"))),
         ("etcd_flags", "{\"snapshot-count\":\"5000\"}"),
         ("karmada_scheduler_extra_args", "{\"v\":\"4\",\"{{ x }}\":\"{{ boom }}\"}"),
         ("karmada_search_enabled", "true"),

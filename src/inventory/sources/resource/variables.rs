@@ -34,6 +34,22 @@ pub fn of(deployment: &Deployment, directory: &Path, secrets: &Secrets) -> Vars 
     if !spec.control_plane.cert_sans.is_empty() {
         set("karmada_extra_names", names(&spec.control_plane.cert_sans));
     }
+    if let Some(balancer) = &spec.control_plane.load_balancer {
+        for (name, given) in
+            [("karmada_virtual_address", &balancer.virtual_address), ("load_balancer_interface", &balancer.interface)]
+        {
+            if let Some(given) = given {
+                set(name, text(given));
+            }
+        }
+        if let Some(number) = balancer.router_id {
+            set("load_balancer_router_id", Value::from(number));
+        }
+        if !balancer.package_files.is_empty() {
+            let files = balancer.package_files.iter().map(|file| text(&path(directory, file).to_string_lossy()));
+            set("load_balancer_package_files", files.collect());
+        }
+    }
     if !spec.addons.is_empty() {
         set("karmada_addons", spec.addons.iter().map(addon).collect());
     }

@@ -1,0 +1,72 @@
+//! `spec.controlPlane`: the hosts that serve, and how clients reach them.
+
+use kube::KubeSchema;
+use serde::{Deserialize, Serialize};
+
+/// The control plane.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[x_kube(validation = Rule { field_path: Some(".loadBalancer".into()), ..Rule::new(
+    "!has(self.loadBalancer) || has(self.loadBalancer.virtualAddress) || has(self.endpoint)"
+).message("nothing leads to the load balancer: give it a virtualAddress, or controlPlane an endpoint that leads to its hosts") })]
+pub struct ControlPlane {
+    /// Its hosts, by the names of spec.hosts. Every component runs on each of them unless `components` says otherwise.
+    #[schemars(length(min = 1, max = 64), inner(length(min = 1, max = 63)))]
+    #[x_kube(merge_strategy = ListMerge::Set)]
+    pub hosts: Vec<String>,
+    /// A virtual address or a name of yours that leads to all API servers, with or without a port; the load balancer's
+    /// virtual address if not given, or else the address of the first API server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 260))]
+    #[x_kube(validation = Rule::new(r"self.matches('^([a-zA-Z0-9.-]+|\\[[0-9a-fA-F:]+\\])(:[0-9]+)?$')")
+        .message("an endpoint is a name or an address, with or without a port: karmada.example.com, 192.0.2.10:6443, [2001:db8::10]"))]
+    pub endpoint: Option<String>,
+    /// haproxy before the API servers, and keepalived for an address that moves; none if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_balancer: Option<LoadBalancer>,
+    /// Further names and addresses in the API servers' certificates.
+    #[serde(default, rename = "certSANs", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), inner(length(min = 1, max = 253)))]
+    pub cert_sans: Vec<String>,
+    /// The addresses of Services.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    #[x_kube(validation = Rule::new("self.matches('^[0-9a-fA-F.:]+/[0-9]+$')").message("a subnet is like 10.96.0.0/12"))]
+    pub service_subnet: Option<String>,
+}
+
+/// A load balancer on hosts of the deployment. Its port is 6443.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[x_kube(
+    validation = Rule::new("has(self.virtualAddress) || !(has(self.interface) || has(self.routerID))")
+        .message("interface and routerID say how the virtual address is carried, and there is no virtualAddress"),
+)]
+pub struct LoadBalancer {
+    /// Its hosts, by the names of spec.hosts; those of the control plane if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 16), inner(length(min = 1, max = 63)))]
+    #[x_kube(merge_strategy = ListMerge::Set)]
+    pub hosts: Option<Vec<String>>,
+    /// An address of nobody's yet, in the hosts' own network, which one of them carries at a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 45))]
+    #[x_kube(validation = Rule::new("self.matches('^([0-9]{1,3}([.][0-9]{1,3}){3}|[0-9a-fA-F]*:[0-9a-fA-F:.]+)$')")
+        .message("a virtual address is an IP address: 192.0.2.10, 2001:db8::10"))]
+    pub virtual_address: Option<String>,
+    /// The interface that carries it; that of the default route if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 15))]
+    #[x_kube(validation = Rule::new("self.matches('^[0-9A-Za-z_.@-]+$')").message("an interface is named like eth0"))]
+    pub interface: Option<String>,
+    /// The number of the virtual router, which no other one in the same network has; the last part of an IPv4 address,
+    /// and 51 for an IPv6 address, if not given.
+    #[serde(default, rename = "routerID", skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 255))]
+    pub router_id: Option<i32>,
+    /// haproxy, keepalived, socat and what they depend on as .deb or .rpm files on the machine that windlass runs on, for
+    /// hosts without a source of packages; absolute, or from the directory of this document.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 128), inner(length(min = 1, max = 4096)))]
+    pub package_files: Vec<String>,
+}
