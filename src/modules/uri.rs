@@ -145,7 +145,7 @@ impl Module for Uri {
             ca: self.ca_path.as_deref(),
             client_cert: self.client_cert.as_deref(),
             client_key: self.client_key.as_deref(),
-            on_controller: false,
+            controller: None,
         };
         let asked = request.url.clone();
         let needs_tls = asked.secure || self.follow_redirects != "none";

@@ -1,6 +1,5 @@
 //! Vault files: seen by how they begin, decrypted in memory only.
 
-use std::io::Read;
 use std::path::Path;
 
 use super::{Controller, Error, file_write};
@@ -8,12 +7,14 @@ use crate::value::vault;
 
 /// Whether a file begins as vault files do.
 pub fn is_vault(path: &Path) -> Result<bool, Error> {
-    let mut start = [0; 15];
-    let mut file = std::fs::File::open(path).map_err(|error| file_write::unreadable(path, &error))?;
-    match file.read_exact(&mut start) {
-        Ok(()) => Ok(&start == b"$ANSIBLE_VAULT;"),
-        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(false),
-        Err(error) => Err(file_write::unreadable(path, &error)),
+    vault::is_vault_file(path).map_err(|error| file_write::unreadable(path, &error))
+}
+
+/// The content of a file, decrypted if it is a vault file.
+pub async fn read(here: &Controller<'_>, path: &Path) -> Result<Vec<u8>, Error> {
+    match is_vault(path)? {
+        true => decrypt(here, path).await,
+        false => file_write::read(path).await,
     }
 }
 
@@ -29,7 +30,7 @@ pub fn open(here: &Controller<'_>, bytes: &[u8], name: &str) -> Result<Vec<u8>, 
     let plain = text.and_then(|text| here.scope.keyring.decrypt(text));
     plain.map_err(|error| Error::Failed {
         message: format!("cannot decrypt {name}: {error}"),
-        hint: Some("give its password with --vault-password-file, or copy it as it is with decrypt: false".to_owned()),
+        hint: Some("give its password with --vault-password-file or --ask-vault-pass".to_owned()),
     })
 }
 

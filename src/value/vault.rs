@@ -1,5 +1,8 @@
 //! Ansible's vault format, versions 1.1 and 1.2 (AES-256-CTR, HMAC-SHA256, PBKDF2-SHA256 with 10,000 rounds).
 
+use std::io::Read as _;
+use std::path::Path;
+
 use aes::Aes256;
 use aes::cipher::{KeyIvInit, StreamCipher};
 use hmac::{Hmac, KeyInit, Mac};
@@ -40,6 +43,16 @@ pub struct Opened<'a> {
 /// Whether a text is a vault text.
 pub fn is_vault(text: &str) -> bool {
     text.trim_start().starts_with("$ANSIBLE_VAULT;")
+}
+
+/// Whether a file begins as vault files do.
+pub fn is_vault_file(path: &Path) -> std::io::Result<bool> {
+    let mut start = [0; 15];
+    match std::fs::File::open(path)?.read_exact(&mut start) {
+        Ok(()) => Ok(&start == b"$ANSIBLE_VAULT;"),
+        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 impl Keyring {

@@ -91,19 +91,19 @@ impl Module for EtcdClusterInfo {
     async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<()>, Error> {
         match self.write_test_key {
             Some(_) if !here.check => Ok(Plan::Unknown(())),
-            _ => Ok(Plan::Unchanged(self.look(probe, None).await?)),
+            _ => Ok(Plan::Unchanged(self.look(probe, here, None).await?)),
         }
     }
 
-    async fn apply(&self, (): (), remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
-        self.look(remote, self.write_test_key.as_deref()).await
+    async fn apply(&self, (): (), remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
+        self.look(remote, here, self.write_test_key.as_deref()).await
     }
 }
 
 impl EtcdClusterInfo {
     /// Asks every endpoint at once. One that does not answer is part of the picture; only the host itself being gone
     /// is an error.
-    async fn look(&self, probe: &Probe, write_test_key: Option<&str>) -> Result<Outcome, Error> {
+    async fn look(&self, probe: &Probe, here: &Controller<'_>, write_test_key: Option<&str>) -> Result<Outcome, Error> {
         if self.endpoints.is_empty() {
             return Err(Error::failed("endpoints must name at least one"));
         }
@@ -112,7 +112,7 @@ impl EtcdClusterInfo {
             true => {
                 let (client_cert, client_key) = (self.client_cert.as_deref(), self.client_key.as_deref());
                 let ca = self.ca_cert.as_deref();
-                let files = Files { ca, client_cert, client_key, on_controller: !self.remote_src };
+                let files = Files { ca, client_cert, client_key, controller: (!self.remote_src).then_some(here) };
                 Tls::load(probe, files, true).await?
             }
             false => Tls::none(),

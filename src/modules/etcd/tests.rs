@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use super::gateway::{Alarm, Header, Member, Status};
 use super::report::{Cluster, Endpoint};
 use crate::modules::testing::{Bench, value};
+use crate::value::vault;
 
 fn endpoint(name: &str, leader: u64) -> Endpoint {
     let member = |id, name: &str| Member { id, name: name.into(), ..Member::default() };
@@ -130,7 +131,7 @@ async fn a_real_etcd_tells_its_members_leader_and_health() {
         println!("skipped: there is no etcd in PATH, and ETCD does not name one");
         return;
     };
-    let bench = Bench::new().await;
+    let mut bench = Bench::new().await;
     let etcd = start(&bench, &binary).await;
     let dead = free_port();
     let task = |endpoints: &str, more: &str| {
@@ -151,6 +152,15 @@ async fn a_real_etcd_tells_its_members_leader_and_health() {
     let done = bench.run(&task(&good, ", linearizable: true, write_test_key: /windlass/test")).await.unwrap();
     assert!(!done.changed);
     assert_eq!(value(&done.outcome, "reasons"), "[]");
+
+    // The same with files of the controller, one of them encrypted.
+    let password = crate::value::Secret::new("pass");
+    let key = std::fs::read(bench.host("client.key")).unwrap();
+    bench.on_controller("client.key", vault::encrypt(&key, &password, None));
+    bench.scope.keyring = std::sync::Arc::new(vault::Keyring::new(vec![("default".into(), password)]));
+    let sealed = task(&good, ", remote_src: false").replace("HOST/client.key", "HERE/client.key");
+    let sealed = bench.run(&sealed).await.unwrap();
+    assert_eq!(value(&sealed.outcome, "healthy"), "True", "{}", value(&sealed.outcome, "endpoints"));
     assert!(value(&done.outcome, "leader").contains("'name': 'one'"), "{}", value(&done.outcome, "leader"));
     assert!(value(&done.outcome, "cluster_version").starts_with("3."));
     let endpoints = value(&done.outcome, "endpoints");

@@ -1,5 +1,6 @@
-//! TLS on this side of the connection, with certificates that lie on the host.
+//! TLS on this side of the connection, with certificates that lie on the host or here.
 
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use rustls::ClientConfig;
@@ -9,7 +10,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-use crate::modules::Error;
+use crate::modules::{Controller, Error, vault_file};
 use crate::remote::{Links, Probe};
 
 /// Where systems keep the authorities that they trust.
@@ -28,15 +29,16 @@ pub struct Tls {
     built: OnceLock<Result<Arc<ClientConfig>, String>>,
 }
 
-/// The arguments that say so; paths are on the host, or else on the controller.
-#[derive(Debug, Clone, Copy, Default)]
+/// The arguments that say so.
+#[derive(Clone, Copy, Default)]
 pub struct Files<'a> {
     /// A file of authorities; the system's if None.
     pub ca: Option<&'a str>,
     pub client_cert: Option<&'a str>,
     /// The certificate's own file if None.
     pub client_key: Option<&'a str>,
-    pub on_controller: bool,
+    /// Whose files they are, which may be vault files; the host's if None.
+    pub controller: Option<&'a Controller<'a>>,
 }
 
 impl Tls {
@@ -44,13 +46,13 @@ impl Tls {
     pub async fn load(probe: &Probe, files: Files<'_>, verify: bool) -> Result<Tls, Error> {
         let roots = match (verify, files.ca) {
             (false, _) => Vec::new(),
-            (true, Some(path)) => authorities(probe, path, files.on_controller).await?,
+            (true, Some(path)) => authorities(probe, path, files.controller).await?,
             (true, None) => system_authorities(probe).await?,
         };
         let client = match files.client_cert {
             Some(path) => {
                 let key = files.client_key.unwrap_or(path);
-                Some(identity(probe, path, key, files.on_controller).await?)
+                Some(identity(probe, path, key, files.controller).await?)
             }
             None => None,
         };
@@ -96,8 +98,12 @@ impl Tls {
     }
 }
 
-async fn authorities(probe: &Probe, path: &str, on_controller: bool) -> Result<Vec<CertificateDer<'static>>, Error> {
-    let found = certificates(&read(probe, path, on_controller).await?);
+async fn authorities(
+    probe: &Probe,
+    path: &str,
+    here: Option<&Controller<'_>>,
+) -> Result<Vec<CertificateDer<'static>>, Error> {
+    let found = certificates(&read(probe, path, here).await?);
     match found.is_empty() {
         true => Err(Error::failed(format!("{path} has no certificate in PEM form"))),
         false => Ok(found),
@@ -119,19 +125,18 @@ async fn identity(
     probe: &Probe,
     path: &str,
     key_path: &str,
-    on_controller: bool,
+    here: Option<&Controller<'_>>,
 ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), Error> {
-    let chain = authorities(probe, path, on_controller).await?;
+    let chain = authorities(probe, path, here).await?;
     // The parser's own words are left out: they might quote the key.
-    let key = PrivateKeyDer::from_pem_slice(&read(probe, key_path, on_controller).await?)
+    let key = PrivateKeyDer::from_pem_slice(&read(probe, key_path, here).await?)
         .map_err(|_| Error::failed(format!("{key_path} has no unencrypted private key in PEM form")))?;
     Ok((chain, key))
 }
 
-async fn read(probe: &Probe, path: &str, on_controller: bool) -> Result<Vec<u8>, Error> {
-    if on_controller {
-        let cannot = |error| Error::failed(format!("cannot read {path} on the controller: {error}"));
-        return tokio::fs::read(path).await.map_err(cannot);
+async fn read(probe: &Probe, path: &str, here: Option<&Controller<'_>>) -> Result<Vec<u8>, Error> {
+    if let Some(here) = here {
+        return vault_file::read(here, Path::new(path)).await;
     }
     let path = probe.expand(path).await?;
     probe.read(&path).await?.ok_or_else(|| Error::failed(format!("there is no {path} on the host")))

@@ -115,12 +115,7 @@ pub fn named(given: Given<'_>) -> Result<Object, Error> {
 }
 
 async fn text(path: &Path, here: &Controller<'_>) -> Result<String, Error> {
-    let bytes = match vault_file::is_vault(path)? {
-        true => vault_file::decrypt(here, path).await?,
-        false => tokio::fs::read(path)
-            .await
-            .map_err(|error| Error::failed(format!("cannot read {}: {error}", path.display())))?,
-    };
+    let bytes = vault_file::read(here, path).await?;
     String::from_utf8(bytes).map_err(|_| Error::failed(format!("{} is not UTF-8", path.display())))
 }
 

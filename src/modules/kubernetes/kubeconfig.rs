@@ -1,5 +1,7 @@
 //! Kubeconfigs: a file of the controller or of the host, or content. What such a file of the host refers to lies on the
-//! host, too, and nothing that it names is ever run here.
+//! host, too, and nothing that it names is ever run here. One of the controller may be a vault file.
+
+use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -7,7 +9,7 @@ use kube::config::{Kubeconfig, KubeconfigError};
 use minijinja::value::ValueKind;
 use serde::Deserialize;
 
-use crate::modules::{Controller, Error};
+use crate::modules::{Controller, Error, vault_file};
 use crate::remote::Probe;
 use crate::value::Value;
 
@@ -35,15 +37,31 @@ pub async fn load(
         return of_host(text, remote, probe).await;
     }
     match here.find("files", text) {
-        Ok(path) if path.is_file() => of_controller(&path),
+        Ok(path) if path.is_file() => of_controller(&path, here).await,
         _ => of_host(text, remote, probe).await,
     }
 }
 
 /// Of the controller: relative paths in it are relative to it.
-fn of_controller(path: &std::path::Path) -> Result<Kubeconfig, Error> {
-    Kubeconfig::read_from(path)
-        .map_err(|error| Error::failed(format!("{} cannot be used: {}", path.display(), problem(&error))))
+async fn of_controller(path: &Path, here: &Controller<'_>) -> Result<Kubeconfig, Error> {
+    if !vault_file::is_vault(path)? {
+        return Kubeconfig::read_from(path)
+            .map_err(|error| Error::failed(format!("{} cannot be used: {}", path.display(), problem(&error))));
+    }
+    let text = vault_file::decrypt(here, path).await?;
+    let mut kubeconfig = parse(&String::from_utf8_lossy(&text), &path.display().to_string())?;
+    let clusters = kubeconfig.clusters.iter_mut().filter_map(|named| named.cluster.as_mut());
+    let mut files: Vec<&mut Option<String>> = clusters.map(|cluster| &mut cluster.certificate_authority).collect();
+    for user in kubeconfig.auth_infos.iter_mut().filter_map(|named| named.auth_info.as_mut()) {
+        files.extend([&mut user.client_certificate, &mut user.client_key, &mut user.token_file]);
+        let command = user.exec.as_mut().map(|exec| &mut exec.command);
+        files.extend(command.filter(|command| command.as_ref().is_some_and(|command| command.contains('/'))));
+    }
+    let directory = path.parent().unwrap_or(Path::new(""));
+    for file in files.into_iter().flatten() {
+        *file = directory.join(&file).to_string_lossy().into_owned();
+    }
+    Ok(kubeconfig)
 }
 
 async fn of_host(path: &str, remote: bool, probe: &Probe) -> Result<Kubeconfig, Error> {
@@ -109,5 +127,41 @@ pub fn problem(error: &KubeconfigError) -> String {
         KubeconfigError::LoadClientCertificate(_) => "its client-certificate cannot be read".to_owned(),
         KubeconfigError::LoadClientKey(_) => "its client-key cannot be read".to_owned(),
         _ => "it is no kubeconfig".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::modules::testing::Bench;
+    use crate::value::{Secret, vault};
+
+    /// Nobody listens where it leads: that is as far as a kubeconfig comes that could be read.
+    const KUBECONFIG: &str = "
+apiVersion: v1
+kind: Config
+current-context: c
+clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1', certificate-authority: ca.crt}}]
+users: [{name: c, user: {tokenFile: token}}]
+contexts: [{name: c, context: {cluster: c, user: c}}]
+";
+
+    #[tokio::test]
+    async fn a_kubeconfig_that_is_encrypted_is_as_one_that_is_not() {
+        let mut bench = Bench::new().await;
+        let password = Secret::new("pass");
+        let key = rcgen::generate_simple_self_signed(["c".to_owned()]).unwrap();
+        bench.on_controller("files/ca.crt", key.cert.pem());
+        bench.on_controller("files/token", "t0ken");
+        bench.on_controller("files/plain", KUBECONFIG);
+        bench.on_controller("files/sealed", vault::encrypt(KUBECONFIG.as_bytes(), &password, None));
+        let task = |file: &str| format!("k8s_info: {{kubeconfig: {file}, kind: Namespace}}");
+        let plain = bench.failure(&task("plain")).await;
+        assert!(plain.contains("127.0.0.1:1"), "{plain}");
+        let told = bench.failure(&task("sealed")).await;
+        assert!(told.starts_with("cannot decrypt "), "{told}");
+        bench.scope.keyring = Arc::new(vault::Keyring::new(vec![("default".into(), password)]));
+        assert_eq!(bench.failure(&task("sealed")).await, plain);
     }
 }

@@ -19,8 +19,10 @@ pub fn of_all(ssh: &Ssh, directory: &Path, secrets: &Secrets) -> Vars {
     set("ansible_port", ssh.port.map(Value::from));
     if let Some(key) = &ssh.private_key {
         match &key.file {
-            Some(file) => set("ansible_private_key_file", Some(path(directory, file).to_string_lossy().into())),
-            None => set("ansible_private_key", Some(secrets.value(key))),
+            Some(file) if !secrets.is_encrypted(file) => {
+                set("ansible_private_key_file", Some(path(directory, file).to_string_lossy().into()))
+            }
+            _ => set("ansible_private_key", Some(secrets.value(key))),
         }
     }
     set("ansible_private_key_passphrase", ssh.passphrase.as_ref().map(|it| secrets.value(it)));

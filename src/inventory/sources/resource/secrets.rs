@@ -34,6 +34,11 @@ impl Secrets {
         super::path(&self.directory, given)
     }
 
+    /// Whether a file of the document is there and encrypted with the vault: by how it begins, without its password.
+    pub fn is_encrypted(&self, given: &str) -> bool {
+        vault::is_vault_file(&self.path(given)).unwrap_or(false)
+    }
+
     /// A value that stands for the secret until somebody renders it.
     pub fn value(&self, reference: &Reference) -> Value {
         let (own, reference) = (self.clone(), reference.clone());

@@ -177,6 +177,28 @@ fn a_secret_is_read_when_it_is_rendered_and_then_no_report_shows_it() {
     assert!(shown(&vars, "ansible_password").starts_with("\"a secret: the file "));
 }
 
+/// A key file that is encrypted cannot be named to whoever reads key files: it is read as a secret.
+#[test]
+fn a_private_key_that_is_encrypted_is_decrypted_in_memory() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("karmada.yaml");
+    fs::write(&file, DEPLOYMENT.replace("    user: deploy\n", "    user: deploy\n    privateKey: {file: id}\n"))
+        .unwrap();
+    let password = crate::value::Secret::new("pass");
+    let keyring = Keyring::new(vec![("default".into(), password.clone())]);
+    let load = || Inventory::load(&[file.to_string_lossy().into_owned()], &keyring).unwrap().vars_of("cp-1", None);
+    fs::write(directory.path().join("id"), "a key\nof lines\n").unwrap();
+    let (key, plain) = (directory.path().join("id"), load());
+    assert_eq!(plain["ansible_private_key_file"].to_string(), key.to_string_lossy());
+    assert!(!plain.contains_key("ansible_private_key"));
+    fs::write(&key, crate::value::vault::encrypt(b"a key\nof lines\n", &password, None)).unwrap();
+    let vars = load();
+    assert!(!vars.contains_key("ansible_private_key_file"));
+    assert!(shown(&vars, "ansible_private_key").starts_with("\"a secret: the file "));
+    let scope = Scope::default().with(vars.clone());
+    assert_eq!(Templar::new().render(&vars["ansible_private_key"], &scope).unwrap(), Value::from("a key\nof lines\n"));
+}
+
 #[test]
 fn a_text_with_template_marks_stays_text_wherever_it_goes() {
     let (_directory, inventory) = load(DEPLOYMENT);
