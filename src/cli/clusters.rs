@@ -74,9 +74,7 @@ pub fn check_removals(inventory: &Inventory, most: usize) -> Result<(), Failure>
 /// The admin's kubeconfig, where the roles put it; None: there is none yet.
 pub fn kubeconfig(inventory: &Inventory) -> Option<PathBuf> {
     let deployment = inventory.deployments.first()?;
-    let directory = deployment.path.parent().filter(|_| deployment.path.is_file());
-    let directory = directory.map(Path::to_owned).or_else(|| std::env::current_dir().ok())?;
-    Some(admin_kubeconfig(&directory, &deployment.spec.instance)).filter(|path| path.is_file())
+    Some(admin_kubeconfig(&deployment.directory(), &deployment.spec.instance)).filter(|path| path.is_file())
 }
 
 /// Where the roles put the admin's kubeconfig of an instance.

@@ -78,6 +78,29 @@ pub fn load(path: &Path) -> Result<Vec<Resource>, Vec<Complaint>> {
     Ok(resources)
 }
 
+impl<Spec> Named<Spec> {
+    /// Where its relative paths begin: at its file, or at the working directory for one of an API server.
+    pub fn directory(&self) -> PathBuf {
+        match self.path.parent().filter(|_| self.path.is_file()) {
+            Some(directory) => directory.to_owned(),
+            None => std::env::current_dir().unwrap_or_default(),
+        }
+    }
+
+    /// A path that stands in it: absolute, below the home directory, or else from its own.
+    pub fn place(&self, given: &str) -> PathBuf {
+        path(&self.directory(), given)
+    }
+}
+
+/// A path of a document that lies in a directory.
+pub fn path(directory: &Path, given: &str) -> PathBuf {
+    match given.strip_prefix("~/").zip(std::env::var_os("HOME")) {
+        Some((rest, home)) => PathBuf::from(home).join(rest),
+        None => directory.join(given),
+    }
+}
+
 impl Deployment {
     /// What a person should know but need not mend, each with its place.
     pub fn warnings(&self) -> Vec<Complaint> {

@@ -61,6 +61,7 @@ async fn apply(
 ) -> Result<ExitCode, Failure> {
     let deployment = site.deployment()?;
     deployment.refuse_paused()?;
+    deployment.check_hooks(site)?;
     let owed = deployment.journal().await.filter(|journal| !journal.done);
     let is_saved = saved.is_some();
     let plan = match saved {

@@ -250,15 +250,26 @@ impl Deployment {
     pub fn around(&self, stage: Stage) -> Around {
         let mut around = Around::default();
         let Some(resource) = &self.resource else { return around };
-        let beside = resource.path.parent().unwrap_or(Path::new("."));
         for hook in resource.spec.hooks.iter().filter(|hook| hook.stage == stage) {
             let list = match hook.when {
                 HookTime::Before => &mut around.before,
                 HookTime::After => &mut around.after,
             };
-            list.push(beside.join(&hook.playbook));
+            list.push(resource.place(&hook.playbook));
         }
         around
+    }
+
+    /// Refuses hooks that cannot be run, before anything else is done.
+    pub fn check_hooks(&self, site: &Site<'_>) -> Result<(), Failure> {
+        let Some(resource) = self.resource.as_ref().filter(|resource| !resource.spec.hooks.is_empty()) else {
+            return Ok(());
+        };
+        let loader = site.launch()?.loader;
+        for hook in &resource.spec.hooks {
+            loader.playbook(&resource.place(&hook.playbook))?;
+        }
+        Ok(())
     }
 
     /// Takes the lock. `breaks`: of a holder that is still there, too.

@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use super::path;
 use super::secrets::Secrets;
-use crate::resource::{Bastion, Host, HostKeys, Ssh};
+use crate::resource::{Bastion, Host, HostKeys, Ssh, path};
 use crate::value::{Value, Vars};
 
 /// The variables of all hosts.

@@ -7,7 +7,7 @@ mod members;
 mod secrets;
 mod variables;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::Candidate;
 use crate::inventory::Inventory;
@@ -93,10 +93,7 @@ fn put(
         return Err(Complaint::new(message, Some(&deployment.node.origin)).hint(hint));
     }
     inventory.warnings.extend(deployment.warnings().iter().map(ToString::to_string));
-    let directory = match file.and_then(Path::parent) {
-        Some(directory) => directory.to_owned(),
-        None => std::env::current_dir().unwrap_or_default(),
-    };
+    let directory = deployment.directory();
     let secrets = Secrets::of(&deployment, &directory, cluster, &inventory.keyring);
     let whole = inventory.put_group(WHOLE);
     whole.priority = 0;
@@ -181,14 +178,6 @@ fn put_group(inventory: &mut Inventory, name: &str, hosts: Vec<String>) {
 fn extend(inventory: &mut Inventory, host: &str, vars: Vars) {
     let host = inventory.hosts.get_mut(host).expect("it was put there before");
     host.vars.extend(vars);
-}
-
-/// A path of a document: absolute, below the home directory, or else from where the document is.
-fn path(directory: &Path, given: &str) -> PathBuf {
-    match given.strip_prefix("~/").zip(std::env::var_os("HOME")) {
-        Some((rest, home)) => PathBuf::from(home).join(rest),
-        None => directory.join(given),
-    }
 }
 
 #[cfg(test)]

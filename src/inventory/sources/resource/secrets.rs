@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::cluster::Cluster;
-use crate::resource::{Deployment, Reference, SecretKey};
+use crate::resource::{self, Deployment, Reference, SecretKey};
 use crate::value::vault::{self, Keyring};
 use crate::value::{Deferred, Value, read};
 
@@ -31,7 +31,7 @@ impl Secrets {
 
     /// A path of the document.
     pub fn path(&self, given: &str) -> PathBuf {
-        super::path(&self.directory, given)
+        resource::path(&self.directory, given)
     }
 
     /// Whether a file of the document is there and encrypted with the vault: by how it begins, without its password.

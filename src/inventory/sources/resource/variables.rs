@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::Path;
 
-use super::path;
 use super::secrets::Secrets;
 use crate::inventory::sources::resource::connection;
-use crate::resource::{Addon, AddonState, Certificates, Component, Deployment, Etcd, ExternalEtcd, ManagedEtcd};
+use crate::resource::{Addon, AddonState, Certificates, Component, Deployment, Etcd, ExternalEtcd, ManagedEtcd, path};
 use crate::value::{Value, Vars, mapping};
 
 /// The variables of all hosts and members of a deployment.
