@@ -491,3 +491,31 @@ fn a_value_that_grows_deeper_and_deeper_is_refused() {
         assert!(out.contains("what it gives nests more than 200 lists and mappings within each other"), "{out}");
     }
 }
+
+#[test]
+fn a_hook_that_cannot_be_run_is_told_before_any_host_is_asked() {
+    let scratch = tempfile::tempdir().unwrap();
+    let text = "apiVersion: windlass.dev/v1alpha1\nkind: KarmadaDeployment\nmetadata: {name: trial}\nspec:\n  \
+                bundle: none\n  hosts: [{name: cp-1, address: 127.0.0.1, port: 1}]\n  controlPlane: {hosts: [cp-1]}\n  \
+                etcd: {managed: {hosts: [cp-1]}}\n  hooks: [{stage: etcd, when: after, playbook: hooks/after.yml}]\n";
+    let file = scratch.path().join("karmada.yaml");
+    std::fs::write(&file, text).unwrap();
+    std::fs::create_dir(scratch.path().join("hooks")).unwrap();
+    let told = |verb: &str| {
+        let output = windlass().arg(verb).arg("-f").arg(&file).output().unwrap();
+        assert!(!output.status.success());
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+    };
+    for (hook, why) in [(None, "hooks/after.yml"), (Some("- {hosts: all, tsks: []}\n"), "tsks")] {
+        if let Some(hook) = hook {
+            std::fs::write(scratch.path().join("hooks/after.yml"), hook).unwrap();
+        }
+        for verb in ["plan", "apply"] {
+            let told = told(verb);
+            assert!(told.contains(why) && !told.contains("127.0.0.1"), "{verb}: {told}");
+        }
+    }
+    // With a hook as it should be the host is asked.
+    std::fs::write(scratch.path().join("hooks/after.yml"), "- {hosts: all, tasks: []}\n").unwrap();
+    assert!(told("apply").contains("127.0.0.1"), "{}", told("apply"));
+}

@@ -33,6 +33,7 @@ pub fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
     launch::in_runtime(async || {
         let mut telling = site.telling()?;
         let deployment = site.deployment()?;
+        deployment.check_hooks(&site)?;
         let made = make(&site, &deployment, &mut telling).await?;
         let Some(plan) = made else { return telling.end(ExitCode::Interrupted).await };
         print(show::plan(&plan, args.site.reporting.verbosity(&site.settings) > 0))?;
