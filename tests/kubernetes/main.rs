@@ -1,9 +1,13 @@
 //! `k8s` and `k8s_info` against a real kube-apiserver and etcd: every playbook in `cases/` checks itself by `assert`.
-//! Not run unless asked for, as no registry has a kube-apiserver: put one into `WINDLASS_KUBERNETES_DIR` (or
-//! `target/kubernetes/`), then `cargo test --test kubernetes -- --ignored`.
+//! Resources of a real API server as inventories: `live.rs`. Members that join and leave: `members.rs`.
+//! Not run unless asked for, as no registry has a kube-apiserver: put one, kube-controller-manager and kubectl into
+//! `WINDLASS_KUBERNETES_DIR` (or `target/kubernetes/`, by `tests/kubernetes-binaries`), then
+//! `cargo test --test kubernetes -- --ignored`.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
+mod live;
+mod members;
 mod server;
 #[allow(dead_code)]
 #[path = "../ssh/server.rs"]
@@ -89,17 +93,8 @@ fn every_case_holds_against_a_real_server_here_and_through_ssh() {
 fn a_real_server_takes_our_definitions_and_refuses_bad_documents() {
     let (etcd, apiserver) = programs().expect("kube-apiserver and etcd are in WINDLASS_KUBERNETES_DIR");
     let mut server = Server::start(&etcd, &apiserver);
-    let definitions = Command::new(env!("CARGO_BIN_EXE_windlass")).arg("crd").output().unwrap();
-    // Servers before 1.23 know no rules, and refuse to apply what they do not know.
-    let text = String::from_utf8(definitions.stdout).unwrap();
-    let documents = text.split("---\n").filter(|document| !document.is_empty());
-    let documents = documents.map(|document| {
-        let mut definition: serde_json::Value = serde_yaml::from_str(document).unwrap();
-        without_rules(&mut definition);
-        definition.to_string()
-    });
     let file = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
-    std::fs::write(file.path(), documents.collect::<Vec<_>>().join("\n---\n")).unwrap();
+    std::fs::write(file.path(), definitions_without_rules()).unwrap();
     let words = words(&[
         "-e",
         &format!("kubeconfig={} server={}", server.kubeconfig().display(), server.url()),
@@ -109,6 +104,24 @@ fn a_real_server_takes_our_definitions_and_refuses_bad_documents() {
     let here = [on_this_machine(), words].concat();
     server.until_ready(|| play(&root().join("tests/kubernetes/ready.yml"), &here).map(drop));
     play(&root().join("tests/kubernetes/definitions.yml"), &here).unwrap_or_else(|told| panic!("{told}"));
+}
+
+/// What `windlass crd` prints.
+fn definitions() -> String {
+    let printed = Command::new(env!("CARGO_BIN_EXE_windlass")).arg("crd").output().unwrap();
+    String::from_utf8(printed.stdout).unwrap()
+}
+
+/// The same as servers before 1.23 take it: they know no rules.
+fn definitions_without_rules() -> String {
+    let text = definitions();
+    let documents = text.split("---\n").filter(|document| !document.is_empty());
+    let documents = documents.map(|document| {
+        let mut definition: serde_json::Value = serde_yaml::from_str(document).unwrap();
+        without_rules(&mut definition);
+        serde_yaml::to_string(&definition).unwrap()
+    });
+    documents.collect::<Vec<_>>().join("---\n")
 }
 
 fn without_rules(schema: &mut serde_json::Value) {

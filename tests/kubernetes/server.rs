@@ -1,22 +1,27 @@
-//! etcd and kube-apiserver on free ports of the loopback address, with certificates made for the purpose.
+//! etcd and kube-apiserver on free ports of the loopback address, with certificates made for the purpose; and
+//! kube-controller-manager where it is asked for.
 
+use std::io::Write;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
+use serde_json::Value as Json;
 use tempfile::TempDir;
 
 /// A running API server; it ends with this.
 pub struct Server {
     scratch: TempDir,
+    programs: PathBuf,
     port: u16,
     children: Vec<Child>,
 }
 
 impl Server {
-    pub fn start(etcd: &Path, apiserver: &Path) -> Server {
+    /// kubectl lies beside the API server.
+    pub fn start(etcd: &Path, program: &Path) -> Server {
         let scratch = tempfile::tempdir().unwrap();
         let [client, peer, port] = free_ports();
         certificates(scratch.path(), port);
@@ -36,7 +41,7 @@ impl Server {
             ],
         );
         let apiserver = run(
-            apiserver,
+            program,
             &scratch,
             &[
                 ("etcd-servers", clients),
@@ -54,7 +59,69 @@ impl Server {
                 ("service-cluster-ip-range", "10.96.0.0/16".to_owned()),
             ],
         );
-        Server { scratch, port, children: vec![apiserver, etcd] }
+        let programs = program.parent().unwrap().to_owned();
+        Server { scratch, programs, port, children: vec![apiserver, etcd] }
+    }
+
+    /// Starts kube-controller-manager with what accounts need: tokens, and that namespaces and what belongs to others end.
+    pub fn manage(&mut self, controller_manager: &Path) {
+        let at = |name: &str| self.scratch.path().join(name).display().to_string();
+        let [port] = free_ports();
+        let mut flags = vec![
+            ("kubeconfig", at("kubeconfig")),
+            ("controllers", "serviceaccount-token,namespace,garbagecollector".to_owned()),
+            ("service-account-private-key-file", at("sa.key")),
+            ("root-ca-file", at("ca.crt")),
+            ("leader-elect", "false".to_owned()),
+            ("bind-address", "127.0.0.1".to_owned()),
+            ("secure-port", port.to_string()),
+        ];
+        // Old ones listen without TLS, too, all on the same port.
+        let version = Command::new(controller_manager).arg("--version").output().unwrap();
+        if String::from_utf8_lossy(&version.stdout).contains(" v1.20.") {
+            flags.push(("port", "0".to_owned()));
+        }
+        self.children.push(run(controller_manager, &self.scratch, &flags));
+    }
+
+    /// What kubectl prints; an error if it fails.
+    pub fn kubectl(&self, arguments: &[&str], input: &str) -> Result<String, String> {
+        kubectl(&self.programs, &self.kubeconfig(), arguments, input)
+    }
+
+    /// Waits until it says so itself.
+    pub fn ready(&mut self) {
+        let (programs, kubeconfig) = (self.programs.clone(), self.kubeconfig());
+        self.until_ready(|| kubectl(&programs, &kubeconfig, &["get", "--raw", "/readyz"], "").map(drop));
+    }
+
+    pub fn apply(&self, documents: &str) {
+        self.kubectl(&["apply", "-f", "-"], documents).unwrap();
+    }
+
+    /// An object, or the list of them, as JSON; None: there is none.
+    pub fn get(&self, words: &[&str]) -> Option<Json> {
+        let text = self.kubectl(&[&["get", "-o", "json"], words].concat(), "");
+        match text {
+            Ok(text) => Some(serde_json::from_str(&text).unwrap()),
+            Err(why) if why.contains("NotFound") => None,
+            Err(why) => panic!("{why}"),
+        }
+    }
+
+    /// Whether it checks CEL rules.
+    pub fn knows_rules(&self) -> bool {
+        let version: Json = serde_json::from_str(&self.kubectl(&["get", "--raw", "/version"], "").unwrap()).unwrap();
+        version["minor"].as_str().unwrap().trim_end_matches('+').parse::<u32>().unwrap() >= 25
+    }
+
+    /// A kubeconfig without references to files.
+    pub fn whole_kubeconfig(&self) -> String {
+        self.kubectl(&["config", "view", "--raw", "--flatten", "--minify"], "").unwrap()
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
     pub fn kubeconfig(&self) -> PathBuf {
@@ -88,6 +155,18 @@ impl Drop for Server {
             let _ = child.wait();
         }
     }
+}
+
+/// `programs` is the directory that it lies in.
+pub fn kubectl(programs: &Path, kubeconfig: &Path, arguments: &[&str], input: &str) -> Result<String, String> {
+    let mut command = Command::new(programs.join("kubectl"));
+    // What it remembers of an API server is forgotten with it.
+    command.env("HOME", kubeconfig.parent().unwrap()).arg("--kubeconfig").arg(kubeconfig).args(arguments);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    if output.status.success() { Ok(text(output.stdout)) } else { Err(text(output.stderr)) }
 }
 
 fn run(program: &Path, scratch: &TempDir, flags: &[(&str, String)]) -> Child {
@@ -125,7 +204,8 @@ fn certificates(scratch: &Path, port: u16) {
         write(&format!("{name}.crt"), params.signed_by(&key, &issuer).unwrap().pem());
         write(&format!("{name}.key"), key.serialize_pem());
     };
-    issue("server", &["127.0.0.1", "localhost"], "none", ExtendedKeyUsagePurpose::ServerAuth);
+    // 0.0.0.0 leads to this machine, too, and is not taken for a name that everybody has for himself.
+    issue("server", &["127.0.0.1", "localhost", "0.0.0.0"], "none", ExtendedKeyUsagePurpose::ServerAuth);
     issue("admin", &[], "system:masters", ExtendedKeyUsagePurpose::ClientAuth);
     issue("reader", &[], "nobody", ExtendedKeyUsagePurpose::ClientAuth);
     let tokens = KeyPair::generate().unwrap();

@@ -3,8 +3,9 @@
 use std::future::Future;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Secret;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use k8s_openapi::api::core::v1::{Namespace, Secret};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::core::params::ListParams;
 use kube::core::{ApiResource, DynamicObject};
 use kube::{Api, Client, Config};
 
@@ -25,9 +26,19 @@ impl Cluster {
     /// # Errors
     /// One line that says why it cannot be had, and nothing of it.
     pub fn secret(&self, namespace: &str, name: &str, key: &str) -> Result<String, String> {
-        self.ask(async |client: Client| {
-            let secret: Secret = Api::namespaced(client, namespace).get(name).await.map_err(|error| words(&error))?;
-            let value = secret.data.and_then(|mut data| data.remove(key)).ok_or("it has no such key")?;
+        self.ask(async |api: Client| {
+            let secrets: Api<Secret> = Api::namespaced(api.clone(), namespace);
+            let secret = match secrets.get(name).await {
+                Ok(secret) => secret,
+                Err(error) if is_absent(&error) && !has(&api, namespace).await => return Err(no_namespace(namespace)),
+                Err(error) if is_absent(&error) => return Err("there is no such Secret".to_owned()),
+                Err(error) => return Err(words(&error)),
+            };
+            let mut data = secret.data.unwrap_or_default();
+            let value = data.remove(key).ok_or_else(|| match data.is_empty() {
+                true => "it is empty".to_owned(),
+                false => format!("it has no such key, it has {}", listed(data.keys())),
+            })?;
             String::from_utf8(value.0).map_err(|_| "it is not UTF-8 text".to_owned())
         })
     }
@@ -37,11 +48,24 @@ impl Cluster {
     /// # Errors
     /// One line that says why it cannot be had.
     pub fn deployment(&self, namespace: &str, name: &str) -> Result<String, String> {
-        self.ask(async |client: Client| {
+        self.ask(async |api: Client| {
             let kind = ApiResource::erase::<KarmadaDeployment>(&());
-            let api: Api<DynamicObject> = Api::namespaced_with(client, namespace, &kind);
-            let found = api.get(name).await.map_err(|error| words(&error))?;
-            serde_json::to_string_pretty(&found).map_err(|error| error.to_string())
+            let deployments: Api<DynamicObject> = Api::namespaced_with(api.clone(), namespace, &kind);
+            match deployments.get(name).await {
+                Ok(found) => serde_json::to_string_pretty(&found).map_err(|error| error.to_string()),
+                Err(error) if is_unknown(&error) => {
+                    Err("the API server does not know KarmadaDeployments: windlass crd | kubectl apply -f -".to_owned())
+                }
+                Err(error) if is_absent(&error) && !has(&api, namespace).await => Err(no_namespace(namespace)),
+                Err(error) if is_absent(&error) => {
+                    let others = deployments.list(&ListParams::default().limit(20)).await.ok();
+                    let others = others.into_iter().flatten().filter_map(|other| other.metadata.name);
+                    let others = listed(others);
+                    let besides = if others.is_empty() { String::new() } else { format!(", there is {others}") };
+                    Err(format!("the namespace {namespace} has no KarmadaDeployment {name}{besides}"))
+                }
+                Err(error) => Err(words(&error)),
+            }
         })
     }
 
@@ -60,12 +84,32 @@ impl Cluster {
 
     async fn client(&self) -> Result<Client, String> {
         // The crate's own words might quote what is in the file.
-        let kubeconfig =
-            Kubeconfig::read().map_err(|_| "there is no kubeconfig that can be read (KUBECONFIG, ~/.kube/config)")?;
+        let kubeconfig = Kubeconfig::read().map_err(|error| match error {
+            KubeconfigError::ReadConfig(error, path) => {
+                format!("cannot read the kubeconfig {}: {error}", path.display())
+            }
+            KubeconfigError::FindPath => "there is no kubeconfig (KUBECONFIG, ~/.kube/config)".to_owned(),
+            _ => "your kubeconfig (KUBECONFIG, ~/.kube/config) is no kubeconfig".to_owned(),
+        })?;
+        let contexts = listed(kubeconfig.contexts.iter().map(|context| &context.name));
+        let contexts = if contexts.is_empty() { "none".to_owned() } else { contexts };
         let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
-        let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|_| match &self.context {
-            Some(context) => format!("the kubeconfig has no context {context:?} that can be used"),
-            None => "the kubeconfig has no current context that can be used".to_owned(),
+        let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| match error {
+            KubeconfigError::LoadContext(name) if !name.is_empty() => {
+                format!("your kubeconfig has no context {name}, it has {contexts}")
+            }
+            KubeconfigError::CurrentContextNotSet | KubeconfigError::LoadContext(_) => {
+                format!(
+                    "your kubeconfig has no current context: write kube:CONTEXT/NAMESPACE/NAME with one of {contexts}"
+                )
+            }
+            _ => format!(
+                "{} of your kubeconfig cannot be used",
+                match &self.context {
+                    Some(context) => format!("the context {context}"),
+                    None => "the current context".to_owned(),
+                }
+            ),
         })?;
         Client::try_from(config).map_err(|error| words(&error))
     }
@@ -76,9 +120,42 @@ async fn limited<T>(answer: impl Future<Output = Result<T, String>>) -> Result<T
     tokio::time::timeout(PATIENCE, answer).await.unwrap_or_else(late)
 }
 
+/// Whether a namespace is there, as far as one may know.
+async fn has(api: &Client, namespace: &str) -> bool {
+    let namespaces: Api<Namespace> = Api::all(api.clone());
+    namespaces.get_opt(namespace).await.is_ok_and(|found| found.is_some())
+}
+
+fn no_namespace(name: &str) -> String {
+    format!("there is no namespace {name}")
+}
+
+fn is_absent(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 404)
+}
+
+/// Whether the kind is unknown and not only the object: that answer has no details.
+fn is_unknown(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 404 && status.details.is_none())
+}
+
+fn listed(names: impl IntoIterator<Item = impl ToString>) -> String {
+    names.into_iter().map(|name| name.to_string()).collect::<Vec<_>>().join(", ")
+}
+
 fn words(error: &kube::Error) -> String {
     match error {
-        kube::Error::Api(status) => status.message.clone(),
-        error => error.to_string(),
+        kube::Error::Api(status) if status.code == 401 => {
+            "the API server does not know who you are: has your certificate or token expired?".to_owned()
+        }
+        // It begins with the object, which is known.
+        kube::Error::Api(status) => match status.message.split_once(" is forbidden: ") {
+            Some((_, why)) => format!("you may not: {why}"),
+            None => status.message.clone(),
+        },
+        error => {
+            let deepest = std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source()).last();
+            format!("the API server is not reached: {}", deepest.map_or_else(String::new, ToString::to_string))
+        }
     }
 }
