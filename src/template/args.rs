@@ -74,6 +74,11 @@ impl Args {
         self.req(name).map(|value| text(&value))
     }
 
+    /// As [`Args::text`], but a value of another type is refused.
+    pub fn only_text(&mut self, name: &str) -> Result<String, Error> {
+        only_text(&self.req(name)?)
+    }
+
     pub fn text_or(&mut self, name: &str, default: &str) -> String {
         self.opt(name).map_or_else(|| default.to_owned(), |value| text(&value))
     }
@@ -124,6 +129,11 @@ impl Args {
 /// A value as text, as Python's `str` gives it.
 pub fn text(value: &Value) -> String {
     value.to_string()
+}
+
+/// A value that must be text.
+pub fn only_text(value: &Value) -> Result<String, Error> {
+    value.as_str().map(str::to_owned).ok_or_else(|| fail(format!("text is needed, this is {}", kind(value))))
 }
 
 /// A value as a whole number.

@@ -8,7 +8,7 @@ use minijinja::value::ValueKind;
 
 use super::args::{Args, fail, items, kind, list, text, truthy};
 use super::environment::Test;
-use super::filters::regex;
+use super::filters::{Url, regex, subset};
 use super::versions::version;
 use super::{operations, python};
 use crate::value::doc::Word;
@@ -131,15 +131,14 @@ pub static TESTS: &[(Word, Test)] = &[
     (
         Word::new("issubset", "The same as subset.").takes("other").gives("[1] is issubset([1, 2])", "True"),
         |_, mut args| {
-            let (a, b) = (items(&args.req("a")?)?, items(&args.req("b")?)?);
-            Ok(a.iter().all(|item| b.contains(item)))
+            subset(&items(&args.req("a")?)?, &items(&args.req("b")?)?)
         },
     ),
     (
         Word::new("issuperset", "The same as superset.").takes("other").gives("[1, 2] is issuperset([1])", "True"),
         |_, mut args| {
             let (a, b) = (items(&args.req("a")?)?, items(&args.req("b")?)?);
-            Ok(b.iter().all(|item| a.contains(item)))
+            subset(&b, &a)
         },
     ),
     (
@@ -169,6 +168,11 @@ pub static TESTS: &[(Word, Test)] = &[
         Word::new("link_exists", "Whether a path of the controller exists, be it a link that leads nowhere.")
             .gives("'/etc' is link_exists", "True"),
         |_, mut args| Ok(std::fs::symlink_metadata(args.text("path")?).is_ok()),
+    ),
+    (
+        Word::new("lower", "Whether a value, as text, has letters and all of them are small.")
+            .gives("'a' is lower", "True"),
+        |_, mut args| Ok(cased(&args.text("value")?, char::is_lowercase, char::is_uppercase)),
     ),
     (Word::new("lt", "Whether a value is less than another.").takes("other").gives("1 is lt(2)", "True"), |_, args| {
         ordered(args, "<")
@@ -241,8 +245,7 @@ pub static TESTS: &[(Word, Test)] = &[
             .takes("other")
             .gives("[1] is subset([1, 2])", "True"),
         |_, mut args| {
-            let (a, b) = (items(&args.req("a")?)?, items(&args.req("b")?)?);
-            Ok(a.iter().all(|item| b.contains(item)))
+            subset(&items(&args.req("a")?)?, &items(&args.req("b")?)?)
         },
     ),
     (
@@ -262,7 +265,7 @@ pub static TESTS: &[(Word, Test)] = &[
             .gives("[1, 2] is superset([1])", "True"),
         |_, mut args| {
             let (a, b) = (items(&args.req("a")?)?, items(&args.req("b")?)?);
-            Ok(b.iter().all(|item| a.contains(item)))
+            subset(&b, &a)
         },
     ),
     (
@@ -282,25 +285,24 @@ pub static TESTS: &[(Word, Test)] = &[
         |_, args| result(args, "unreachable"),
     ),
     (
-        Word::new("uri", "Whether a text looks like a URI with a scheme.").gives("'https://h1' is uri", "True"),
-        |_, mut args| {
-            Ok(args
-                .text("value")?
-                .split_once("://")
-                .is_some_and(|(scheme, rest)| !scheme.is_empty() && !rest.is_empty()))
-        },
+        Word::new("upper", "Whether a value, as text, has letters and all of them are large.")
+            .gives("'A' is upper", "True"),
+        |_, mut args| Ok(cased(&args.text("value")?, char::is_uppercase, char::is_lowercase)),
     ),
     (
-        Word::new("url", "Whether a text looks like a URL with a scheme.").gives("'h1:2379' is url", "False"),
-        |_, mut args| {
-            Ok(args
-                .text("value")?
-                .split_once("://")
-                .is_some_and(|(scheme, rest)| !scheme.is_empty() && !rest.is_empty()))
-        },
+        Word::new("uri", "Whether a text can be taken apart as a URI, or one of those schemes.")
+            .takes("schemes=none")
+            .gives("'https://h1' is uri(['http'])", "False"),
+        |_, args| Ok(url(args)?.is_some()),
     ),
-    (Word::new("urn", "Whether a text is a URN.").gives("'urn:a:b' is urn", "True"), |_, mut args| {
-        Ok(args.text("value")?.starts_with("urn:"))
+    (
+        Word::new("url", "Whether a text is a URL with a host, or of a file.")
+            .takes("schemes=none")
+            .gives("'h1:2379' is url", "False"),
+        |_, args| Ok(url(args)?.is_some_and(|url| !url.netloc.is_empty() || url.scheme == "file")),
+    ),
+    (Word::new("urn", "Whether a text is a URN.").gives("'urn:a:b' is urn", "True"), |_, args| {
+        Ok(url(args)?.is_some_and(|url| url.scheme == "urn"))
     }),
     (
         Word::new("vault_encrypted", "Whether a text is in the format of vault files.")
@@ -340,7 +342,6 @@ pub static ENGINE_TESTS: &[Word] = &[
     Word::new("filter", "Whether there is a filter of that name.").gives("'combine' is filter", "True"),
     Word::new("float", "Whether a value is a number with a fraction.").gives("1.5 is float", "True"),
     Word::new("integer", "Whether a value is a whole number.").gives("1 is integer", "True"),
-    Word::new("lower", "Whether a text is in small letters.").gives("'a' is lower", "True"),
     Word::new("mapping", "Whether a value is a mapping.").gives("{'a': 1} is mapping", "True"),
     Word::new("ne", "Whether two values differ.").takes("other").gives("1 is ne(2)", "True"),
     Word::new("none", "Whether a value is none.").gives("none is none", "True"),
@@ -349,7 +350,6 @@ pub static ENGINE_TESTS: &[Word] = &[
     Word::new("string", "Whether a value is text.").gives("'a' is string", "True"),
     Word::new("test", "Whether there is a test of that name.").gives("'changed' is test", "True"),
     Word::new("true", "Whether a value is true itself.").gives("true is true", "True"),
-    Word::new("upper", "Whether a text is in large letters.").gives("'A' is upper", "True"),
 ];
 
 /// Tests that may get undefined values.
@@ -450,6 +450,26 @@ fn pattern(mut args: Args, how: Option<&str>) -> Result<bool, Error> {
         "match" => found.is_some_and(|found| found.start() == 0),
         "fullmatch" => found.is_some_and(|found| found.start() == 0 && found.end() == string.len()),
         _ => found.is_some(),
+    })
+}
+
+/// Whether a text has letters of one case and none of the other.
+fn cased(text: &str, wanted: fn(char) -> bool, other: fn(char) -> bool) -> bool {
+    text.chars().any(wanted) && !text.chars().any(other)
+}
+
+/// A URL in parts, if it is one and of the schemes that are asked for. What is false has no parts, as in Python.
+fn url(mut args: Args) -> Result<Option<Url>, Error> {
+    let (value, schemes) = (args.req("value")?, args.opt("schemes").filter(Value::is_true));
+    args.end()?;
+    let url = match value.as_str() {
+        Some(text) => Url::split(text).ok(),
+        None if value.is_true() => None,
+        None => Url::split("").ok(),
+    };
+    Ok(match (url, schemes) {
+        (Some(url), Some(schemes)) if !has(&schemes, &Value::from(&*url.scheme))? => None,
+        (url, _) => url,
     })
 }
 

@@ -141,11 +141,26 @@ fn swap_case(c: char) -> String {
 fn title(s: &str) -> String {
     let mut inside = false;
     let mut letter = |c: char| {
-        let cased = if inside { c.to_lowercase().collect::<String>() } else { c.to_uppercase().collect() };
+        let cased: String = match inside {
+            true => c.to_lowercase().collect(),
+            false => capital(c),
+        };
         inside = c.is_lowercase() || c.is_uppercase();
         cased
     };
     s.chars().map(&mut letter).collect()
+}
+
+/// A letter in capitals; of one that is several in capitals, only the first.
+fn capital(c: char) -> String {
+    let mut capital = String::new();
+    for part in c.to_uppercase() {
+        match capital.contains(char::is_uppercase) {
+            true => capital.extend(part.to_lowercase()),
+            false => capital.push(part),
+        }
+    }
+    capital
 }
 
 /// Every character by a table from its number to a text, the number of another, or none.

@@ -66,7 +66,7 @@ pub fn to_datetime(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error
 
 /// `'%Y-%m-%d' | strftime(second, utc)`.
 pub fn strftime(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let format = args.text("format")?;
+    let format = args.only_text("format")?;
     let second = args.opt("second").filter(|second| !second.is_none());
     let utc = args.flag("utc");
     args.end()?;

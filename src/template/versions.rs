@@ -1,4 +1,5 @@
-//! Versions compared: loose ones as Python's distutils did, semantic ones by their specification.
+//! Versions compared: loose and strict ones as Python's distutils did, semantic ones and those of Python's packages by
+//! their specifications.
 
 use std::cmp::Ordering;
 
@@ -14,14 +15,19 @@ pub fn version(_: &mut State<'_, '_>, mut args: Args) -> Result<bool, Error> {
     }
     let (value, other) = (text(&value), text(&other));
     let operator = args.text_or("operator", "eq");
-    let strict = args.opt("strict").is_some_and(|strict| strict.is_true());
-    let kind = args.opt("version_type").filter(|kind| !kind.is_none()).map(|kind| text(&kind));
+    let mut given = |name: &str| args.opt(name).filter(|value| !value.is_none());
+    let (strict, kind) = (given("strict"), given("version_type").map(|kind| text(&kind)));
     args.end()?;
-    let order = match kind.as_deref() {
-        Some("semver" | "semantic") => semantic(&value)?.cmp(&semantic(&other)?),
-        _ if strict => semantic(&value)?.cmp(&semantic(&other)?),
-        None | Some("loose" | "strict" | "pep440") => order(&loose(&value), &loose(&other))?,
-        Some(kind) => return Err(fail(format!("there is no version type {kind:?}"))),
+    if strict.is_some() && kind.is_some() {
+        return Err(fail("version takes strict or version_type, not both"));
+    }
+    let kind = kind.unwrap_or_else(|| if strict.is_some_and(|strict| strict.is_true()) { "strict" } else { "loose" }.into());
+    let order = match &*kind {
+        "loose" => order(&loose(&value), &loose(&other))?,
+        "strict" => self::strict(&value)?.cmp(&self::strict(&other)?),
+        "semver" | "semantic" => semantic(&value)?.cmp(&semantic(&other)?),
+        "pep440" => python(&value)?.cmp(&python(&other)?),
+        _ => return Err(fail(format!("there is no version type {kind:?}"))),
     };
     Ok(match operator.as_str() {
         "==" | "=" | "eq" => order == Ordering::Equal,
@@ -41,22 +47,28 @@ enum Part {
     Word(String),
 }
 
+/// Numbers, words in small letters, and what lies between them; dots only separate.
 fn loose(version: &str) -> Vec<Part> {
+    let class = |c: char| match c {
+        '.' => 0,
+        c if c.is_ascii_digit() => 1,
+        c if c.is_ascii_lowercase() => 2,
+        _ => 3,
+    };
     let mut parts = Vec::new();
     let mut rest = version;
     while let Some(first) = rest.chars().next() {
-        let digit = first.is_ascii_digit();
-        let same = |c: char| c.is_ascii_digit() == digit && c != '.';
-        if first == '.' {
-            rest = &rest[1..];
-            continue;
+        let (word, after) = rest.split_at(rest.find(|c| class(c) != class(first)).unwrap_or(rest.len()));
+        if first != '.' {
+            parts.push(part(word));
         }
-        let end = rest.find(|c| !same(c)).unwrap_or(rest.len());
-        let word = &rest[..end];
-        parts.push(word.parse().map_or_else(|_| Part::Word(word.to_owned()), Part::Number));
-        rest = &rest[end..];
+        rest = after;
     }
     parts
+}
+
+fn part(word: &str) -> Part {
+    word.parse().map_or_else(|_| Part::Word(word.to_owned()), Part::Number)
 }
 
 /// The order of loose versions; a number and a word at one place have none.
@@ -70,15 +82,73 @@ fn order(a: &[Part], b: &[Part]) -> Result<Ordering, Error> {
     }
 }
 
-/// Major, minor, patch, then releases above pre-releases.
-type Semantic = (Vec<u64>, bool, Vec<Part>);
+/// The groups of a version that has the form of its kind.
+fn groups<'a>(version: &'a str, form: &str, kind: &str) -> Result<fancy_regex::Captures<'a>, Error> {
+    let form = super::filters::regex(form, true, false)?;
+    let found = form.captures(version).ok().flatten();
+    found.ok_or_else(|| fail(format!("{version:?} is no {kind} version")))
+}
+
+fn number(groups: &fancy_regex::Captures<'_>, at: usize) -> u128 {
+    groups.get(at).and_then(|digits| digits.as_str().parse().ok()).unwrap_or(0)
+}
+
+/// Two or three numbers, then releases above their alpha (`a1`) and beta (`b1`) versions.
+type Strict = ([u128; 3], bool, String, u128);
+
+fn strict(version: &str) -> Result<Strict, Error> {
+    let found = groups(version, r"^(\d+)\.(\d+)(?:\.(\d+))?(?:([ab])(\d+))?$", "strict")?;
+    let pre = found.get(4).map_or("", |pre| pre.as_str());
+    Ok(([1, 2, 3].map(|at| number(&found, at)), pre.is_empty(), pre.to_owned(), number(&found, 5)))
+}
+
+/// Major, minor, patch, then releases above pre-releases; what comes after `+` does not count.
+type Semantic = ([u128; 3], bool, Vec<Part>);
 
 fn semantic(version: &str) -> Result<Semantic, Error> {
-    let wrong = || fail(format!("{version:?} is not a semantic version"));
-    let bare = version.trim_start_matches('v').split('+').next().unwrap_or("");
-    let (core, pre) = bare.split_once('-').unwrap_or((bare, ""));
-    let core = core.split('.').map(|part| part.parse().map_err(|_| wrong())).collect::<Result<Vec<u64>, Error>>()?;
-    let parts = pre.split('.').filter(|part| !part.is_empty());
-    let parts = parts.map(|part| part.parse().map_or_else(|_| Part::Word(part.to_owned()), Part::Number)).collect();
-    Ok((core, pre.is_empty(), parts))
+    // Numbers have no zero before them.
+    let (n, word) = (r"(0|[1-9]\d*)", r"(?:0|[1-9]\d*|\d*[a-z-][0-9a-z-]*)");
+    let form = format!(r"^{n}\.{n}\.{n}(?:-({word}(?:\.{word})*))?(?:\+[0-9a-z-]+(?:\.[0-9a-z-]+)*)?$");
+    let found = groups(version, &form, "semantic")?;
+    let pre = found.get(4).map_or("", |pre| pre.as_str());
+    let parts = pre.split('.').filter(|part| !part.is_empty()).map(part).collect();
+    Ok(([1, 2, 3].map(|at| number(&found, at)), pre.is_empty(), parts))
+}
+
+/// A version of a Python package: epoch, release without zeros at its end, then what comes before the release
+/// (development, alpha, beta, candidate) or after it, and a local part.
+type Python = (u128, Vec<u128>, (u8, u128), (u8, u128), (u8, u128), Vec<Part>);
+
+fn python(version: &str) -> Result<Python, Error> {
+    let form = concat!(
+        r"^\s*v?(?:(\d+)!)?(\d+(?:\.\d+)*)",
+        r"(?:[-_.]?(alpha|a|beta|b|preview|pre|c|rc)[-_.]?(\d+)?)?",
+        r"(?:-(\d+)|[-_.]?(post|rev|r)[-_.]?(\d+)?)?",
+        r"(?:[-_.]?(dev)[-_.]?(\d+)?)?(?:\+([a-z0-9]+(?:[-_.][a-z0-9]+)*))?\s*$",
+    );
+    let found = groups(version, form, "pep440")?;
+    let mut release: Vec<u128> = found[2].split('.').map(|part| part.parse().unwrap_or(u128::MAX)).collect();
+    while release.last() == Some(&0) {
+        release.pop();
+    }
+    let post = match (found.get(5), found.get(6)) {
+        (Some(_), _) => (1, number(&found, 5)),
+        (_, Some(_)) => (1, number(&found, 7)),
+        _ => (0, 0),
+    };
+    let dev = found.get(8).map_or((1, 0), |_| (0, number(&found, 9)));
+    let pre = match found.get(3).map(|pre| pre.as_str().to_lowercase()) {
+        Some(pre) if pre.starts_with('a') => (1, number(&found, 4)),
+        Some(pre) if pre.starts_with('b') => (2, number(&found, 4)),
+        Some(_) => (3, number(&found, 4)),
+        // A development version of a release comes before all that.
+        None if post.0 == 0 && dev.0 == 0 => (0, 0),
+        None => (4, 0),
+    };
+    let local = found.get(10).map_or(String::new(), |local| local.as_str().to_lowercase());
+    let local = local.split(['.', '-', '_']).filter(|part| !part.is_empty()).map(|word| match part(word) {
+        Part::Number(number) => Part::Word(format!("~{number:040}")),
+        word => word,
+    });
+    Ok((number(&found, 1), release, pre, post, dev, local.collect()))
 }

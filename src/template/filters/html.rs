@@ -46,7 +46,8 @@ pub const FILTERS: &[(Word, Filter)] = &[
     ),
 ];
 
-fn entities(text: &str) -> String {
+/// The special characters of HTML as entities.
+pub fn entities(text: &str) -> String {
     let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     escaped.replace('\'', "&#39;").replace('"', "&#34;")
 }

@@ -107,8 +107,7 @@ fn tuple(items: Vec<Value>) -> Value {
 
 /// `flatten(levels=None, skip_nulls=True)`
 pub fn flatten(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let value = args.req("mylist")?;
-    let value = if value.as_str().is_some() { items(&value)? } else { list(&value, "flatten")? };
+    let value = items(&args.req("mylist")?)?;
     let levels = args.int("levels")?;
     let skip_nulls = args.opt("skip_nulls").is_none_or(|skip| truthy(&skip));
     args.end()?;

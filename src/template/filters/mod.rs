@@ -20,11 +20,15 @@ mod sequences;
 mod sets;
 mod texts;
 mod types;
+mod urls;
+mod wrap;
 
 pub use hashes::{crypt, random_salt};
 pub use paths::{expand_home, glob};
 pub use patterns::regex;
+pub use sets::subset;
 pub use texts::split;
+pub use urls::Url;
 
 use minijinja::{Error, State, filters as own};
 
@@ -51,6 +55,8 @@ static THEMES: &[&[(Word, Filter)]] = &[
     sets::FILTERS,
     texts::FILTERS,
     types::FILTERS,
+    urls::FILTERS,
+    wrap::FILTERS,
     time::FILTERS,
 ];
 
@@ -96,10 +102,6 @@ pub static ENGINE_FILTERS: &[(Word, EngineFilter)] = &[
     (Word::new("lower", "A text in small letters.").gives("'ETCD' | lower", "etcd"), || {
         Value::from_function(own::lower)
     }),
-    (
-        Word::new("pprint", "A value as people read it best while looking for a mistake.").example("{'a': 1} | pprint"),
-        || Value::from_function(own::pprint),
-    ),
     (Word::new("safe", "A text that escape leaves alone.").gives("'a' | safe", "a"), || {
         Value::from_function(own::safe)
     }),
@@ -123,9 +125,6 @@ pub static ENGINE_FILTERS: &[(Word, EngineFilter)] = &[
     ),
     (Word::new("upper", "A text in large letters.").gives("'etcd' | upper", "ETCD"), || {
         Value::from_function(own::upper)
-    }),
-    (Word::new("urlencode", "A text, or a mapping, as part of a URL.").gives("'a b' | urlencode", "a%20b"), || {
-        Value::from_function(own::urlencode)
     }),
 ];
 

@@ -1,4 +1,4 @@
-//! Addresses and URLs.
+//! Addresses and networks.
 
 use std::net::IpAddr;
 
@@ -38,16 +38,6 @@ pub const FILTERS: &[(Word, Filter)] = &[
         Word::new("ipwrap", "An IPv6 address in brackets, as URLs need it; anything else as it is.")
             .gives("'::1' | ipwrap", "[::1]"),
         ipwrap,
-    ),
-    (
-        Word::new(
-            "urlsplit",
-            "The parts of a URL, or one of them: scheme, hostname, port, path, query, \
-             fragment, username, password, netloc.",
-        )
-        .takes("part=''")
-        .gives("'https://h1:2379/health' | urlsplit('port')", "2379"),
-        urlsplit,
     ),
 ];
 
@@ -203,48 +193,4 @@ pub fn ipwrap(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
         return Ok(Value::from(items(&value)?.iter().map(wrap).collect::<Vec<_>>()));
     }
     Ok(wrap(&value))
-}
-
-/// `urlsplit('hostname')`, or a mapping of all parts.
-pub fn urlsplit(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let (url, query) = (args.text("value")?, args.text_or("query", ""));
-    args.end()?;
-    let (rest, fragment) = url.split_once('#').unwrap_or((&url, ""));
-    let (rest, search) = rest.split_once('?').unwrap_or((rest, ""));
-    let scheme_ok = |scheme: &str| {
-        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
-    };
-    let (scheme, rest) = rest.split_once(':').filter(|(scheme, _)| scheme_ok(scheme)).unwrap_or(("", rest));
-    let (netloc, path) = match rest.strip_prefix("//") {
-        Some(rest) => rest.split_at(rest.find('/').unwrap_or(rest.len())),
-        None => ("", rest),
-    };
-    let (user, host) = netloc.rsplit_once('@').map_or((None, netloc), |(user, host)| (Some(user), host));
-    let (username, password) = match user.map(|user| user.split_once(':').map_or((user, None), |(u, p)| (u, Some(p)))) {
-        Some((username, password)) => (Some(username), password),
-        None => (None, None),
-    };
-    let (hostname, port) = match host.strip_prefix('[').and_then(|host| host.split_once(']')) {
-        Some((host, port)) => (host, port.strip_prefix(':')),
-        None => host.split_once(':').map_or((host, None), |(host, port)| (host, Some(port))),
-    };
-    let maybe = |part: Option<&str>| part.map_or(Value::from(()), Value::from);
-    let port = port.and_then(|port| port.parse::<u16>().ok()).map_or(Value::from(()), Value::from);
-    let parts = [
-        ("fragment", Value::from(fragment)),
-        ("hostname", maybe(Some(hostname.to_lowercase().as_str()).filter(|host| !host.is_empty()))),
-        ("netloc", Value::from(netloc)),
-        ("password", maybe(password)),
-        ("path", Value::from(path)),
-        ("port", port),
-        ("query", Value::from(search)),
-        ("scheme", Value::from(scheme.to_lowercase())),
-        ("username", maybe(username)),
-    ];
-    if query.is_empty() {
-        return Ok(Value::from_pairs(parts));
-    }
-    let part = parts.into_iter().find(|(name, _)| *name == query);
-    part.map(|(_, value)| value).ok_or_else(|| fail(format!("urlsplit has no part {query:?}")))
 }

@@ -209,22 +209,30 @@ pub fn human_readable(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Er
     }))
 }
 
-/// `human_to_bytes(default_unit=None, isbits=False)`: `1.5G` to bytes.
+/// `human_to_bytes(default_unit=None, isbits=False)`: `1.5G` to bytes. A unit is one letter, or that letter and `B` (of
+/// bits `b`), or its name in full.
 pub fn human_to_bytes(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    const NAMES: [&str; 8] = ["yotta", "zeta", "exa", "peta", "tera", "giga", "mega", "kilo"];
     let size = print(&args.req("size")?);
     let default = args.opt("default_unit").filter(|unit| !unit.is_none()).map(|unit| text(&unit));
+    let bits = args.flag("isbits");
+    args.end()?;
     let wrong = || fail(format!("human_to_bytes cannot read {size:?}"));
-    let size = size.trim();
-    let digits = size.len() - size.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').len();
-    let (number, unit) = size.split_at(digits);
-    let number: f64 = number.parse().map_err(|_| wrong())?;
-    let unit =
-        Some(unit.trim()).filter(|unit| !unit.is_empty()).map(str::to_owned).or(default).unwrap_or_else(|| "B".into());
-    let first = unit.chars().next().unwrap_or('B').to_ascii_uppercase();
-    let factor = match UNITS.iter().find(|(name, _)| *name == first) {
-        Some((_, factor)) => *factor,
-        None if first == 'B' => 1.0,
+    let digits = size.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(size.len());
+    let (number, written) = size.split_at(digits);
+    let number: f64 = number.parse().ok().filter(|_| !number.ends_with('.')).ok_or_else(wrong)?;
+    let written = written.trim();
+    let unit = if written.is_empty() { default.unwrap_or_default() } else { written.to_owned() };
+    let (letter, name) = if bits { ("b", "bit") } else { ("B", "byte") };
+    let factor = UNITS.iter().zip(NAMES).find(|((first, _), _)| unit.starts_with([*first, first.to_ascii_lowercase()]));
+    let (factor, allowed) = match factor {
+        Some(((first, factor), prefix)) => (*factor, [format!("{first}{letter}"), format!("{prefix}{name}")]),
+        None if unit.is_empty() || unit.starts_with(['b', 'B']) => (1.0, [letter.to_owned(), name.to_owned()]),
         None => return Err(wrong()),
     };
-    Ok(Value::from((number * factor).round() as i64))
+    let fits = unit.chars().count() <= 1 || unit == allowed[0] || unit.to_lowercase() == allowed[1];
+    if !fits {
+        return Err(fail(format!("human_to_bytes: {unit:?} is no unit, use {}", allowed.join(" or "))));
+    }
+    Ok(Value::from((number * factor).round_ties_even() as i64))
 }

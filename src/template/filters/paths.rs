@@ -2,10 +2,10 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use minijinja::value::{Tuple, ValueKind};
+use minijinja::value::Tuple;
 use minijinja::{Error, State};
 
-use super::super::args::{Args, fail, items, text};
+use super::super::args::{Args, fail, items, list, only_text, text};
 use super::super::environment::Filter;
 use crate::value::Value;
 use crate::value::doc::Word;
@@ -69,6 +69,20 @@ pub const FILTERS: &[(Word, Filter)] = &[
         Word::new("win_basename", "The last part of a Windows path.").gives("'C:\\etc\\hosts' | win_basename", "hosts"),
         win_basename,
     ),
+    (
+        Word::new("win_dirname", "A Windows path without its last part.")
+            .gives("'C:\\etc\\hosts' | win_dirname", "C:\\etc"),
+        win_dirname,
+    ),
+    (
+        Word::new("win_splitdrive", "The drive or share of a Windows path, and the rest.")
+            .gives("'C:\\etc' | win_splitdrive | first", "C:"),
+        |_, mut args| {
+            let path = args.text("path")?;
+            let (drive, rest) = win_drive(&path);
+            Ok(Value::from(Tuple::new(vec![Value::from(drive), Value::from(rest)])))
+        },
+    ),
 ];
 
 pub fn basename(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
@@ -78,7 +92,32 @@ pub fn basename(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
 
 pub fn win_basename(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let path = args.text("path")?;
-    Ok(Value::from(path.rsplit(['\\', '/']).next().unwrap_or("")))
+    Ok(Value::from(win_drive(&path).1.rsplit(WIN_SEPARATORS).next().unwrap_or("")))
+}
+
+pub fn win_dirname(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let path = args.text("path")?;
+    let (drive, rest) = win_drive(&path);
+    let head = &rest[..rest.rfind(WIN_SEPARATORS).map_or(0, |at| at + 1)];
+    let trimmed = head.trim_end_matches(WIN_SEPARATORS);
+    Ok(Value::from(format!("{drive}{}", if trimmed.is_empty() { head } else { trimmed })))
+}
+
+const WIN_SEPARATORS: [char; 2] = ['\\', '/'];
+
+/// `C:`, or `\\server\share`, and what comes after it.
+fn win_drive(path: &str) -> (&str, &str) {
+    if let Some(server) = path.strip_prefix(r"\\").or_else(|| path.strip_prefix("//")) {
+        let mut separators = server.match_indices(WIN_SEPARATORS);
+        return match (separators.next(), separators.next()) {
+            (Some(_), Some((share, _))) => path.split_at(2 + share),
+            _ => (path, ""),
+        };
+    }
+    match path.char_indices().nth(1) {
+        Some((at, ':')) => path.split_at(at + 1),
+        _ => ("", path),
+    }
 }
 
 pub fn dirname(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
@@ -151,7 +190,11 @@ pub fn realpath(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
 
 /// `relpath(start='.')`
 pub fn relpath(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let (path, start) = (absolute(&args.text("path")?), absolute(&args.text_or("start", ".")));
+    let (path, start) = (args.only_text("path")?, args.opt("start").unwrap_or(Value::from(".")));
+    if path.is_empty() {
+        return Err(fail("relpath of an empty path"));
+    }
+    let (path, start) = (absolute(&path), absolute(&only_text(&start)?));
     let common = path.components().zip(start.components()).take_while(|(a, b)| a == b).count();
     let up = start.components().skip(common).map(|_| Component::ParentDir);
     let relative: PathBuf = up.chain(path.components().skip(common)).collect();
@@ -161,9 +204,12 @@ pub fn relpath(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
 /// `['a', 'b'] | path_join`: an absolute part begins anew.
 pub fn path_join(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = args.req("paths")?;
-    let parts = if value.kind() == ValueKind::String { vec![value] } else { items(&value)? };
-    let joined = parts.iter().fold(String::new(), |path, part| {
-        let part = text(part);
+    let parts = if value.as_str().is_some() { vec![value] } else { list(&value, "path_join")? };
+    let parts = parts.iter().map(only_text).collect::<Result<Vec<_>, Error>>()?;
+    if parts.is_empty() {
+        return Err(fail("path_join of no parts"));
+    }
+    let joined = parts.into_iter().fold(String::new(), |path, part| {
         match path.as_str() {
             _ if part.starts_with('/') => part,
             "" => part,

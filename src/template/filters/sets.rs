@@ -2,10 +2,12 @@
 
 use std::collections::HashSet;
 
+use minijinja::value::ValueKind;
 use minijinja::{Error, State};
 
-use super::super::args::{Args, items, member, text};
+use super::super::args::{Args, fail, items, kind, member, text};
 use super::super::environment::Filter;
+use super::super::python;
 use crate::value::Value;
 use crate::value::doc::Word;
 
@@ -49,50 +51,96 @@ fn both(mut args: Args) -> Result<(Vec<Value>, Vec<Value>), Error> {
     Ok(both)
 }
 
-fn distinct(items: impl IntoIterator<Item = Value>) -> Value {
+/// Whether a value can be in a set of Python's: no list and no mapping, nor a tuple with one in it.
+pub fn hashable(value: &Value) -> bool {
+    match value.kind() {
+        ValueKind::Map => false,
+        ValueKind::Seq | ValueKind::Iterable => {
+            value.is_tuple() && value.try_iter().is_ok_and(|mut items| items.all(|item| hashable(&item)))
+        }
+        _ => true,
+    }
+}
+
+/// What Python's equality looks at: true is 1.
+fn key(value: &Value) -> Value {
+    match value.kind() {
+        ValueKind::Bool => python::number(value),
+        ValueKind::Seq | ValueKind::Iterable => value.try_iter().into_iter().flatten().map(|item| key(&item)).collect(),
+        ValueKind::Map => {
+            let pairs = value.as_object().and_then(|map| map.try_iter_pairs()).into_iter().flatten();
+            Value::from_pairs(pairs.map(|(name, item)| (name, key(&item))))
+        }
+        _ => value.clone(),
+    }
+}
+
+fn keys(items: &[Value]) -> HashSet<Value> {
+    items.iter().map(key).collect()
+}
+
+fn distinct(items: impl IntoIterator<Item = Value>) -> Vec<Value> {
     let mut seen = HashSet::new();
-    Value::from(items.into_iter().filter(|item| seen.insert(item.clone())).collect::<Vec<_>>())
+    items.into_iter().filter(|item| seen.insert(key(item))).collect()
 }
 
 pub fn union(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
     let (a, b) = both(args)?;
-    Ok(distinct(a.into_iter().chain(b)))
+    Ok(Value::from(distinct(a.into_iter().chain(b))))
 }
 
 pub fn difference(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
     let (a, b) = both(args)?;
-    let b: HashSet<Value> = b.into_iter().collect();
-    Ok(distinct(a.into_iter().filter(|item| !b.contains(item))))
+    let b = keys(&b);
+    Ok(Value::from(distinct(a.into_iter().filter(|item| !b.contains(&key(item))))))
 }
 
+/// Of equal items (`true` and `1`) that of the shorter list is taken, as Python's sets do; of lists, which are in no
+/// sets, that of the first.
 pub fn intersect(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
     let (a, b) = both(args)?;
-    let b: HashSet<Value> = b.into_iter().collect();
-    Ok(distinct(a.into_iter().filter(|item| b.contains(item))))
+    let sets = a.iter().chain(&b).all(hashable);
+    let (a, b) = (distinct(a), distinct(b));
+    let (from, other) = if sets && b.len() <= a.len() { (b, a) } else { (a, b) };
+    let other = keys(&other);
+    Ok(Value::from(from.into_iter().filter(|item| other.contains(&key(item))).collect::<Vec<_>>()))
 }
 
 pub fn symmetric_difference(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
     let (a, b) = both(args)?;
-    let (in_a, in_b): (HashSet<Value>, HashSet<Value>) = (a.iter().cloned().collect(), b.iter().cloned().collect());
-    let only_a = a.into_iter().filter(|item| !in_b.contains(item));
-    Ok(distinct(only_a.chain(b.into_iter().filter(|item| !in_a.contains(item)))))
+    let (in_a, in_b) = (keys(&a), keys(&b));
+    let only_a = a.into_iter().filter(|item| !in_b.contains(&key(item)));
+    Ok(Value::from(distinct(only_a.chain(b.into_iter().filter(|item| !in_a.contains(&key(item)))))))
 }
 
-/// `unique(case_sensitive=False, attribute=None)`; Ansible's compares strings with case unless told otherwise.
+/// `a is subset(b)`, of what can be in sets.
+pub fn subset(a: &[Value], b: &[Value]) -> Result<bool, Error> {
+    match a.iter().chain(b).find(|item| !hashable(item)) {
+        Some(item) => Err(fail(format!("subset and superset are of plain items, one is {}", kind(item)))),
+        None => Ok(keys(a).is_subset(&keys(b))),
+    }
+}
+
+/// `unique(case_sensitive=None, attribute=None)`: case does not count unless said so, but it does where an item is a list
+/// or a mapping.
 pub fn unique(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let list = items(&args.req("a")?)?;
-    let case = args.opt("case_sensitive").filter(|case| !case.is_none());
+    let case = args.opt("case_sensitive").filter(|case| !case.is_none()).map(|case| case.is_true());
     let attribute = args.opt("attribute").filter(|attribute| !attribute.is_none()).map(|a| text(&a));
     args.end()?;
-    // Said False outright, or by not being said where an attribute is given: Jinja's rule.
-    let fold = case.map_or(attribute.is_some(), |case| !case.is_true());
+    let part = |item: &Value| attribute.as_deref().map_or_else(|| item.clone(), |path| member(item, path));
+    let plain = list.iter().all(|item| hashable(&part(item)));
+    if !plain && (attribute.is_some() || case == Some(false)) {
+        return Err(fail("unique compares lists and mappings only as they are: without attribute and case_sensitive"));
+    }
+    let fold = plain && case != Some(true);
     let mut seen = HashSet::new();
-    let key = |item: &Value| {
-        let value = attribute.as_deref().map_or_else(|| item.clone(), |path| member(item, path));
+    let compared = |item: &Value| {
+        let value = part(item);
         match value.as_str() {
             Some(text) if fold => Value::from(text.to_lowercase()),
-            _ => value,
+            _ => key(&value),
         }
     };
-    Ok(Value::from(list.into_iter().filter(|item| seen.insert(key(item))).collect::<Vec<_>>()))
+    Ok(Value::from(list.into_iter().filter(|item| seen.insert(compared(item))).collect::<Vec<_>>()))
 }

@@ -54,12 +54,6 @@ pub const FILTERS: &[(Word, Filter)] = &[
         truncate,
     ),
     (Word::new("wordcount", "How many words a text has.").gives("'a long story' | wordcount", "3"), wordcount),
-    (
-        Word::new("wordwrap", "A text with its long lines broken between words.")
-            .takes("width=79, break_long_words=true, wrapstring=newline")
-            .gives("'a long story' | wordwrap(6, wrapstring='/')", "a long/story"),
-        wordwrap,
-    ),
 ];
 
 /// `'%s and %s' | format(a, b)`
@@ -165,42 +159,6 @@ pub fn wordcount(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> 
     args.end()?;
     let words = string.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
     Ok(Value::from(words.count()))
-}
-
-/// `wordwrap(width=79, break_long_words=True, wrapstring='\n')`
-pub fn wordwrap(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let string = args.text("s")?;
-    let width = usize::try_from(args.int("width")?.unwrap_or(79)).unwrap_or(1).max(1);
-    let break_long = args.opt("break_long_words").is_none_or(|value| value.is_true());
-    let newline = args.text_or("wrapstring", "\n");
-    args.end()?;
-    let wrapped: Vec<String> = string.lines().map(|line| wrap(line, width, break_long).join(&newline)).collect();
-    Ok(Value::from(wrapped.join(&newline)))
-}
-
-fn wrap(line: &str, width: usize, break_long: bool) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in line.split(' ') {
-        let mut word = word;
-        let current = lines.last_mut().expect("there is always one line");
-        let used = current.chars().count();
-        if used > 0 && used + 1 + word.chars().count() <= width {
-            current.push(' ');
-            current.push_str(word);
-            continue;
-        }
-        if used > 0 {
-            lines.push(String::new());
-        }
-        while break_long && word.chars().count() > width {
-            let at = word.char_indices().nth(width).map_or(word.len(), |(at, _)| at);
-            lines.last_mut().expect("there is always one line").push_str(&word[..at]);
-            lines.push(String::new());
-            word = &word[at..];
-        }
-        lines.last_mut().expect("there is always one line").push_str(word);
-    }
-    lines
 }
 
 /// `comment('plain' | 'c' | 'cblock' | 'xml' | 'erlang', decoration=..., prefix=..., ...)`

@@ -5,7 +5,7 @@ use minijinja::{Error, State};
 
 use super::super::args::{Args, text};
 use super::super::environment::Filter;
-use super::super::{mutable, versions};
+use super::super::{mutable, python, versions};
 use crate::value::Value;
 use crate::value::doc::Word;
 
@@ -18,6 +18,11 @@ pub const FILTERS: &[(Word, Filter)] = &[
     (
         Word::new("bool", "True or false of what people write for it: yes, on, 1, true.").gives("'yes' | bool", "True"),
         bool,
+    ),
+    (
+        Word::new("pprint", "A value as Python code would write it, for looking for a mistake.")
+            .gives("['a', none] | pprint", "['a', None]"),
+        |_, mut args| Ok(Value::from(python::repr(&args.req("value")?))),
     ),
     (
         Word::new("ternary", "One value if the filtered one is true, another if it is not.")
