@@ -1,6 +1,6 @@
 //! From options and settings to a run: what `windlass playbook` and `windlass run` have in common.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,7 +16,7 @@ use crate::connection::Fence;
 use crate::engine::{self, Event, Job, Known, Recap, Tags, Told};
 use crate::inventory::Inventory;
 use crate::playbook::Play;
-use crate::playbook::load::Loader;
+use crate::playbook::load::{Loader, Words};
 use crate::report::{self, Form};
 use crate::settings::{Settings, list};
 use crate::template::Templar;
@@ -44,7 +44,9 @@ impl Launch {
     ) -> Result<Launch, Failure> {
         let keyring = Arc::new(vault::keyring(vault, settings)?);
         let extra_vars = Arc::new(extra_vars::read(&run.extra_vars, &keyring)?);
-        Launch::with(settings, source, keyring, extra_vars)
+        let mut launch = Launch::with(settings, source, keyring, extra_vars)?;
+        launch.loader.library.splice(0..0, run.module_path.iter().cloned());
+        Ok(launch)
     }
 
     /// As [`Launch::new`], with passwords that were asked for and variables that were read before.
@@ -58,9 +60,11 @@ impl Launch {
         let inventory = Inventory::load_with(&sources, &keyring, options::hash_behaviour(settings))?;
         let templar = Templar::new();
         let known = Arc::new(Known { templar: templar.clone() });
-        let roles_path = settings.list(&list::ROLES_PATH).into_iter().map(Into::into).collect();
-        let mut loader = Loader::new(known, keyring.clone(), extra_vars.clone(), roles_path);
+        let paths = |setting| settings.list(setting).into_iter().map(PathBuf::from).collect::<Vec<_>>();
+        let mut loader = Loader::new(known, keyring.clone(), extra_vars.clone(), paths(&list::ROLES_PATH));
         loader.unsaid = options::unsaid(settings);
+        loader.library = paths(&list::LIBRARY);
+        loader.words = Words { filters: paths(&list::FILTER_PLUGINS), lookups: paths(&list::LOOKUP_PLUGINS) };
         let has_inventory = !sources.is_empty() || !settings.bool(&list::LOCALHOST_WARNING);
         Ok(Launch { inventory, loader, has_inventory, limit: source.limit.clone(), keyring, extra_vars, templar })
     }

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::builder::RangedU64ValueParser;
@@ -14,7 +15,7 @@ use crate::playbook::load::{DuplicateKeys, HookFiles, Unsaid};
 use crate::playbook::{Keywords, Strategy, Written};
 use crate::settings::{Setting, Settings, list};
 use crate::value::origin::Complaint;
-use crate::value::{HashBehaviour, Secret};
+use crate::value::{HashBehaviour, Secret, Vars};
 
 /// Where hosts come from.
 #[derive(Debug, Args)]
@@ -57,6 +58,9 @@ pub struct RunArgs {
     pub forks: Option<usize>,
     #[command(flatten)]
     pub offline: Offline,
+    /// Further directories of modules of your own
+    #[arg(short = 'M', long, value_name = "DIRECTORY", value_delimiter = ':')]
+    pub module_path: Vec<PathBuf>,
     /// Forget what the fact cache knows of the hosts
     #[arg(long)]
     pub flush_cache: bool,
@@ -247,9 +251,25 @@ pub fn engine(settings: &Settings) -> Result<engine::Options, Failure> {
         missing_handlers_pass: !settings.bool(&list::ERROR_ON_MISSING_HANDLER),
         fact_cache: fact_cache(settings)?,
         poll_interval: Some(Duration::from_secs(settings.number(&list::POLL_INTERVAL))),
+        settings: Arc::new(named(settings)),
+        config_file: settings.file.clone(),
         uploads: NonZeroUsize::new(settings.number(&list::UPLOADS) as usize),
         ..engine::Options::default()
     })
+}
+
+/// Every setting under the names that Ansible may have for it: those of its variables of the environment, with and
+/// without `DEFAULT_`.
+fn named(settings: &Settings) -> Vars {
+    let mut named = Vars::new();
+    for setting in list::SETTINGS {
+        for variable in setting.env.iter().filter_map(|name| name.strip_prefix("ANSIBLE_")) {
+            let value = settings.get(setting).value.clone();
+            named.insert(format!("DEFAULT_{variable}").into(), value.clone());
+            named.insert(variable.into(), value);
+        }
+    }
+    named
 }
 
 fn fact_cache(settings: &Settings) -> Result<Option<FactCache>, Failure> {
@@ -285,6 +305,7 @@ pub fn unsaid(settings: &Settings) -> Unsaid {
         },
         strategy: match settings.text(&list::STRATEGY).as_deref() {
             Some("free") => Strategy::Free,
+            Some("host_pinned") => Strategy::HostPinned,
             _ => Strategy::Linear,
         },
         force_handlers: settings.bool(&list::FORCE_HANDLERS),

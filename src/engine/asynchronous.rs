@@ -44,7 +44,7 @@ impl Item<'_> {
             Some(poll) => seconds(poll),
             None => Some(default),
         };
-        let entry = modules::find(self.task.action.doc.name).expect("the loader takes modules from this list");
+        let entry = modules::of(self.task.action.doc);
         let kind = entry.asynchronous();
         match refusal(kind, entry.doc.name, poll.is_none()) {
             Some((message, hint)) => Err(modules::Error::Failed { message, hint: Some(hint.to_owned()) }),

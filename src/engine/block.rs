@@ -50,6 +50,8 @@ async fn one(batch: &Arc<Batch>, block: &Block, hosts: Vec<HostRun>) -> Vec<Host
     }
     inside = steps(batch, &block.steps, inside).await;
     if let Some(role) = &block.role_entry {
+        // `meta: end_role` has had its effect.
+        inside.iter_mut().for_each(|host| host.role_ended = false);
         inside = hooks::after_role(batch, role, inside).await;
     }
     if !block.rescue.is_empty() {
@@ -66,7 +68,8 @@ async fn one(batch: &Arc<Batch>, block: &Block, hosts: Vec<HostRun>) -> Vec<Host
 /// A role runs once per play and host with the same parameters, unless it allows more.
 fn has_run(host: &HostRun, role: &Role) -> bool {
     let same = |done: &Arc<Role>| {
-        done.name == role.name && done.path == role.path && done.params == role.params && done.use_vars == role.use_vars
+        let named = done.name == role.name && done.path == role.path && done.distinction == role.distinction;
+        named && done.params == role.params && done.use_vars == role.use_vars
     };
     !role.allow_duplicates && host.roles_done.iter().any(same)
 }

@@ -68,12 +68,14 @@ fn named(batch: &Batch, host: &HostRun, handlers: &[Arc<Handler>], name: &str) -
     found
 }
 
-/// Runs what was notified, in the order of definition, until nobody waits any more.
+/// Runs what was notified, in the order of definition, and again from the first on, until nobody waits any more.
 pub(super) fn flush(batch: &Arc<Batch>, hosts: Vec<HostRun>, force: bool) -> BoxFuture<'_, Vec<HostRun>> {
     Box::pin(rounds(batch, hosts, force))
 }
 
 async fn rounds(batch: &Arc<Batch>, mut hosts: Vec<HostRun>, force: bool) -> Vec<HostRun> {
+    // Where the present way through the list is: what was defined before waits for the next one.
+    let mut at = 0;
     loop {
         let handlers = snapshot(batch);
         for host in &mut hosts {
@@ -85,10 +87,11 @@ async fn rounds(batch: &Arc<Batch>, mut hosts: Vec<HostRun>, force: bool) -> Vec
         // Forced handlers run on hosts that another one's failure has stopped, too.
         let forced = |host: &HostRun| force && matches!(host.state, State::Failed | State::Halted);
         let waits = |host: &HostRun| !host.waiting.is_empty() && (host.going() || forced(host));
-        let Some(index) = hosts.iter().filter(|host| waits(host)).flat_map(|host| host.waiting.iter().copied()).min()
-        else {
+        let waiting = || hosts.iter().filter(|host| waits(host)).flat_map(|host| host.waiting.iter().copied());
+        let Some(index) = waiting().filter(|index| *index >= at).min().or_else(|| waiting().min()) else {
             return hosts;
         };
+        at = index + 1;
         if batch.run.stopping() {
             return hosts;
         }

@@ -34,6 +34,8 @@ pub(crate) struct HostRun {
     pub waits_for: Option<Arc<Task>>,
     /// It runs tasks of a hook.
     pub in_hook: bool,
+    /// `meta: end_role`: it runs nothing more of the innermost role that it is in.
+    pub role_ended: bool,
     /// Roles that ran on it in this play: they do not run twice.
     pub roles_done: Vec<Arc<Role>>,
 }
@@ -69,7 +71,7 @@ pub(crate) struct HostVars {
 
 impl HostRun {
     pub fn going(&self) -> bool {
-        self.state == State::Going
+        self.state == State::Going && !self.role_ended
     }
 }
 

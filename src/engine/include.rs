@@ -263,6 +263,9 @@ fn wishes(batch: &Batch, include: &Include, host: &HostRun) -> Result<Option<Vec
         let scope = scope.with(vars.clone());
         let item = loops::label(batch, repeat, &items[index], &scope);
         wishes.extend(wish(batch, include, &scope, vars)?.map(|wish| Wish { item: Some(item), ..wish }));
+        if loops::breaks(batch, repeat, &scope)? {
+            break;
+        }
     }
     Ok((!wishes.is_empty()).then_some(wishes))
 }

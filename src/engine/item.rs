@@ -228,7 +228,7 @@ impl Item<'_> {
             None => work.await,
             Some(limit) => match tokio::time::timeout(limit, work).await {
                 Ok(done) => done,
-                Err(_) => Err(modules::Error::failed(format!("the task did not end within {} s", limit.as_secs_f64()))),
+                Err(_) => return (timed_out(limit), Vec::new()),
             },
         };
         match (done, apart) {
@@ -244,7 +244,7 @@ impl Item<'_> {
 
     async fn module(&self, delegate: Option<&Delegate>, apart: Option<Duration>) -> Result<Done, modules::Error> {
         let job = &self.batch.run.job;
-        let entry = modules::find(self.task.action.doc.name).expect("the loader takes modules from this list");
+        let entry = modules::of(self.task.action.doc);
         let args = modules::arguments::coerce(entry.doc, &self.arguments(entry)?)?;
         let check = self.flag(self.task.keywords.check_mode.as_ref(), job.check)?;
         let diff = self.flag(self.task.keywords.diff.as_ref(), job.diff)?;
@@ -267,13 +267,19 @@ impl Item<'_> {
             ask: &ask,
             host: &door,
         };
-        match entry.place {
+        let done = match entry.place {
             Place::Controller => (entry.run)(args, None, &here).await,
             Place::Host => {
                 let remote = self.remote(delegate).await?;
                 (entry.run)(args, Some(&remote), &here).await
             }
+        }?;
+        if let Some(warnings) = done.outcome.values.get("warnings").filter(|_| !no_log) {
+            for warning in warnings.try_iter().into_iter().flatten() {
+                run.tell(Event::Warning(format!("{host}: {warning}")));
+            }
         }
+        Ok(done)
     }
 
     /// The arguments, rendered: `module_defaults` below `args:` below what stands in the task.
@@ -291,13 +297,15 @@ impl Item<'_> {
                 }
             }
         };
+        // Of those of play, blocks and task the innermost that names the module counts, as a whole.
+        let mut innermost = None;
         for defaults in &self.task.keywords.module_defaults {
             let value = templar.render(&defaults.value, &self.scope)?;
             let long = format!("{}.{}", entry.doc.collection, entry.doc.name);
-            for name in [entry.doc.name, long.as_str()] {
-                value.get_attr(name).ok().filter(|found| !found.is_undefined()).iter().for_each(&mut merge);
-            }
+            let found = [entry.doc.name, long.as_str()].into_iter().filter_map(|name| value.get_attr(name).ok());
+            innermost = found.filter(|found| !found.is_undefined()).last().or(innermost);
         }
+        innermost.iter().for_each(&mut merge);
         if let Some(more) = &self.task.action.more_args {
             merge(&templar.render(&more.value, &self.scope)?);
         }
@@ -378,7 +386,7 @@ impl Item<'_> {
     }
 
     /// `ignore_errors` and `ignore_unreachable`.
-    fn forgive(&self, result: &mut TaskResult) {
+    pub(super) fn forgive(&self, result: &mut TaskResult) {
         let keyword = match result.status {
             Status::Failed => self.task.keywords.ignore_errors.as_ref(),
             Status::Unreachable => self.task.keywords.ignore_unreachable.as_ref(),
@@ -411,6 +419,14 @@ impl modules::Open for Door<'_> {
     fn is_this_machine(&self) -> bool {
         self.item.target(self.delegate).is_ok_and(|target| target.method == Method::Local)
     }
+}
+
+/// A task that took longer than it may.
+fn timed_out(limit: Duration) -> TaskResult {
+    let period = limit.as_secs_f64();
+    let values = Vars::from([("timedout".into(), mapping([("period", Value::from(period))]))]);
+    let message = Some(format!("the task did not end within {period} s"));
+    TaskResult { message, values, ..blank(Status::Failed) }
 }
 
 /// A limit that somebody wrote; None: no limit.

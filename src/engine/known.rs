@@ -1,11 +1,12 @@
 //! What the loader asks of the floors above it: which modules there are, whether a template is well formed.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::asynchronous;
 use crate::modules;
 use crate::playbook::load;
-use crate::template::{self, Scope, Templar};
+use crate::template::{self, Scope, Templar, own};
 use crate::value::doc::Doc;
 use crate::value::origin::Complaint;
 use crate::value::{Origin, Value, Vars};
@@ -24,9 +25,17 @@ impl load::Known for Known {
         modules::MODULES.iter().map(|entry| entry.doc.name).collect()
     }
 
-    fn refuses_async(&self, doc: &Doc, left_alone: bool) -> Option<(String, &'static str)> {
-        let entry = modules::find(doc.name)?;
-        asynchronous::refusal(entry.asynchronous(), doc.name, left_alone)
+    fn own_module(&self, name: &str, file: &Path) -> Result<&'static Doc, (String, &'static str)> {
+        modules::own::open(name, file).map(|entry| entry.doc)
+    }
+
+    fn own_words(&self, words: &load::Words) {
+        words.filters.iter().for_each(|directory| own::add(own::Sort::Filter, directory));
+        words.lookups.iter().for_each(|directory| own::add(own::Sort::Lookup, directory));
+    }
+
+    fn refuses_async(&self, doc: &'static Doc, left_alone: bool) -> Option<(String, &'static str)> {
+        asynchronous::refusal(modules::of(doc).asynchronous(), doc.name, left_alone)
     }
 
     fn check(&self, value: &Value) -> Result<(), Complaint> {

@@ -7,9 +7,9 @@ use minijinja::value::ValueKind;
 use super::batch::Batch;
 use super::event::{Event, Status, TaskResult, TaskStart};
 use super::host::{HostRun, extend};
-use super::item::{Delegate, Item, Ran, blank, result_vars};
+use super::item::{Delegate, Item, Ran, blank, failed_to_render, registered, result_vars};
 use crate::modules::Effect;
-use crate::playbook::{Loop, Task};
+use crate::playbook::{Loop, Task, Written};
 use crate::template::{self, Scope};
 use crate::value::{Value, Vars, mapping};
 
@@ -68,7 +68,16 @@ pub(super) async fn all_items(
         // Items of a loop see what earlier items registered as facts.
         scope.push(whole.set.clone());
         let label = label(batch, repeat, value, &scope);
+        let seen = scope.clone();
         let mut ran = Item { batch, host, task, start, scope }.run().await;
+        let enough = match enough(batch, task, repeat, &seen, &ran.result) {
+            Ok(enough) => enough,
+            Err(error) => {
+                ran.result = TaskResult { no_log: ran.result.no_log, ..failed_to_render(&error).0 };
+                Item { batch, host, task, start, scope: seen }.forgive(&mut ran.result);
+                true
+            }
+        };
         ran.result.values.extend(of_item(repeat, index, value));
         let lost = ran.result.status == Status::Unreachable;
         let delegated = ran.delegate.as_ref().map(|delegate| delegate.name.clone());
@@ -81,11 +90,32 @@ pub(super) async fn all_items(
         };
         batch.run.tell(event);
         whole.add(ran);
-        if lost || batch.run.stopping() {
+        if lost || enough || batch.run.stopping() {
             break;
         }
     }
     whole.finish()
+}
+
+/// `break_when`, of an item that has been.
+fn enough(
+    batch: &Batch,
+    task: &Task,
+    repeat: &Loop,
+    scope: &Scope,
+    result: &TaskResult,
+) -> Result<bool, template::Error> {
+    match &task.register {
+        Some(name) => breaks(batch, repeat, &scope.with(Vars::from([(name.clone(), registered(result))]))),
+        None => breaks(batch, repeat, scope),
+    }
+}
+
+/// Whether the conditions of `break_when` hold.
+pub(super) fn breaks(batch: &Batch, repeat: &Loop, scope: &Scope) -> Result<bool, template::Error> {
+    let conditions = &repeat.control.break_when;
+    let holds = |one: &Written| batch.run.job.templar.condition(&one.value, Some(&one.origin), scope);
+    Ok(!conditions.is_empty() && conditions.iter().try_fold(true, |all, one| Ok(all && holds(one)?))?)
 }
 
 /// The list that a loop goes through.
@@ -119,7 +149,6 @@ pub(super) fn loop_vars(repeat: &Loop, items: &[Value], index: usize) -> Vars {
     if control.extended {
         let count = items.len();
         let mut extended = Vars::from([
-            ("allitems".into(), items.iter().cloned().collect::<Value>()),
             ("index".into(), Value::from(index + 1)),
             ("index0".into(), Value::from(index)),
             ("revindex".into(), Value::from(count - index)),
@@ -128,6 +157,9 @@ pub(super) fn loop_vars(repeat: &Loop, items: &[Value], index: usize) -> Vars {
             ("last".into(), Value::from(index + 1 == count)),
             ("length".into(), Value::from(count)),
         ]);
+        if control.all_items {
+            extended.insert("allitems".into(), items.iter().cloned().collect::<Value>());
+        }
         if index > 0 {
             extended.insert("previtem".into(), items[index - 1].clone());
         }

@@ -64,6 +64,7 @@ pub(super) async fn on_hosts(
         "end_play" | "end_batch" => {
             chosen.iter_mut().for_each(|host| host.state = State::Ended);
         }
+        "end_role" => chosen.iter_mut().for_each(|host| host.role_ended = true),
         "clear_facts" => chosen.iter_mut().for_each(|host| batch.run.board.clear_facts(host)),
         // They take part again from the next play on.
         "clear_host_errors" => {

@@ -3,9 +3,10 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::value::HashBehaviour;
+use crate::value::{HashBehaviour, Vars};
 
 /// How a run goes about its work. Each field names its key in the section `[defaults]` of `ansible.cfg`.
 #[derive(Debug, Clone, Default)]
@@ -31,6 +32,10 @@ pub struct Options {
     /// `--offline`: nothing but the inventory's hosts and API servers is connected to, and these names, addresses and
     /// networks; None: whatever a task asks for.
     pub offline: Option<Vec<String>>,
+    /// All settings in force, by Ansible's names (`DEFAULT_FORKS`): what the lookup `config` gives.
+    pub settings: Arc<Vars>,
+    /// The file of settings.
+    pub config_file: Option<PathBuf>,
     /// `--uploads`: how many hosts get file content at once; None: as many as are at work.
     pub uploads: Option<NonZeroUsize>,
 }

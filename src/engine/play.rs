@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, RwLock};
 
 use indexmap::IndexMap;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tracing::Instrument;
 
@@ -245,9 +246,17 @@ async fn sections(batch: &Arc<Batch>) -> Vec<HostRun> {
     let hosts = hooks::before_play(batch, scope::read_vars_files(batch, hosts.collect())).await;
     let after = match batch.play.strategy {
         Strategy::Linear => group(batch.clone(), hosts).await,
-        Strategy::Free => {
-            let mut running: JoinSet<Vec<HostRun>> =
-                hosts.into_iter().map(|host| group(batch.clone(), vec![host])).collect();
+        strategy @ (Strategy::Free | Strategy::HostPinned) => {
+            let places = if strategy == Strategy::Free { hosts.len() } else { batch.run.job.forks };
+            let places = Arc::new(Semaphore::new(places.clamp(1, Semaphore::MAX_PERMITS)));
+            let way = |host| {
+                let (batch, places) = (batch.clone(), places.clone());
+                async move {
+                    let _place = places.acquire().await.expect("it is never closed");
+                    group(batch, vec![host]).await
+                }
+            };
+            let mut running: JoinSet<Vec<HostRun>> = hosts.into_iter().map(way).collect();
             let mut after = Vec::new();
             while let Some(done) = running.join_next().await {
                 after.extend(done.expect("a host's way through a play does not panic"));

@@ -9,9 +9,9 @@ use super::host::{HostRun, HostVars, State};
 use super::{Event, Job, Run};
 use crate::inventory::{Inventory, VarsFiles};
 use crate::playbook::{Keywords, Play, Role, Task};
-use crate::template::{Scope, Templar};
+use crate::template::{Outside, Scope, Templar};
 use crate::value::origin::Complaint;
-use crate::value::{HashBehaviour, Value, Vars, mapping};
+use crate::value::{CORE, HashBehaviour, Value, Vars, mapping};
 
 /// What all hosts of a batch have in common.
 pub(crate) struct Shared {
@@ -20,6 +20,8 @@ pub(crate) struct Shared {
     role_vars: Vec<Arc<Vars>>,
     /// `groups`, `ansible_check_mode`, `ansible_play_name` and the like.
     magic: Arc<Vars>,
+    /// What lookups may ask of the run.
+    outside: Arc<dyn Outside>,
 }
 
 impl Shared {
@@ -29,21 +31,26 @@ impl Shared {
         let list = |names: &[Arc<str>]| names.iter().map(|name| Value::from(name.as_ref())).collect::<Value>();
         magic.insert("ansible_play_hosts_all".into(), list(play_hosts));
         magic.insert("ansible_play_hosts".into(), list(play_hosts));
-        magic.insert("play_hosts".into(), list(play_hosts));
+        magic.insert("play_hosts".into(), list(batch));
         magic.insert("ansible_play_batch".into(), list(batch));
         magic.insert("playbook_dir".into(), Value::from(play.directory.display().to_string()));
         if let Some(name) = &play.name {
             magic.insert("ansible_play_name".into(), name.clone());
         }
         let roles: Vec<Arc<str>> = play.all_roles.iter().map(|role| role.name.clone()).collect();
-        magic.insert("ansible_play_role_names".into(), list(&roles));
+        let is_dependency = |name: &&Arc<str>| play.all_roles.iter().any(|role| role.dependencies.contains(name));
+        let (below, named): (Vec<Arc<str>>, Vec<Arc<str>>) =
+            roles.iter().cloned().partition(|name| is_dependency(&name));
+        magic.insert("ansible_play_role_names".into(), list(&named));
+        magic.insert("ansible_dependent_role_names".into(), list(&below));
         magic.insert("ansible_role_names".into(), list(&roles));
-        magic.insert("role_names".into(), list(&roles));
+        magic.insert("role_names".into(), list(&named));
         magic.insert("hostvars".into(), Value::from_object(AllHosts { run: Arc::downgrade(run) }));
         Shared {
             role_defaults: public().map(|role| role.defaults.clone()).collect(),
             role_vars: public().map(|role| role.vars.clone()).collect(),
             magic: Arc::new(magic),
+            outside: Arc::new(AllHosts { run: Arc::downgrade(run) }),
         }
     }
 }
@@ -81,6 +88,8 @@ fn run_magic(job: &Job) -> Vars {
         set("inventory_dir", Value::from(directory));
     }
     set("ansible_version", ansible_version());
+    let file = job.options.config_file.as_ref();
+    set("ansible_config_file", file.map_or(Value::from(()), |path| Value::from(path.display().to_string())));
     set("omit", crate::template::omit());
     set("environment", Value::from(Vec::<Value>::new()));
     vars
@@ -88,12 +97,9 @@ fn run_magic(job: &Job) -> Vars {
 
 /// The version of ansible-core whose language this is: what roles ask for is whether it is new enough.
 fn ansible_version() -> Value {
-    const VERSION: [u32; 3] = [2, 19, 14];
-    let [major, minor, revision] = VERSION;
-    let words = Value::from(format!("{major}.{minor}.{revision}"));
-    let numbers = [("major", major), ("minor", minor), ("revision", revision)];
-    let numbers = numbers.map(|(name, number)| (name, Value::from(number)));
-    mapping([("full", words.clone()), ("string", words)].into_iter().chain(numbers))
+    let numbers = CORE.split('.').map(|number| Value::from(number.parse::<u32>().unwrap_or_default()));
+    let numbers = ["major", "minor", "revision"].into_iter().zip(numbers);
+    mapping([("full", Value::from(CORE)), ("string", Value::from(CORE))].into_iter().chain(numbers))
 }
 
 /// What is known before any host: for play names, patterns, `serial`.
@@ -175,13 +181,17 @@ pub(crate) fn is_localhost(host: &str) -> bool {
 
 fn role_magic(role: &Role) -> Vars {
     let list = |names: &[Arc<str>]| names.iter().map(|name| Value::from(name.as_ref())).collect::<Value>();
-    Vars::from([
+    let mut vars = Vars::from([
         ("role_name".into(), Value::from(role.name.as_ref())),
         ("ansible_role_name".into(), Value::from(role.name.as_ref())),
         ("role_path".into(), Value::from(role.path.display().to_string())),
-        ("ansible_parent_role_names".into(), list(&role.parents)),
-        ("ansible_dependent_role_names".into(), list(&role.dependencies)),
-    ])
+    ]);
+    if !role.parents.is_empty() {
+        let paths = role.parent_paths.iter().map(|path| path.display().to_string());
+        vars.insert("ansible_parent_role_names".into(), list(&role.parents));
+        vars.insert("ansible_parent_role_paths".into(), paths.collect());
+    }
+    vars
 }
 
 impl Batch {
@@ -196,10 +206,13 @@ impl Batch {
         let mut search = Vec::new();
         if let Some(role) = &task.role {
             search.push(role.path.clone());
+            search.extend(role.used_by.iter().cloned());
         }
         search.push(task.directory.clone());
         search.push(self.play.directory.clone());
         search.dedup();
+        let paths: Value = search.iter().map(|path| Value::from(path.display().to_string())).collect();
+        scope.push(Arc::new(Vars::from([("ansible_search_path".into(), paths)])));
         scope.search = Arc::new(search);
         scope
     }
@@ -207,6 +220,7 @@ impl Batch {
     fn scope(&self, host: &HostRun, role: Option<&Arc<Role>>, keywords: &Keywords) -> Scope {
         let job = &self.run.job;
         let mut scope = empty(job, &self.play.directory);
+        scope.outside = Some(self.shared.outside.clone());
         let own_roles = || host.vars.roles.iter().chain(role);
         self.shared.role_defaults.iter().for_each(|layer| scope.push(layer.clone()));
         own_roles().for_each(|role| scope.push(role.defaults.clone()));
@@ -256,7 +270,7 @@ impl Batch {
         };
         scope.push(Arc::new(Vars::from([
             ("ansible_play_hosts".into(), rest(&self.play_hosts)),
-            ("play_hosts".into(), rest(&self.play_hosts)),
+            ("play_hosts".into(), rest(&self.hosts)),
             ("ansible_play_batch".into(), rest(&self.hosts)),
         ])));
     }
@@ -279,6 +293,7 @@ impl Batch {
             state: State::Going,
             waits_for: None,
             in_hook: false,
+            role_ended: false,
             roles_done: Vec::new(),
         }
     }
@@ -347,6 +362,23 @@ struct AllHosts {
 impl std::fmt::Debug for AllHosts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("hostvars")
+    }
+}
+
+impl Outside for AllHosts {
+    fn hosts(&self, patterns: &[String]) -> Result<Vec<String>, String> {
+        let run = self.run.upgrade().ok_or("the run has ended")?;
+        let inventory = run.inventory.read().expect("nothing panics while it holds the inventory");
+        let (hosts, _) = inventory.select_all(patterns).map_err(|complaint| complaint.message)?;
+        Ok(hosts.iter().map(|host| host.to_string()).collect())
+    }
+
+    fn setting(&self, name: &str) -> Option<Value> {
+        self.run.upgrade()?.job.options.settings.get(name).cloned()
+    }
+
+    fn offline(&self) -> bool {
+        self.run.upgrade().is_some_and(|run| run.job.options.offline.is_some())
     }
 }
 

@@ -127,13 +127,15 @@ async fn on_each(batch: &Arc<Batch>, task: &Arc<Task>, start: &Arc<TaskStart>, h
     let throttle = throttle(batch, task, &hosts[0]).map(|permits| Arc::new(Semaphore::new(permits)));
     let mut running = JoinSet::new();
     for host in hosts {
-        let (batch, task, start, throttle) = (batch.clone(), task.clone(), start.clone(), throttle.clone());
+        let (batch, task, start) = (batch.clone(), task.clone(), start.clone());
+        // Taken here, so that hosts have their turns in their order.
+        let turn = match &throttle {
+            Some(throttle) => throttle.clone().acquire_owned().await.ok(),
+            None => None,
+        };
         let span = tracing::debug_span!("task", name = start.name, host = %host.name);
         let work = async move {
-            let _turn = match &throttle {
-                Some(throttle) => throttle.acquire().await.ok(),
-                None => None,
-            };
+            let _turn = turn;
             on_host(batch, task, start, host).await
         };
         running.spawn(work.instrument(span));

@@ -26,12 +26,14 @@ pub static VARIABLES: &[Word] = &[
         .example("ansible_become_user: etcd"),
     Word::new("ansible_check_mode", "Whether the run only says what it would change.")
         .example("when: not ansible_check_mode"),
+    Word::new("ansible_config_file", "The file of settings in force; none without one.")
+        .example("\"{{ ansible_config_file | default('', true) }}\""),
     Word::new("ansible_connection", "How the host is reached: ssh or local.").example("ansible_connection: local"),
     Word::new("ansible_connection_retries", "The same as ansible_ssh_retries.")
         .example("ansible_connection_retries: 3"),
     Word::new("ansible_delegated_vars", "The variables of the host that the task is delegated to, by its name.")
         .example("\"{{ ansible_delegated_vars['db1'].ansible_host }}\""),
-    Word::new("ansible_dependent_role_names", "The roles that the present role depends on.")
+    Word::new("ansible_dependent_role_names", "The roles of the play that others depend on.")
         .example("\"{{ ansible_dependent_role_names | join(', ') }}\""),
     Word::new("ansible_diff_mode", "Whether the run shows the changes of files.").example("when: ansible_diff_mode"),
     Word::new("ansible_facts", "All facts of the host, by their names without ansible_.")
@@ -67,6 +69,8 @@ pub static VARIABLES: &[Word] = &[
         .example("\"{{ lookup('vars', ansible_loop_var) }}\""),
     Word::new("ansible_parent_role_names", "The roles that use the present role, the nearest first.")
         .example("when: \"'etcd' in ansible_parent_role_names\""),
+    Word::new("ansible_parent_role_paths", "The directories of the roles that use the present role, the nearest first.")
+        .example("\"{{ ansible_parent_role_paths | first }}\""),
     Word::new("ansible_password", "The password to log in with. Keep it in a vault file, or use keys.")
         .example("ansible_password: \"{{ vault_password }}\""),
     Word::new("ansible_play_batch", "The hosts of the present batch that have not failed; see serial.")
@@ -76,7 +80,7 @@ pub static VARIABLES: &[Word] = &[
     Word::new("ansible_play_hosts_all", "All hosts of the play, those that failed too.")
         .example("\"{{ ansible_play_hosts_all | length }}\""),
     Word::new("ansible_play_name", "The name of the play.").example("\"{{ ansible_play_name }}\""),
-    Word::new("ansible_play_role_names", "The roles of the play.").example("\"{{ ansible_play_role_names }}\""),
+    Word::new("ansible_play_role_names", "The roles that the play names itself.").example("\"{{ ansible_play_role_names }}\""),
     Word::new("ansible_port", "The port that the host is reached at.").example("ansible_port: 2222"),
     Word::new("ansible_private_key", "The private key to log in with, as text: used before any file and the agent.")
         .example("ansible_private_key: \"{{ vault_private_key }}\""),
@@ -89,6 +93,8 @@ pub static VARIABLES: &[Word] = &[
         .example("\"{{ ansible_role_names }}\""),
     Word::new("ansible_run_tags", "The tags of --tags; all without any.")
         .example("when: \"'backup' in ansible_run_tags\""),
+    Word::new("ansible_search_path", "The directories where files of the present task are looked for.")
+        .example("\"{{ ansible_search_path | join(':') }}\""),
     Word::new("ansible_skip_tags", "The tags of --skip-tags.").example("\"{{ ansible_skip_tags }}\""),
     Word::new("ansible_ssh_args", "ssh options for the host, before ansible_ssh_common_args.")
         .example("ansible_ssh_args: -o Compression=yes"),
@@ -139,10 +145,10 @@ pub static VARIABLES: &[Word] = &[
     Word::new("item", "In a loop: the present item, unless loop_control gives it another name.")
         .example("\"{{ item }}\""),
     Word::new("omit", "A value that leaves out the argument that gets it.").example("\"{{ mode | default(omit) }}\""),
-    Word::new("play_hosts", "The old name of ansible_play_hosts.").example("\"{{ play_hosts }}\""),
+    Word::new("play_hosts", "The old name of ansible_play_batch.").example("\"{{ play_hosts }}\""),
     Word::new("playbook_dir", "The directory of the playbook.").example("\"{{ playbook_dir }}/files\""),
     Word::new("role_name", "The name of the present role.").example("\"{{ role_name }}\""),
-    Word::new("role_names", "The old name of ansible_role_names.").example("\"{{ role_names }}\""),
+    Word::new("role_names", "The old name of ansible_play_role_names.").example("\"{{ role_names }}\""),
     Word::new("role_path", "The directory of the present role.").example("\"{{ role_path }}/files/ca.pem\""),
     Word::new("vars", "All variables of the host by name, for names that are computed.")
         .example("\"{{ vars['etcd_' ~ inventory_hostname] }}\""),

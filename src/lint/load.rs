@@ -14,7 +14,8 @@ use crate::value::origin::Complaint;
 /// What is wrong and what is odd, each once.
 pub fn all(files: &[File], settings: &Settings) -> (Vec<Complaint>, Vec<Complaint>) {
     let known = Arc::new(Known { templar: Templar::new() });
-    let loader = Loader::new(known, settings.keyring.clone(), Arc::default(), settings.roles_path.clone());
+    let mut loader = Loader::new(known, settings.keyring.clone(), Arc::default(), settings.roles_path.clone());
+    (loader.library, loader.words) = (settings.library.clone(), settings.words.clone());
     let (mut errors, mut known) = (Vec::new(), HashSet::new());
     let mut add = |complaints: Vec<Complaint>| {
         errors.extend(complaints.into_iter().filter(|complaint| known.insert(complaint.clone())));

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 pub use project::Project;
 
+use crate::playbook::load::Words;
 use crate::value::origin::Complaint;
 use crate::value::vault::Keyring;
 
@@ -69,6 +70,9 @@ pub struct Settings {
     pub keyring: Arc<Keyring>,
     /// Further directories of roles.
     pub roles_path: Vec<PathBuf>,
+    /// Further directories of modules, filters and lookups of the project's own.
+    pub library: Vec<PathBuf>,
+    pub words: Words,
 }
 
 /// All findings in files and directories, by file and line. What a person allowed at its line is left out.

@@ -50,6 +50,7 @@ mod lineinfile;
 mod meta;
 mod mount_facts;
 mod name_pattern;
+pub mod own;
 mod package;
 mod pause;
 mod ping;
@@ -388,7 +389,11 @@ impl Done {
 }
 
 /// A module's run, its type erased.
-pub type Run = for<'a> fn(Value, Option<&'a Remote>, &'a Controller<'a>) -> BoxFuture<'a, Result<Done, Error>>;
+pub type Run = &'static (
+             dyn for<'a> Fn(Value, Option<&'a Remote>, &'a Controller<'a>) -> BoxFuture<'a, Result<Done, Error>>
+                 + Send
+                 + Sync
+         );
 
 /// A module, its type erased.
 pub struct Entry {
@@ -405,7 +410,7 @@ const fn entry<M: Module>() -> Entry {
         doc: &M::DOC,
         place: Place::Host,
         accepts: |args| arguments::parse::<M>(args).map(drop),
-        run: |args, remote, here| Box::pin(run::<M>(args, remote, here)),
+        run: &|args, remote, here| Box::pin(run::<M>(args, remote, here)),
     }
 }
 
@@ -419,7 +424,7 @@ const fn local<M: Local>() -> Entry {
         doc: &M::DOC,
         place: Place::Controller,
         accepts: |args| arguments::parse::<M>(args).map(drop),
-        run: |args, _, here| Box::pin(run_local::<M>(args, here)),
+        run: &|args, _, here| Box::pin(run_local::<M>(args, here)),
     }
 }
 
@@ -432,6 +437,12 @@ pub fn find(name: &str) -> Option<&'static Entry> {
                 || collection == entry.doc.collection
                 || collection == "ansible.legacy" && entry.doc.collection == "ansible.builtin")
     })
+}
+
+/// The module of a documentation that the loader gave to a task.
+pub fn of(doc: &'static Doc) -> &'static Entry {
+    let entry = if doc.is_own() { own::of(doc) } else { find(doc.name) };
+    entry.expect("the loader takes modules from this list, or opens them")
 }
 
 /// What `async` means for a module.

@@ -148,7 +148,7 @@ fn split(cmd: &str) -> Result<(String, String), Error> {
 }
 
 /// Shell text of what the first line of a script names; `/bin/sh` if it names nothing.
-fn interpreter(content: &[u8]) -> String {
+pub(super) fn interpreter(content: &[u8]) -> String {
     let line = content.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let Some(named) = line.strip_prefix(b"#!") else { return "/bin/sh".to_owned() };
     let named = String::from_utf8_lossy(named);

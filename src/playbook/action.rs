@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::inherit::Around;
 use super::keywords::{self, Place};
 use super::load::Load;
 use super::read::pairs;
@@ -24,13 +25,8 @@ pub(super) struct Chosen {
 }
 
 impl Load<'_> {
-    /// The module of that name, includes and imports among them.
-    fn module(&self, name: &str) -> Option<&'static Doc> {
-        include::doc(name).or_else(|| self.loader.known.module(name))
-    }
-
     /// The module of a task; None if it has none or several, which has been complained of.
-    pub(super) fn choose(&mut self, map: &Node, place: Place) -> Option<Chosen> {
+    pub(super) fn choose(&mut self, map: &Node, place: Place, around: &Around) -> Option<Chosen> {
         let mut chosen: Vec<(String, Chosen)> = Vec::new();
         let mut strangers: Vec<&Node> = Vec::new();
         let mut failed = false;
@@ -42,13 +38,24 @@ impl Load<'_> {
                 continue;
             };
             if matches!(name, "action" | "local_action") {
-                match self.action(key, value, name == "local_action") {
+                match self.action(key, value, name == "local_action", around) {
                     Some(named) => chosen.push(named),
                     None => failed = true,
                 }
-            } else if keywords::at(name, place).is_some() || name.starts_with("with_") {
                 continue;
-            } else if let Some(doc) = self.module(name) {
+            }
+            if keywords::at(name, place).is_some() || name.starts_with("with_") {
+                continue;
+            }
+            let doc = match self.module(name, &key.origin, around) {
+                Ok(doc) => doc,
+                Err(complaint) => {
+                    self.complain(complaint);
+                    failed = true;
+                    continue;
+                }
+            };
+            if let Some(doc) = doc {
                 let arguments = Some(value).filter(|value| !matches!(value.kind, NodeKind::Null)).cloned();
                 let written = Arc::from(name);
                 chosen.push((
@@ -74,7 +81,7 @@ impl Load<'_> {
     }
 
     /// `action: copy src=a dest=b`, or a mapping with `module`.
-    fn action(&mut self, key: &Node, value: &Node, local: bool) -> Option<(String, Chosen)> {
+    fn action(&mut self, key: &Node, value: &Node, local: bool, around: &Around) -> Option<(String, Chosen)> {
         let (name, origin, arguments) = match &value.kind {
             NodeKind::Str(text) => {
                 let text = text.trim_start();
@@ -99,11 +106,9 @@ impl Load<'_> {
                 return None;
             }
         };
-        let Some(doc) = self.module(&name) else {
-            let complaint = self.unknown_module(&name, &origin);
-            self.complain(complaint);
-            return None;
-        };
+        let found = self.module(&name, &origin, around);
+        let found = found.and_then(|found| found.ok_or_else(|| self.unknown_module(&name, &origin)));
+        let doc = self.keep(found)?;
         let written = Arc::from(name.as_str());
         Some((name, Chosen { doc, written, origin, arguments, local }))
     }
@@ -163,15 +168,15 @@ impl Load<'_> {
         let complaint = Complaint::new(format!("unknown module {name:?}"), Some(origin));
         let (collection, short) = name.rsplit_once('.').unwrap_or(("", name));
         if !collection.is_empty()
-            && let Some(doc) = self.module(short)
+            && let Some(doc) = include::doc(short).or_else(|| self.loader.known.module(short))
         {
             return complaint.hint(format!("there is \"{}.{short}\"", doc.collection));
         }
         match nearest(short, self.module_names()) {
             Some(word) => complaint.hint(format!("did you mean {word:?}?")),
-            None if role_files::is_collection_name(name) => {
-                complaint.hint("modules of collections are not available; windlass has its own only")
-            }
+            None if role_files::is_collection_name(name) => complaint.hint(
+                "modules of collections are not available; one of your own stands in library/ (docs/own-code.md)",
+            ),
             None => complaint.hint("\"windlass doc\" lists all modules"),
         }
     }

@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::Play;
 use super::arguments::COMMANDS;
-use super::load::{Load, Loaded, Loader};
+use super::inherit::Around;
+use super::load::{Load, Loaded, Loader, Words};
+use super::{Base, Play};
 use crate::value::origin::Complaint;
 use crate::value::yaml::{self, Node, NodeKind};
 use crate::value::{Origin, Source, Vars};
@@ -35,11 +36,13 @@ impl Loader {
 impl Load<'_> {
     fn ad_hoc(&mut self, asked: &AdHoc<'_>) -> Option<Play> {
         let module = text("--module-name", asked.module);
-        if !self.is_module(asked.module) {
-            let complaint = self.unknown_module(asked.module, &module.origin);
-            self.complain(complaint);
-            return None;
-        }
+        self.base = Arc::new(Base { directory: asked.directory.to_owned(), ..Base::default() });
+        let around = Around { keywords: Arc::default(), role: None, directory: asked.directory.to_owned() };
+        let found = self.module(asked.module, &module.origin, &around);
+        let found = found.and_then(|found| found.ok_or_else(|| self.unknown_module(asked.module, &module.origin)));
+        self.keep(found)?;
+        self.loader.known.own_words(&Words::beside(asked.directory));
+        self.loader.known.own_words(&self.loader.words);
         if asked.args.trim().is_empty() && COMMANDS.contains(&asked.module.rsplit('.').next().unwrap_or_default()) {
             let complaint = Complaint::new(format!("{} needs a command", asked.module), Some(&module.origin));
             self.complain(complaint.hint("give it with -a, or name another module with -m"));

@@ -61,7 +61,7 @@ impl Load<'_> {
             };
             right &= self.argument_fits(doc, argument, value);
             match self.written(value) {
-                Some(written) => right &= self.add_argument(argument, name, written, &key.origin, all),
+                Some(written) => right &= self.add_argument(doc, argument, name, written, &key.origin, all),
                 None => right = false,
             }
         }
@@ -123,12 +123,13 @@ impl Load<'_> {
     ) -> bool {
         let fits = self.argument_fits(doc, argument, part);
         let Some(written) = self.written(part) else { return false };
-        self.add_argument(argument, name, written, &part.origin, all) && fits
+        self.add_argument(doc, argument, name, written, &part.origin, all) && fits
     }
 
     /// Adds an argument under its canonical name; false if it is there already by another of its names.
     fn add_argument(
         &mut self,
+        doc: &'static Doc,
         argument: &'static Argument,
         name: &str,
         written: Written,
@@ -142,7 +143,7 @@ impl Load<'_> {
             return self.keep(checked).is_some();
         }
         if argument.name == ANY_NAME {
-            let wrong = names::wrong(name, origin);
+            let wrong = names::wrong(name, origin).filter(|_| !doc.is_own());
             let right = wrong.is_none();
             wrong.into_iter().for_each(|complaint| self.complain(complaint));
             all.insert(name.into(), written);

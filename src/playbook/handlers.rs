@@ -50,7 +50,7 @@ impl Load<'_> {
     }
 
     fn imported_handlers(&mut self, map: &Node, around: &Around) -> Vec<Handler> {
-        let Some(chosen) = self.choose(map, Place::Handler) else { return Vec::new() };
+        let Some(chosen) = self.choose(map, Place::Handler, around) else { return Vec::new() };
         let Some((action, inside)) = self.import_place(map, &chosen, around, Place::Handler) else { return Vec::new() };
         let file = action.args.get("file");
         let origin = file.map_or(&chosen.origin, |file| &file.origin).clone();

@@ -1,7 +1,7 @@
 //! From YAML to plays: the one way in. What a load needs and finds stands in [`Load`]; the files beside this one
 //! each read one kind of thing with it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,8 +23,12 @@ pub trait Known: Send + Sync {
     fn module(&self, name: &str) -> Option<&'static Doc>;
     /// All module names, for "did you mean".
     fn modules(&self) -> Vec<&'static str>;
+    /// The module that a person wrote, in a file of that name; or why it cannot be run, and what to do.
+    fn own_module(&self, name: &str, file: &Path) -> Result<&'static Doc, (String, &'static str)>;
+    /// Takes note of the filters and lookups that a person wrote: the programs in these directories.
+    fn own_words(&self, words: &Words);
     /// Why a module does not take `async`, with a hint; `left_alone`: nor `poll: 0`. None: it does.
-    fn refuses_async(&self, doc: &Doc, left_alone: bool) -> Option<(String, &'static str)>;
+    fn refuses_async(&self, doc: &'static Doc, left_alone: bool) -> Option<(String, &'static str)>;
     /// Checks the templates in a value.
     fn check(&self, value: &Value) -> Result<(), Complaint>;
     /// Checks an expression without braces.
@@ -54,6 +58,20 @@ pub enum DuplicateKeys {
     Ignore,
 }
 
+/// Directories of programs that are filters and lookups.
+#[derive(Debug, Clone, Default)]
+pub struct Words {
+    pub filters: Vec<PathBuf>,
+    pub lookups: Vec<PathBuf>,
+}
+
+impl Words {
+    /// Those beside a playbook, or of a role.
+    pub(super) fn beside(directory: &Path) -> Words {
+        Words { filters: vec![directory.join("filter_plugins")], lookups: vec![directory.join("lookup_plugins")] }
+    }
+}
+
 /// What was loaded, or all that is wrong with it.
 pub type Loaded<T> = Result<T, Vec<Complaint>>;
 
@@ -64,18 +82,37 @@ pub struct Loader {
     pub extra_vars: Arc<Vars>,
     /// Directories that hold roles, after `roles/` beside the playbook.
     pub roles_path: Vec<PathBuf>,
+    /// Directories that hold modules, after `library/` of roles and beside the playbook.
+    pub library: Vec<PathBuf>,
+    /// Those of filters and lookups, after those beside the playbook.
+    pub words: Words,
     /// What plays are that do not say.
     pub unsaid: Unsaid,
     pub hooks: HookFiles,
     files: Mutex<HashMap<PathBuf, Option<Arc<Node>>>>,
     warnings: Mutex<IndexSet<Complaint>>,
+    /// What is in the directories of modules that were looked into.
+    pub(super) libraries: Mutex<Libraries>,
 }
+
+/// The files in directories of modules, each by the name of its module.
+pub(super) type Libraries = HashMap<PathBuf, Arc<BTreeMap<String, PathBuf>>>;
 
 impl Loader {
     pub fn new(known: Arc<dyn Known>, keyring: Arc<Keyring>, extra_vars: Arc<Vars>, roles_path: Vec<PathBuf>) -> Self {
-        let (files, warnings) = (Mutex::default(), Mutex::default());
-        let (unsaid, hooks) = (Unsaid::default(), HookFiles::default());
-        Loader { known, keyring, extra_vars, roles_path, unsaid, hooks, files, warnings }
+        Loader {
+            known,
+            keyring,
+            extra_vars,
+            roles_path,
+            library: Vec::new(),
+            words: Words::default(),
+            unsaid: Unsaid::default(),
+            hooks: HookFiles::default(),
+            files: Mutex::default(),
+            warnings: Mutex::default(),
+            libraries: Mutex::default(),
+        }
     }
 
     /// Reads a playbook and all it imports. All complaints at once, in the order of the files.

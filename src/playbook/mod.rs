@@ -14,6 +14,7 @@ mod inherit;
 pub mod keywords;
 mod keywords_of_plays;
 mod keywords_of_tasks;
+mod library;
 pub mod load;
 mod names;
 mod play;
@@ -86,7 +87,10 @@ pub struct Hooks {
 pub enum Strategy {
     #[default]
     Linear,
+    /// Each host by itself.
     Free,
+    /// As free, but no more hosts are under way than work at once: one begins when another has ended.
+    HostPinned,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -180,6 +184,10 @@ pub struct LoopControl {
     pub label: Option<Written>,
     pub pause: Option<Written>,
     pub extended: bool,
+    /// With `extended`: `ansible_loop` has all items, too.
+    pub all_items: bool,
+    /// After an item for which these hold, the loop ends.
+    pub break_when: Vec<Written>,
 }
 
 #[derive(Debug, Clone)]
@@ -251,6 +259,12 @@ pub struct Role {
     pub public: bool,
     /// The roles that import or include it, nearest first: `ansible_parent_role_names`.
     pub parents: Vec<Arc<str>>,
+    /// Their directories.
+    pub parent_paths: Vec<PathBuf>,
+    /// The directories of the roles that use it, as dependencies too, the nearest first: its files may stand there.
+    pub used_by: Vec<PathBuf>,
+    /// The conditions and tags where it is used: with others it is another role, and runs again.
+    pub distinction: Arc<str>,
     pub dependencies: Vec<Arc<str>>,
     /// The entry of `meta/argument_specs.yml` that describes what this use takes.
     pub argument_spec: Option<Written>,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::imports::{normal, parent, shown, similar_name};
 use super::inherit::Around;
 use super::keywords::{self, Place};
-use super::load::Load;
+use super::load::{Load, Words};
 use super::read::{is_null, pairs};
 use super::{Base, Handler, Hooks, Keywords, Play, Step};
 use crate::value::origin::Complaint;
@@ -38,6 +38,8 @@ impl Load<'_> {
             self.complain(complaint.hint("begin each play with \"- \""));
             return Vec::new();
         };
+        self.loader.known.own_words(&Words::beside(&parent(&path)));
+        self.loader.known.own_words(&self.loader.words);
         self.open_files.push(path.clone());
         let plays = items.iter().flat_map(|item| self.entry_of_playbook(item, &path, outer, vars)).collect();
         self.open_files.pop();

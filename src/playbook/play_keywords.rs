@@ -49,7 +49,7 @@ impl Load<'_> {
         self.written(node)
     }
 
-    /// `linear` or `free`.
+    /// `linear`, `free` or `host_pinned`.
     pub(super) fn strategy(&mut self, node: Option<&Node>) -> Strategy {
         let Some(node) = node.filter(|node| !is_null(node)) else { return self.loader.unsaid.strategy };
         let name = node.as_str().unwrap_or_default();
@@ -57,19 +57,18 @@ impl Load<'_> {
         match short {
             "linear" => return Strategy::Linear,
             "free" => return Strategy::Free,
+            "host_pinned" => return Strategy::HostPinned,
             _ => {}
         }
         let complaint = match short {
-            "host_pinned" | "debug" => {
-                Complaint::new(format!("the strategy {short:?} is not available"), Some(&node.origin))
-                    .hint("there are \"linear\" and \"free\"")
-            }
+            "debug" => Complaint::new(format!("the strategy {short:?} is not available"), Some(&node.origin))
+                .hint("there are \"linear\", \"free\" and \"host_pinned\""),
             _ => {
                 let complaint =
                     Complaint::new(format!("unknown strategy, this is {}", node.what()), Some(&node.origin));
-                match nearest(short, ["linear", "free"]) {
+                match nearest(short, ["linear", "free", "host_pinned"]) {
                     Some(word) => complaint.hint(format!("did you mean {word:?}?")),
-                    None => complaint.hint("there are \"linear\" and \"free\""),
+                    None => complaint.hint("there are \"linear\", \"free\" and \"host_pinned\""),
                 }
             }
         };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::inherit::Around;
 use super::keywords::{self, Place};
-use super::load::Load;
+use super::load::{Load, Words};
 use super::read::{bool_of, is_null, pairs};
 use super::{Block, Handler, Role, Step};
 use crate::value::origin::Complaint;
@@ -176,6 +176,7 @@ impl Load<'_> {
             self.complain(Complaint::new(message, Some(&used.origin)).hint(hint));
             return Vec::new();
         }
+        self.loader.known.own_words(&Words::beside(&path));
         self.open_roles.push(path.clone());
         // Files that import each other are looked for within a role.
         let open_files = std::mem::take(&mut self.open_files);
@@ -231,10 +232,12 @@ impl Load<'_> {
         let vars = self.role_vars(&path.join("vars"), used.parts.vars.as_deref(), used.parts_origin());
         let inherited = layer(parent.map(|role| &role.vars), Vars::new());
         let inherited = layer(Some(&inherited), parent.map(|role| (*role.use_vars).clone()).unwrap_or_default());
+        let mut parent_paths = parent.map(|role| role.parent_paths.clone()).unwrap_or_default();
         let mut parents = parent.map(|role| role.parents.clone()).unwrap_or_default();
         // Ansible does not count a role for the parent of its dependencies.
         if used.allow_duplicates.is_some() {
             parents.splice(0..0, parent.map(|role| role.name.clone()));
+            parent_paths.splice(0..0, parent.map(|role| role.path.clone()));
         }
         Role {
             name: if used.name.starts_with(['/', '~', '.']) { name_of(path).into() } else { used.name.as_str().into() },
@@ -248,6 +251,9 @@ impl Load<'_> {
             // `roles:` and dependencies do not say; `import_role` and `include_role` do.
             public: used.public && (used.allow_duplicates.is_some() || !self.loader.unsaid.private_role_vars),
             parents,
+            parent_paths,
+            used_by: parent.map(|role| [&[role.path.clone()], &*role.used_by].concat()).unwrap_or_default(),
+            distinction: used.distinction.as_str().into(),
             dependencies: Vec::new(),
             argument_spec: None,
         }

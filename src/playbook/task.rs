@@ -18,6 +18,7 @@ pub(super) const LOOP_CONTROL: &[Argument] = &[
     Argument::new("loop_var", Kind::Str, "The variable that holds the item").default("item"),
     Argument::new("index_var", Kind::Str, "A variable for the item's position, from 0"),
     Argument::new("label", Kind::Any, "What is shown of an item instead of the whole"),
+    Argument::new("break_when", Kind::List(&Kind::Str), "The loop ends after an item for which these conditions hold"),
     Argument::new("pause", Kind::Float, "Seconds to wait between two items"),
     Argument::new("extended", Kind::Bool, "Whether ansible_loop tells of the loop").default("false"),
     Argument::new("extended_allitems", Kind::Bool, "Whether ansible_loop has all items too").default("true"),
@@ -26,7 +27,7 @@ pub(super) const LOOP_CONTROL: &[Argument] = &[
 impl Load<'_> {
     /// A task, or what a static import brings in its place.
     pub(super) fn task(&mut self, map: &Node, around: &Around, place: Place) -> Vec<Step> {
-        let Some(chosen) = self.choose(map, place) else {
+        let Some(chosen) = self.choose(map, place, around) else {
             // The keywords may be wrong as well; all is told at once.
             self.inherit(map, place, around);
             return Vec::new();
@@ -71,6 +72,12 @@ impl Load<'_> {
             self.own_keyword(&mut task, keyword.name, value);
         }
         task.repeat = self.repeat(map);
+        let ends_role = task.action.doc.name == "meta"
+            && task.action.args.values().any(|one| one.value.as_str() == Some("end_role"));
+        if ends_role && task.role.is_none() {
+            let complaint = Complaint::new("\"end_role\" stands outside of a role", Some(&task.origin));
+            self.complain(complaint.hint("\"end_host\" ends the play for a host"));
+        }
         self.complain_of_async(&task);
         task
     }
@@ -157,7 +164,11 @@ impl Load<'_> {
                     let written = self.written(value);
                     control.extended = self.flag(written.as_ref()).unwrap_or(false);
                 }
-                "extended_allitems" => {}
+                "extended_allitems" => {
+                    let written = self.written(value);
+                    control.all_items = self.flag(written.as_ref()).unwrap_or(true);
+                }
+                "break_when" => control.break_when = self.conditions("break_when", value),
                 other => {
                     let complaint = Complaint::new(format!("loop_control has no {other:?}"), Some(&key.origin));
                     self.complain(match nearest(other, LOOP_CONTROL.iter().map(|part| part.name)) {
@@ -204,6 +215,14 @@ fn run_locally(task: &mut Task) {
 
 impl Default for LoopControl {
     fn default() -> Self {
-        LoopControl { loop_var: "item".into(), index_var: None, label: None, pause: None, extended: false }
+        LoopControl {
+            loop_var: "item".into(),
+            index_var: None,
+            label: None,
+            pause: None,
+            extended: false,
+            all_items: true,
+            break_when: Vec::new(),
+        }
     }
 }

@@ -49,6 +49,31 @@ pub const ROLES_PATH: Setting = set(
 )
 .env(&["ANSIBLE_ROLES_PATH"])
 .option("roles-path");
+pub const LIBRARY: Setting = set(
+    "defaults",
+    "library",
+    Kind::Paths,
+    "~/.ansible/plugins/modules:/usr/share/ansible/plugins/modules",
+    "directories of modules of one's own, after library/ of roles and beside the playbook",
+)
+.env(&["ANSIBLE_LIBRARY"])
+.option("module-path");
+pub const FILTER_PLUGINS: Setting = set(
+    "defaults",
+    "filter_plugins",
+    Kind::Paths,
+    "~/.ansible/plugins/filter:/usr/share/ansible/plugins/filter",
+    "directories of filters of one's own, after filter_plugins/ beside the playbook",
+)
+.env(&["ANSIBLE_FILTER_PLUGINS"]);
+pub const LOOKUP_PLUGINS: Setting = set(
+    "defaults",
+    "lookup_plugins",
+    Kind::Paths,
+    "~/.ansible/plugins/lookup:/usr/share/ansible/plugins/lookup",
+    "directories of lookups of one's own, after lookup_plugins/ beside the playbook",
+)
+.env(&["ANSIBLE_LOOKUP_PLUGINS"]);
 pub const PLAYBOOK_DIR: Setting = set(
     "defaults",
     "playbook_dir",
@@ -376,6 +401,9 @@ pub const AFTER_ROLE: Setting =
 pub static SETTINGS: &[&Setting] = &[
     &INVENTORY,
     &ROLES_PATH,
+    &LIBRARY,
+    &FILTER_PLUGINS,
+    &LOOKUP_PLUGINS,
     &PLAYBOOK_DIR,
     &TAGS_RUN,
     &TAGS_SKIP,

@@ -165,7 +165,7 @@ pub static GROUPS: &[Group] = &[
     },
     Group {
         standing: Standing::NotHonoured,
-        why: "there are no plugins: modules, filters, lookups and tests are built in (windlass doc -l)",
+        why: "there are no plugins in Python: modules, filters and lookups of one's own are programs (docs/own-code.md)",
         settings: &[
             ("defaults.action_plugins", &["ANSIBLE_ACTION_PLUGINS"], ""),
             ("defaults.become_plugins", &["ANSIBLE_BECOME_PLUGINS"], ""),
@@ -173,10 +173,7 @@ pub static GROUPS: &[Group] = &[
             ("defaults.callback_plugins", &["ANSIBLE_CALLBACK_PLUGINS"], ""),
             ("defaults.connection_plugins", &["ANSIBLE_CONNECTION_PLUGINS"], ""),
             ("defaults.doc_fragment_plugins", &["ANSIBLE_DOC_FRAGMENT_PLUGINS"], ""),
-            ("defaults.filter_plugins", &["ANSIBLE_FILTER_PLUGINS"], ""),
             ("defaults.inventory_plugins", &["ANSIBLE_INVENTORY_PLUGINS"], ""),
-            ("defaults.library", &["ANSIBLE_LIBRARY"], ""),
-            ("defaults.lookup_plugins", &["ANSIBLE_LOOKUP_PLUGINS"], ""),
             ("defaults.module_utils", &["ANSIBLE_MODULE_UTILS"], ""),
             ("defaults.strategy_plugins", &["ANSIBLE_STRATEGY_PLUGINS"], ""),
             ("defaults.test_plugins", &["ANSIBLE_TEST_PLUGINS"], ""),

@@ -114,19 +114,20 @@ fn a_file_in_a_directory_that_everyone_may_write_to_is_ignored_with_a_warning() 
 
 #[test]
 fn what_is_not_honoured_or_not_known_is_named_once_with_its_place() {
-    let text = "[defaults]\nfilter_plugins = x\nfroks = 3\nbecome = true\npipelining = true\n[privilege]\nx = 1\n";
+    let text = "[defaults]\ntest_plugins = x\nfroks = 3\nbecome = true\npipelining = true\n[privilege]\nx = 1\n";
     let expected = [
         "ansible.cfg:6:1: [privilege] is no section that windlass knows",
-        "ansible.cfg:2:1: filter_plugins is not honoured: there are no plugins: modules, filters, lookups and tests are \
-         built in (windlass doc -l)",
+        "ansible.cfg:2:1: test_plugins is not honoured: there are no plugins in Python: modules, filters and lookups of \
+         one's own are programs (docs/own-code.md)",
         "ansible.cfg:3:1: \"froks\" is no setting of [defaults] that windlass knows (did you mean \"forks\"?)",
         "ansible.cfg:4:1: \"become\" is no setting of [defaults] that windlass knows (become stands in \
          [privilege_escalation])",
         "ANSIBLE_FROKS is no setting that windlass knows (did you mean \"ANSIBLE_FORKS\"?)",
-        "ANSIBLE_LIBRARY is not honoured: there are no plugins: modules, filters, lookups and tests are built in \
-         (windlass doc -l)",
+        "ANSIBLE_TEST_PLUGINS is not honoured: there are no plugins in Python: modules, filters and lookups of one's \
+         own are programs (docs/own-code.md)",
     ];
-    let variables = [("ANSIBLE_FROKS", "3"), ("ANSIBLE_LIBRARY", "x"), ("ANSIBLE_PIPELINING", "1"), ("OTHER", "1")];
+    let variables =
+        [("ANSIBLE_FROKS", "3"), ("ANSIBLE_TEST_PLUGINS", "x"), ("ANSIBLE_PIPELINING", "1"), ("OTHER", "1")];
     assert_eq!(warnings(text, &variables), expected);
 }
 

@@ -130,9 +130,7 @@ pub static TESTS: &[(Word, Test)] = &[
     }),
     (
         Word::new("issubset", "The same as subset.").takes("other").gives("[1] is issubset([1, 2])", "True"),
-        |_, mut args| {
-            subset(&items(&args.req("a")?)?, &items(&args.req("b")?)?)
-        },
+        |_, mut args| subset(&items(&args.req("a")?)?, &items(&args.req("b")?)?),
     ),
     (
         Word::new("issuperset", "The same as superset.").takes("other").gives("[1, 2] is issuperset([1])", "True"),
@@ -244,9 +242,7 @@ pub static TESTS: &[(Word, Test)] = &[
         Word::new("subset", "Whether every item of a list is in another.")
             .takes("other")
             .gives("[1] is subset([1, 2])", "True"),
-        |_, mut args| {
-            subset(&items(&args.req("a")?)?, &items(&args.req("b")?)?)
-        },
+        |_, mut args| subset(&items(&args.req("a")?)?, &items(&args.req("b")?)?),
     ),
     (
         Word::new("succeeded", "Whether a task did not fail, of its registered result.")

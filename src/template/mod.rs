@@ -18,6 +18,7 @@ mod methods;
 mod mutable;
 mod naming;
 mod operations;
+pub mod own;
 mod printf;
 mod python;
 mod render;
@@ -35,7 +36,7 @@ use minijinja::value::{Object, ObjectRepr, ValueKind};
 
 pub use error::Error;
 use rewrite::Reading;
-pub use scope::Scope;
+pub use scope::{Outside, Scope};
 
 use crate::value::{Origin, Template, Value};
 

@@ -3,6 +3,7 @@
 //! - operators and slices mean what they mean in Python (`operators.rs`);
 //! - `varargs` in a macro are the arguments that it does not name (`macros.rs`);
 //! - `{% set l = [] %}` makes a list that `l.append(x)` can change;
+//! - filters that a person wrote are called by `_own` (`own.rs`);
 //! - in playbook strings (not in files) a backslash in a string literal is a backslash.
 //!
 //! Only insertions within lines: line numbers stay.
@@ -13,6 +14,8 @@ mod operators;
 use minijinja::Error;
 use minijinja::machinery::{Span, Token, tokenize};
 use minijinja::syntax::SyntaxConfig;
+
+use super::own;
 
 /// How a text is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -26,13 +29,17 @@ pub enum Reading {
 /// A text with the changes made.
 pub fn rewrite(source: &str, reading: Reading, syntax: &SyntaxConfig, backslashes: bool) -> Result<String, Error> {
     let interesting = |c| matches!(c, '.' | '[' | '%' | '<' | '>' | '*' | '-' | '+');
-    if !(source.contains(interesting) || source.contains("in") || backslashes && source.contains('\\')) {
+    let own = source.contains('|') && own::has_filters();
+    if !(own || source.contains(interesting) || source.contains("in") || backslashes && source.contains('\\')) {
         return Ok(source.to_owned());
     }
     let tokens = tokens(source, reading, syntax)?;
     let mut edits = Vec::new();
     if backslashes {
         keep_backslashes(source, &tokens, &mut edits);
+    }
+    if own {
+        own::filters(&tokens, &mut edits);
     }
     operators::operators(&tokens, reading, &mut edits);
     if may_test_undefined(source) {
@@ -68,13 +75,13 @@ pub fn tokens<'a>(source: &'a str, reading: Reading, syntax: &SyntaxConfig) -> R
 }
 
 /// Replaces `start..end` by a text. Of edits at one place insertions come first, and keep their order.
-struct Edit {
-    start: usize,
-    end: usize,
-    text: String,
+pub struct Edit {
+    pub start: usize,
+    pub end: usize,
+    pub text: String,
 }
 
-fn insert(at: usize, text: &str) -> Edit {
+pub fn insert(at: usize, text: &str) -> Edit {
     Edit { start: at, end: at, text: text.into() }
 }
 
@@ -94,11 +101,11 @@ fn apply(source: &str, mut edits: Vec<Edit>) -> String {
     result
 }
 
-fn start(span: &Span) -> usize {
+pub fn start(span: &Span) -> usize {
     span.start_offset as usize
 }
 
-fn end(span: &Span) -> usize {
+pub fn end(span: &Span) -> usize {
     span.end_offset as usize
 }
 

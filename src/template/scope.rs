@@ -14,6 +14,18 @@ pub struct Scope {
     /// Where the template stands is on the controller: its working directory for relative paths.
     pub base: Arc<PathBuf>,
     pub keyring: Arc<crate::value::vault::Keyring>,
+    /// What lookups may ask of the run around; None: there is none yet.
+    pub outside: Option<Arc<dyn Outside>>,
+}
+
+/// What lookups ask of the floors above.
+pub trait Outside: std::fmt::Debug + Send + Sync {
+    /// The names of the hosts that patterns name, in the order of the inventory; or what is wrong with a pattern.
+    fn hosts(&self, patterns: &[String]) -> Result<Vec<String>, String>;
+    /// A setting by Ansible's name, such as `DEFAULT_FORKS`.
+    fn setting(&self, name: &str) -> Option<Value>;
+    /// Whether nothing but the run's own hosts may be connected to.
+    fn offline(&self) -> bool;
 }
 
 impl Scope {

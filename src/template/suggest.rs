@@ -10,7 +10,7 @@ use super::environment::{COLLECTIONS, filter_names, test_names};
 use super::lookups::LOOKUPS;
 use super::naming::find;
 use super::rewrite::{Reading, tokens};
-use super::{Error, render};
+use super::{Error, own, render};
 use crate::value::origin::nearest;
 use crate::value::{Origin, Template, Value};
 
@@ -113,7 +113,12 @@ fn known_name(
     origin: Option<&Origin>,
 ) -> Result<(), Error> {
     let short = COLLECTIONS.iter().find_map(|collection| name.strip_prefix(collection)).unwrap_or(name);
-    if name.is_empty() || known.contains(&short) {
+    let own = match what {
+        "filter" => own::find(own::Sort::Filter, short),
+        "lookup" => own::find(own::Sort::Lookup, short),
+        _ => None,
+    };
+    if name.is_empty() || known.contains(&short) || own.is_some() {
         return Ok(());
     }
     let near = nearest(short, known.iter().copied()).map(str::to_owned);

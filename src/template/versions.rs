@@ -21,7 +21,8 @@ pub fn version(_: &mut State<'_, '_>, mut args: Args) -> Result<bool, Error> {
     if strict.is_some() && kind.is_some() {
         return Err(fail("version takes strict or version_type, not both"));
     }
-    let kind = kind.unwrap_or_else(|| if strict.is_some_and(|strict| strict.is_true()) { "strict" } else { "loose" }.into());
+    let kind =
+        kind.unwrap_or_else(|| if strict.is_some_and(|strict| strict.is_true()) { "strict" } else { "loose" }.into());
     let order = match &*kind {
         "loose" => order(&loose(&value), &loose(&other))?,
         "strict" => self::strict(&value)?.cmp(&self::strict(&other)?),

@@ -21,7 +21,15 @@ pub struct Doc {
     pub returns: &'static [Return],
 }
 
+/// The collection of modules that a person wrote.
+pub const OWN: &str = "library";
+
 impl Doc {
+    /// Whether a person wrote the module; windlass does not know its arguments.
+    pub fn is_own(&self) -> bool {
+        self.collection == OWN
+    }
+
     /// The argument of that name or alias. One named [`ANY_NAME`] stands for every other name: `set_fact` and
     /// `add_host` take variables of any name, which keep the names they were written with.
     pub fn argument(&self, name: &str) -> Option<&'static Argument> {

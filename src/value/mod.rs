@@ -23,6 +23,9 @@ pub use merge::{HashBehaviour, merged};
 pub use origin::{Origin, Source};
 pub use secret::Secret;
 
+/// The version of ansible-core whose language this is.
+pub const CORE: &str = "2.19.14";
+
 /// Variables by name, in the order they were written. Values may hold unrendered [`Template`]s, at any depth.
 pub type Vars = IndexMap<Arc<str>, Value>;
 

@@ -2,9 +2,7 @@
 
 use crate::cli::Failure;
 use crate::settings::{Settings, Surroundings};
-
-/// The version of ansible-core whose language this is.
-const CORE: &str = "2.19.14";
+use crate::value::CORE;
 
 /// Prints it.
 pub fn print(tool: &str) -> Result<(), Failure> {

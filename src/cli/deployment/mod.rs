@@ -121,6 +121,7 @@ impl<'a> Site<'a> {
             playbooks.push(launch.loader.playbook(path)?.into_iter().map(Arc::new).collect());
         }
         let run = RunArgs {
+            module_path: Vec::new(),
             extra_vars: Vec::new(),
             check,
             diff: false,

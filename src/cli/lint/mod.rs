@@ -13,6 +13,7 @@ use clap::{Args, ValueEnum};
 use super::options::VaultPasswords;
 use super::{ExitCode, Failure, vault};
 use crate::lint::{self, Finding, Level, Settings, rules::RULES};
+use crate::playbook::load::Words;
 use crate::settings::list;
 
 #[derive(Debug, Args)]
@@ -63,11 +64,13 @@ pub fn run(args: &LintArgs) -> Result<ExitCode, Failure> {
     }
     let in_force = super::settings()?;
     let keyring = Arc::new(vault::keyring(&args.vault, &in_force)?);
+    let paths = |setting| in_force.list(setting).into_iter().map(PathBuf::from).collect::<Vec<_>>();
     let roles_path = match args.roles_path.is_empty() {
-        true => in_force.list(&list::ROLES_PATH).into_iter().map(Into::into).collect(),
+        true => paths(&list::ROLES_PATH),
         false => args.roles_path.clone(),
     };
-    let settings = Settings { keyring, roles_path };
+    let words = Words { filters: paths(&list::FILTER_PLUGINS), lookups: paths(&list::LOOKUP_PLUGINS) };
+    let settings = Settings { keyring, roles_path, library: paths(&list::LIBRARY), words };
     let findings = lint::lint(&args.paths, &settings).map_err(anyhow::Error::new)?;
     super::print(match args.output {
         Output::Human => human::text(&findings),

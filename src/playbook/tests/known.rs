@@ -1,6 +1,8 @@
 //! A few modules and a small template language, enough to load with.
 
-use crate::playbook::load::Known;
+use std::path::Path;
+
+use crate::playbook::load::{Known, Words};
 use crate::value::doc::{ANY_NAME, Argument, Doc, Kind};
 use crate::value::origin::Complaint;
 use crate::value::{Origin, Template, Value, Vars};
@@ -75,7 +77,13 @@ impl Known for Few {
         DOCS.iter().find(|doc| doc.name == short)
     }
 
-    fn refuses_async(&self, _: &Doc, _: bool) -> Option<(String, &'static str)> {
+    fn own_module(&self, name: &str, file: &Path) -> Result<&'static Doc, (String, &'static str)> {
+        Err((format!("{name} in {} is none", file.display()), "take another"))
+    }
+
+    fn own_words(&self, _: &Words) {}
+
+    fn refuses_async(&self, _: &'static Doc, _: bool) -> Option<(String, &'static str)> {
         None
     }
 

@@ -33,7 +33,7 @@ pub use urls::Url;
 use minijinja::{Error, State, filters as own};
 
 use super::environment::Filter;
-use super::time;
+use super::{own as written, time};
 use crate::value::Value;
 use crate::value::doc::Word;
 
@@ -143,6 +143,9 @@ pub fn call_engine_filter(filter: &Value, state: &mut State<'_, '_>, values: &[V
 
 /// Calls a filter by name, for `map('name', ...)`.
 pub fn by_name(name: &str, state: &mut State<'_, '_>, first: Value, args: &Handed) -> Result<Value, Error> {
+    if written::find(written::Sort::Filter, name).is_some() {
+        return written::call_filter(state, name, first, args.positional.clone(), args.named.clone());
+    }
     let mut values = vec![first];
     values.extend(args.positional.iter().cloned());
     if !args.named.is_empty() {

@@ -209,13 +209,11 @@ pub fn path_join(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> 
     if parts.is_empty() {
         return Err(fail("path_join of no parts"));
     }
-    let joined = parts.into_iter().fold(String::new(), |path, part| {
-        match path.as_str() {
-            _ if part.starts_with('/') => part,
-            "" => part,
-            _ if path.ends_with('/') => path + &part,
-            _ => format!("{path}/{part}"),
-        }
+    let joined = parts.into_iter().fold(String::new(), |path, part| match path.as_str() {
+        _ if part.starts_with('/') => part,
+        "" => part,
+        _ if path.ends_with('/') => path + &part,
+        _ => format!("{path}/{part}"),
     });
     Ok(Value::from(joined))
 }

@@ -5,7 +5,7 @@ use minijinja::{Error, State};
 
 use super::super::args::{Args, text};
 use super::super::environment::Filter;
-use super::super::{mutable, python, versions};
+use super::super::{mutable, own, python, versions};
 use crate::value::Value;
 use crate::value::doc::Word;
 
@@ -14,6 +14,10 @@ pub const FILTERS: &[(Word, Filter)] = &[
     (
         Word::new("_mutable", "What set makes of a list or mapping, so that methods can change it.").example("[1]"),
         mutable,
+    ),
+    (
+        Word::new("_own", "What a filter of the project's own becomes.").takes("name, args...").example("[1]"),
+        own::filter,
     ),
     (
         Word::new("bool", "True or false of what people write for it: yes, on, 1, true.").gives("'yes' | bool", "True"),

@@ -142,8 +142,7 @@ static SITE: LazyLock<Regex> = LazyLock::new(|| {
     let address = r"https?://(?:\d{1,3}(?:\.\d{1,3}){3}|\[(?:[\da-f]{0,4}:){2}(?:[\da-f]{0,4}:?){1,6}\])";
     Regex::new(&format!(r"(?i)^(?:{name}|{bare}|{address})(?::\d{{1,5}})?(?:[/?#]\S*)?$")).expect("it is a pattern")
 });
-static MAILBOX: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"^\S+@\w[\w.-]*\.\w+$").expect("it is a pattern"));
+static MAILBOX: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\S+@\w[\w.-]*\.\w+$").expect("it is a pattern"));
 
 /// `urlize(trim_url_limit=None, nofollow=False, target=None, rel=None, extra_schemes=None)`
 pub fn urlize(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
@@ -215,7 +214,8 @@ fn link(word: &str, limit: Option<usize>, attributes: &str, schemes: &[String]) 
         format!("<a href=\"{scheme}{middle}\"{attributes}>{}</a>", shown(&middle))
     } else if let Some(mailbox) = mailbox {
         format!("<a href=\"{middle}\">{mailbox}</a>")
-    } else if !middle.starts_with("www.") && !middle.starts_with('@') && !middle.contains(':') && is(&MAILBOX, &middle) {
+    } else if !middle.starts_with("www.") && !middle.starts_with('@') && !middle.contains(':') && is(&MAILBOX, &middle)
+    {
         format!("<a href=\"mailto:{middle}\">{middle}</a>")
     } else if schemes.iter().any(|scheme| middle != *scheme && middle.starts_with(&**scheme)) {
         format!("<a href=\"{middle}\"{attributes}>{middle}</a>")

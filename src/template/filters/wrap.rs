@@ -21,7 +21,8 @@ pub fn wordwrap(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let string = args.text("s")?;
     let width = args.int("width")?.unwrap_or(79);
     let long = args.opt("break_long_words").is_none_or(|value| value.is_true());
-    let newline = args.opt("wrapstring").filter(|value| !value.is_none()).map_or("\n".into(), |value| value.to_string());
+    let newline =
+        args.opt("wrapstring").filter(|value| !value.is_none()).map_or("\n".into(), |value| value.to_string());
     let hyphens = args.opt("break_on_hyphens").is_none_or(|value| value.is_true());
     args.end()?;
     let width = usize::try_from(width).ok().filter(|width| *width > 0);
@@ -57,7 +58,13 @@ fn wrap(line: &[char], width: usize, long: bool, hyphens: bool) -> Vec<String> {
         }
         if let Some(chunk) = chunks.pop_if(|chunk| chunk.len() > width) {
             let room = width - used;
-            let mut end = if long { room } else if current.is_empty() { chunk.len() } else { 0 };
+            let mut end = if long {
+                room
+            } else if current.is_empty() {
+                chunk.len()
+            } else {
+                0
+            };
             if long && hyphens && chunk.len() > room {
                 // After a hyphen, if there is one with something before it.
                 let hyphen = chunk[..room].iter().rposition(|c| *c == '-');

@@ -4,6 +4,7 @@
 
 mod files;
 mod lists;
+mod outside;
 mod values;
 
 use std::path::PathBuf;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 
 use super::args::{self, text};
 use super::environment::COLLECTIONS as COLLECTION_NAMES;
-use super::{Error, Scope};
+use super::{Error, Scope, own};
 use crate::value::Value;
 use crate::value::doc::Word;
 use crate::value::origin::nearest;
@@ -21,6 +22,12 @@ pub type Lookup = fn(&mut Call<'_>) -> Result<Vec<Value>, Error>;
 
 /// Every lookup, sorted by name.
 pub static LOOKUPS: &[(Word, Lookup)] = &[
+    (
+        Word::new("config", "Settings in force, by Ansible's names for them.")
+            .takes("names..., on_missing='error'")
+            .example("lookup('config', 'DEFAULT_ROLES_PATH')"),
+        outside::config,
+    ),
     (
         Word::new(
             "csvfile",
@@ -82,6 +89,12 @@ pub static LOOKUPS: &[(Word, Lookup)] = &[
             .takes("key, file='ansible.ini', section='global', type='ini', default=''")
             .example("lookup('ini', 'port', section='server', file='app.ini')"),
         files::ini,
+    ),
+    (
+        Word::new("inventory_hostnames", "The hosts of the inventory that patterns name.")
+            .takes("patterns...")
+            .example("query('inventory_hostnames', 'etcd:!h3')"),
+        outside::inventory_hostnames,
     ),
     (
         Word::new("items", "The items of several lists in one, one level taken away: what with_items loops over.")
@@ -162,6 +175,12 @@ pub static LOOKUPS: &[(Word, Lookup)] = &[
         files::unvault,
     ),
     (
+        Word::new("url", "What a web server answers, by http: line by line, or with split_lines=false as a whole.")
+            .takes("urls..., split_lines=true, username='', password='', headers={}, timeout=10")
+            .example("lookup('url', 'http://127.0.0.1:8080/version')"),
+        outside::url,
+    ),
+    (
         Word::new("varnames", "The names of all variables that match regular expressions.")
             .takes("patterns...")
             .example("query('varnames', '^etcd_')"),
@@ -232,6 +251,9 @@ pub fn run(
     scope: &Arc<Scope>,
 ) -> Result<Vec<Value>, Error> {
     let short = COLLECTION_NAMES.iter().find_map(|collection| name.strip_prefix(collection)).unwrap_or(name);
+    if let Some(program) = own::find(own::Sort::Lookup, name) {
+        return own::lookup(name, &program, terms, named, &scope.base);
+    }
     let Some((_, lookup)) = LOOKUPS.iter().find(|(word, _)| word.name == short) else {
         let near = nearest(short, LOOKUPS.iter().map(|(word, _)| word.name)).map(str::to_owned);
         return Err(Error::Unknown { what: "lookup", name: name.to_owned(), near, origin: None });

@@ -1,0 +1,195 @@
+//! Filters and lookups that a person writes: programs in `filter_plugins/` and `lookup_plugins/`, run on the controller.
+//! One gets a JSON object on its standard input and prints JSON: `{"value": …, "args": […], "kwargs": {…}}` for what a
+//! filter gives, `{"terms": […], "kwargs": {…}}` for the list that a lookup gives.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{PoisonError, RwLock};
+
+use minijinja::State;
+use minijinja::machinery::{Span, Token};
+use minijinja::value::{Serde, ValueKind};
+
+use super::args::{Args, fail, items};
+use super::rewrite::{Edit, end, insert, start};
+use super::{Error, lazy};
+use crate::value::Value;
+use crate::value::{mapping, read};
+
+/// What a program is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sort {
+    Filter,
+    Lookup,
+}
+
+type Programs = BTreeMap<(Sort, String), PathBuf>;
+
+static PROGRAMS: RwLock<Programs> = RwLock::new(BTreeMap::new());
+
+/// Takes note of the programs in a directory, by their names without an ending. Of two of one name the first stays.
+pub fn add(sort: Sort, directory: &Path) {
+    let Ok(entries) = std::fs::read_dir(directory) else { return };
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    let program = |path: &PathBuf| {
+        std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
+    let mut programs = PROGRAMS.write().unwrap_or_else(PoisonError::into_inner);
+    for path in paths.into_iter().filter(program) {
+        if let Some(name) = path.file_stem().and_then(|name| name.to_str()) {
+            let path = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
+            programs.entry((sort, name.to_owned())).or_insert(path);
+        }
+    }
+}
+
+/// The program of that name.
+pub fn find(sort: Sort, name: &str) -> Option<PathBuf> {
+    let programs = PROGRAMS.read().unwrap_or_else(PoisonError::into_inner);
+    if programs.is_empty() {
+        return None;
+    }
+    programs.get(&(sort, name.to_owned())).cloned()
+}
+
+/// Whether there are filters at all.
+pub fn has_filters() -> bool {
+    PROGRAMS.read().unwrap_or_else(PoisonError::into_inner).keys().any(|(sort, _)| *sort == Sort::Filter)
+}
+
+/// `a | own(b)` becomes `a | _own('own', b)`: the engine's filters are those that it began with.
+pub fn filters(tokens: &[(Token<'_>, Span)], edits: &mut Vec<Edit>) {
+    for (i, pair) in tokens.windows(2).enumerate() {
+        let [(Token::Pipe, _), (Token::Ident(name), span)] = pair else { continue };
+        if find(Sort::Filter, name).is_none() || matches!(tokens.get(i + 2), Some((Token::Dot, _))) {
+            continue;
+        }
+        edits.push(Edit { start: start(span), end: end(span), text: "_own".into() });
+        match (tokens.get(i + 2), tokens.get(i + 3)) {
+            (Some((Token::ParenOpen, open)), Some((Token::ParenClose, _))) => {
+                edits.push(insert(end(open), &format!("'{name}'")));
+            }
+            (Some((Token::ParenOpen, open)), _) => edits.push(insert(end(open), &format!("'{name}', "))),
+            _ => edits.push(insert(end(span), &format!("('{name}')"))),
+        }
+    }
+}
+
+/// `value | _own('name', args...)`
+pub fn filter(state: &mut State<'_, '_>, mut args: Args) -> Result<Value, minijinja::Error> {
+    let (value, name) = (args.req("value")?, args.text("name")?);
+    call_filter(state, &name, value, args.rest(), args.rest_named())
+}
+
+/// What a filter's program makes of a value.
+pub fn call_filter(
+    state: &State<'_, '_>,
+    name: &str,
+    value: Value,
+    args: Vec<Value>,
+    kwargs: Vec<(String, Value)>,
+) -> Result<Value, minijinja::Error> {
+    let program = find(Sort::Filter, name).ok_or_else(|| fail(format!("there is no filter {name:?}")))?;
+    let asked = mapping([("value", value), ("args", Value::from(args)), ("kwargs", mapping(kwargs))]);
+    run(&program, &asked, &lazy::scope_of(state).base).map_err(|why| fail(format!("the filter {name:?} {why}")))
+}
+
+/// What a lookup's program gives; anything but a list is a list of one.
+pub fn lookup(
+    name: &str,
+    program: &Path,
+    terms: Vec<Value>,
+    kwargs: Vec<(String, Value)>,
+    base: &Path,
+) -> Result<Vec<Value>, Error> {
+    let asked = mapping([("terms", Value::from(terms)), ("kwargs", mapping(kwargs))]);
+    let wrong = |why: String| Error::other(format!("the lookup {name:?} {why}"), None);
+    let found = run(program, &asked, base).map_err(wrong)?;
+    match found.kind() {
+        ValueKind::Seq => items(&found).map_err(|error| wrong(super::words(&error))),
+        _ => Ok(vec![found]),
+    }
+}
+
+/// Runs a program in the playbook's directory. What it writes to standard error is told when it fails.
+fn run(program: &Path, asked: &Value, base: &Path) -> Result<Value, String> {
+    let place = program.display();
+    let asked = serde_json::to_vec(asked).map_err(|error| format!("cannot be asked: {error}"))?;
+    let mut command = Command::new(program);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    if base.is_dir() {
+        command.current_dir(base);
+    }
+    let mut child = command.spawn().map_err(|error| format!("cannot be run: {place}: {error}"))?;
+    let (input, errors) = (child.stdin.take(), child.stderr.take());
+    // It may write before it has read all.
+    let writer = std::thread::spawn(move || input.map_or(Ok(()), |mut input| input.write_all(&asked)));
+    let listener = std::thread::spawn(move || {
+        let mut said = Vec::new();
+        let _ = errors.map(|errors| std::io::Read::read_to_end(&mut std::io::Read::take(errors, 1 << 20), &mut said));
+        said
+    });
+    let ended = read::printed(child);
+    // One that does not look at what it is given is no failure.
+    let _ = writer.join();
+    let said = listener.join().unwrap_or_default();
+    let (status, printed) = ended.map_err(|error| format!("failed: {place}: {error}"))?;
+    if !status.success() {
+        let said = String::from_utf8_lossy(&said);
+        return Err(format!("failed: {place} ended with {status}: {}", said.trim()));
+    }
+    let printed: serde_json::Value = serde_json::from_slice(&printed)
+        .map_err(|error| format!("printed no JSON: {place}: {error}: {:?}", excerpt(&printed)))?;
+    Ok(Value::from(Serde(printed)))
+}
+
+fn excerpt(printed: &[u8]) -> String {
+    String::from_utf8_lossy(printed).trim().chars().take(200).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::{Scope, Templar};
+    use super::*;
+    use crate::value::Template;
+
+    fn program(directory: &Path, name: &str, text: &str) {
+        fs::write(directory.join(name), text).unwrap();
+        fs::set_permissions(directory.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    #[test]
+    fn programs_are_filters_and_lookups_and_what_goes_wrong_is_told() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = directory.path();
+        program(at, "own_echo.sh", "#!/bin/sh\ncat\n");
+        program(at, "own_bad", "#!/bin/sh\necho no reason >&2; exit 3\n");
+        program(at, "own_text", "#!/bin/sh\necho hello\n");
+        fs::write(at.join("own_plain"), "no program").unwrap();
+        add(Sort::Filter, at);
+        add(Sort::Lookup, at);
+        let render = |text: &str| {
+            let templar = Templar::new();
+            let value = Template::value(text, None);
+            templar.check(&value)?;
+            templar.render_string(&value, &Scope::default())
+        };
+        let given = render("{{ [1, 'ä'] | own_echo('b', c=2) | to_json }}").unwrap();
+        assert_eq!(given, r#"{"value": [1, "\u00e4"], "args": ["b"], "kwargs": {"c": 2}}"#);
+        assert_eq!(render("{{ (1 | own_echo).value + 1 }}").unwrap(), "2");
+        assert_eq!(render("{{ [1, 2] | map('own_echo') | map(attribute='value') | list }}").unwrap(), "[1, 2]");
+        assert_eq!(render("{{ 3 | own_echo() | length < 4 }}").unwrap(), "True");
+        assert_eq!(render("{{ query('own_echo', 5, x=6)[0].terms }}").unwrap(), "[5]");
+        let failed = render("{{ 1 | own_bad }}").unwrap_err().to_string();
+        assert!(failed.contains("the filter \"own_bad\" failed") && failed.contains("no reason"), "{failed}");
+        let failed = render("{{ lookup('own_text', 1) }}").unwrap_err().to_string();
+        assert!(failed.contains("the lookup \"own_text\" printed no JSON"), "{failed}");
+        assert!(render("{{ 1 | own_plain }}").is_err());
+    }
+}
