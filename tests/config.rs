@@ -82,12 +82,12 @@ fn a_wrong_value_is_shown_with_its_line_and_stops_everything() {
 #[test]
 fn what_is_not_honoured_is_named_once_with_its_line() {
     let playbook = "- hosts: all\n  gather_facts: false\n  tasks: [{ping: }]\n";
-    let settings = "[defaults]\ninventory = hosts\ntransport = local\nfilter_plugins = mine\nfroks = 2\n";
+    let settings = "[defaults]\ninventory = hosts\ntransport = local\ntest_plugins = mine\nfroks = 2\n";
     let files = directory(&[("ansible.cfg", settings), ("hosts", "a\nb\n"), ("p.yml", playbook)]);
     let (code, stdout, stderr) = windlass(files.path(), &[], &["playbook", "p.yml"]);
     assert_eq!(code, 0, "{stderr}");
     assert!(stdout.contains("ok: [a]") && stdout.contains("ok: [b]"), "{stdout}");
-    for words in ["filter_plugins is not honoured", "ansible.cfg:4:1", "did you mean \"forks\"?", "ansible.cfg:5:1"] {
+    for words in ["test_plugins is not honoured", "ansible.cfg:4:1", "did you mean \"forks\"?", "ansible.cfg:5:1"] {
         assert_eq!(stderr.matches(words).count(), 1, "{words} in\n{stderr}");
     }
 }

@@ -3,9 +3,10 @@
 use std::time::{Duration, Instant};
 
 use super::event::{Event, Status, TaskResult};
-use super::item::{Delegate, Item, blank, finished, from_error, seconds};
+use super::item::{Delegate, Item, blank, finished, from_error};
 use crate::modules::{self, Async, Done, Effect, Outcome, async_job};
 use crate::remote::Remote;
+use crate::value::{Value, Vars, mapping};
 
 /// How often a task with no `poll` of its own is asked after.
 const INTERVAL: Duration = Duration::from_secs(15);
@@ -130,4 +131,17 @@ fn is_lost(error: &modules::Error) -> bool {
 fn too_late(limit: Duration, outcome: Outcome) -> (TaskResult, Vec<Effect>) {
     let message = format!("async task did not complete within the requested time - {}s", limit.as_secs_f64());
     (TaskResult { message: Some(message), values: outcome.values, ..blank(Status::Failed) }, Vec::new())
+}
+
+/// A task that took longer than it may.
+pub(super) fn timed_out(limit: Duration) -> TaskResult {
+    let period = limit.as_secs_f64();
+    let values = Vars::from([("timedout".into(), mapping([("period", Value::from(period))]))]);
+    let message = Some(format!("the task did not end within {period} s"));
+    TaskResult { message, values, ..blank(Status::Failed) }
+}
+
+/// A limit that somebody wrote; None: no limit.
+pub(super) fn seconds(limit: f64) -> Option<Duration> {
+    (limit > 0.0).then(|| Duration::from_secs_f64(limit.min(1e9)))
 }

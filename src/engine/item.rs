@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 
+use super::asynchronous::{seconds, timed_out};
 use super::batch::Batch;
 use super::event::{Event, Status, TaskResult, TaskStart};
 use super::host::HostRun;
@@ -419,19 +420,6 @@ impl modules::Open for Door<'_> {
     fn is_this_machine(&self) -> bool {
         self.item.target(self.delegate).is_ok_and(|target| target.method == Method::Local)
     }
-}
-
-/// A task that took longer than it may.
-fn timed_out(limit: Duration) -> TaskResult {
-    let period = limit.as_secs_f64();
-    let values = Vars::from([("timedout".into(), mapping([("period", Value::from(period))]))]);
-    let message = Some(format!("the task did not end within {period} s"));
-    TaskResult { message, values, ..blank(Status::Failed) }
-}
-
-/// A limit that somebody wrote; None: no limit.
-pub(super) fn seconds(limit: f64) -> Option<Duration> {
-    (limit > 0.0).then(|| Duration::from_secs_f64(limit.min(1e9)))
 }
 
 /// A result of nothing done yet.

@@ -40,7 +40,7 @@ impl Load<'_> {
             (None, Some(file)) => self
                 .loader
                 .known
-                .own_module(short, &file)
+                .own_module(short, shown(&file))
                 .map(Some)
                 .map_err(|(message, hint)| Complaint::new(message, Some(origin)).hint(hint)),
         }

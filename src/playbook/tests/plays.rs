@@ -67,8 +67,11 @@ fn a_play_without_hosts_is_told_apart_from_a_lone_task() {
 
 #[test]
 fn strategies_that_are_not_there_are_named() {
-    let told = wrong_play("- hosts: all\n  strategy: host_pinned\n");
-    assert_eq!(told, "2:13: the strategy \"host_pinned\" is not available (there are \"linear\" and \"free\")");
+    let told = wrong_play("- hosts: all\n  strategy: debug\n");
+    assert_eq!(
+        told,
+        "2:13: the strategy \"debug\" is not available (there are \"linear\", \"free\" and \"host_pinned\")"
+    );
 }
 
 #[test]

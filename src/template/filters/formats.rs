@@ -6,6 +6,7 @@ use serde::Serialize as _;
 
 use super::super::args::{Args, fail, pairs, text};
 use super::super::environment::Filter;
+use super::super::render::print;
 use crate::value::doc::Word;
 use crate::value::{Value, yaml};
 
@@ -172,7 +173,7 @@ impl Dump {
 }
 
 fn number(value: &Value) -> String {
-    match text(value).as_str() {
+    match print(value).as_str() {
         "inf" => "Infinity".into(),
         "-inf" => "-Infinity".into(),
         "nan" => "NaN".into(),
