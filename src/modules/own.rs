@@ -225,7 +225,12 @@ fn outcome(mut values: Vars) -> Done {
     }
     let facts = values.get("ansible_facts").map(pairs).unwrap_or_default();
     let diff = values.get("diff").map(diffs).unwrap_or_default();
-    let mut outcome = Outcome { skipped: skipped.unwrap_or(false), values, ..Outcome::default() };
+    let skipped = skipped.unwrap_or(false);
+    if skipped {
+        // Unlike a task whose conditions say no, it was run.
+        values.insert("failed".into(), Value::from(failed));
+    }
+    let mut outcome = Outcome { skipped, values, ..Outcome::default() };
     match failed {
         true => outcome.failed = Some(message.unwrap_or_else(|| "the module failed without a message".to_owned())),
         false => outcome.message = message,
