@@ -303,8 +303,11 @@ impl Item<'_> {
         for defaults in &self.task.keywords.module_defaults {
             let value = templar.render(&defaults.value, &self.scope)?;
             let long = format!("{}.{}", entry.doc.collection, entry.doc.name);
-            let found = [entry.doc.name, long.as_str()].into_iter().filter_map(|name| value.get_attr(name).ok());
-            innermost = found.filter(|found| !found.is_undefined()).last().or(innermost);
+            let mut found = [entry.doc.name, long.as_str()]
+                .into_iter()
+                .filter_map(|name| value.get_attr(name).ok())
+                .filter(|found| !found.is_undefined());
+            innermost = found.next_back().or(innermost);
         }
         innermost.iter().for_each(&mut merge);
         if let Some(more) = &self.task.action.more_args {

@@ -252,7 +252,7 @@ impl Load<'_> {
             public: used.public && (used.allow_duplicates.is_some() || !self.loader.unsaid.private_role_vars),
             parents,
             parent_paths,
-            used_by: parent.map(|role| [&[role.path.clone()], &*role.used_by].concat()).unwrap_or_default(),
+            used_by: parent.map(|role| [std::slice::from_ref(&role.path), &*role.used_by].concat()).unwrap_or_default(),
             distinction: used.distinction.as_str().into(),
             dependencies: Vec::new(),
             argument_spec: None,
