@@ -303,11 +303,8 @@ impl Item<'_> {
         for defaults in &self.task.keywords.module_defaults {
             let value = templar.render(&defaults.value, &self.scope)?;
             let long = format!("{}.{}", entry.doc.collection, entry.doc.name);
-            let mut found = [entry.doc.name, long.as_str()]
-                .into_iter()
-                .filter_map(|name| value.get_attr(name).ok())
-                .filter(|found| !found.is_undefined());
-            innermost = found.next_back().or(innermost);
+            let said = |name: &str| value.get_attr(name).ok().filter(|said| !said.is_undefined());
+            innermost = said(&long).or_else(|| said(entry.doc.name)).or(innermost);
         }
         innermost.iter().for_each(&mut merge);
         if let Some(more) = &self.task.action.more_args {

@@ -1,0 +1,44 @@
+# Needs Karmada's own programs.
+. "$ROOT/tests/e2e/karmada-lib.sh"
+fresh
+member_down
+member_up
+file=$state/two.yaml
+site() { local verb=$1; shift; windlass "$verb" -f "$file" --playbooks "$ROOT/playbooks" "$@"; }
+"$WINDLASS" init "root@$(address_of h1)" "root@$(address_of h2)" >"$scratch/skeleton.yaml"
+mkdir -p "$state/manifests"
+printf 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: note}\ndata: {said: here}\n' >"$state/manifests/note.yaml"
+write() {
+  sed -e "s#karmada.tar.zst#$WINDLASS_BUNDLE#" -e "s#hostKeys: strict .*#privateKey: {file: id_ed25519}\n    knownHosts: [known_hosts]#" \
+    -e "/name: cp-2,/s#}#$1}#" -e '/^  # The clusters/,$d' "$scratch/skeleton.yaml"
+  printf '  members:\n    - name: north\n      kubeconfig: {file: members/h4.kubeconfig}\n'
+  printf '      addons: [{name: note, src: [manifests/note.yaml], to: [member, control_plane], namespace: default%s}]\n' "$2"
+}
+
+# What a member brings with it goes to the member, to the control plane, or to both.
+write "" "" >"$file"
+site apply --yes
+exits 0
+joined north Push || broken "north is not a member"
+[ "$(member get configmap note -o 'jsonpath={.data.said}')" = here ] || broken "it is not in the member"
+[ "$(kubectl get configmap note -o 'jsonpath={.data.said}')" = here ] || broken "it is not in the control plane"
+[ "$(on h2 systemctl is-active karmada-apiserver)" = active ] || broken "cp-2 has no API server"
+site apply --yes
+exits 0
+says '^Nothing to do\.$'
+
+# A host that is to be reset loses what was installed there; the others keep what they have. An add-on that is absent goes.
+write ", reset: true" ", state: absent" >"$file"
+site apply --yes
+exits 0
+[ -z "$(on h2 'ls /etc/systemd/system | grep ^karmada- ; ls -d /etc/windlass/karmada/* /opt/windlass/karmada/* 2>/dev/null || true')" ] || broken "something is left on cp-2"
+for c in $components; do [ "$(on h1 systemctl is-active "karmada-$c")" = active ] || broken "karmada-$c is not active on cp-1"; done
+joined north Push || broken "north is not a member any more"
+! member get configmap note || broken "the add-on is still in the member"
+! kubectl get configmap note || broken "the add-on is still in the control plane"
+site apply --yes
+exits 0
+says '^Nothing to do\.$'
+site status
+exits 0
+member_down
