@@ -41,4 +41,5 @@ exits 0
 says '^Nothing to do\.$'
 site status
 exits 0
+does_not_say 'not well'
 member_down
