@@ -1,0 +1,30 @@
+# Needs Karmada's own programs.
+. "$ROOT/tests/e2e/karmada-lib.sh"
+fresh
+with_load_balancer
+file=$state/balanced.yaml
+site() { local verb=$1; shift; windlass "$verb" -f "$file" --playbooks "$ROOT/playbooks" "$@"; }
+"$WINDLASS" init "root@$(address_of h1)" "root@$(address_of h2)" "root@$(address_of h3)" >"$scratch/skeleton.yaml"
+packages=$(printf '"%s", ' "$ROOT"/target/debian-balancer/cache/archives/*.deb)
+sed -e "s#karmada.tar.zst#$WINDLASS_BUNDLE#" -e "s#hostKeys: strict .*#privateKey: {file: id_ed25519}\n    knownHosts: [known_hosts]#" \
+  -e "s#^    hosts: \[cp-1, cp-2, cp-3\]#&\n    @@#;" -e '/^  # The clusters/,$d' "$scratch/skeleton.yaml" |
+  sed "0,/^    @@/s#^    @@#    loadBalancer: {virtualAddress: $(vip), packageFiles: [${packages%, }]}#; /^    @@/d" >"$file"
+grep -A3 '^  controlPlane' "$file"
+site apply --yes
+exits 0
+grep -q "server: https://$(vip):6443" "$kubeconfig" || broken "the kubeconfig leads elsewhere"
+kubectl get clusters
+for h in h1 h2 h3; do [ "$(balanced h1 "${h/h/cp-}")" = UP ] || broken "$h is not led to"; done
+# The host that carries the address dies: another one does.
+for h in h1 h2 h3; do on "$h" ip -br address | grep -q "$(vip)/" && holder=$h; done
+hosts kill "$holder"
+eventually kubectl get clusters
+hosts start "$holder"
+eventually on "$holder" systemctl is-active karmada-apiserver
+well() { site status && [ "$code" = 0 ]; }
+eventually well
+site apply --yes
+exits 0
+says '^Nothing to do\.$'
+site destroy --name production
+exits 0
