@@ -78,7 +78,9 @@ fn special(keyword: &Keyword) -> Option<Value> {
         "handlers" => list_of("handler"),
         "roles" => json!({"type": ["array", "null"], "items": {"anyOf": [{"type": "string"}, reference("role")]}}),
         "serial" => json!({"anyOf": [reference("number"), {"type": "array", "items": reference("number")}]}),
-        "strategy" => json!({"enum": ["linear", "free", "ansible.builtin.linear", "ansible.builtin.free"]}),
+        "strategy" => {
+            json!({"enum": ["linear", "free", "host_pinned", "ansible.builtin.linear", "ansible.builtin.free", "ansible.builtin.host_pinned"]})
+        }
         "register" => json!({"type": "string", "pattern": shapes::NAME}),
         "vars" => reference("vars"),
         "vars_files" => json!({"type": ["string", "array", "null"]}),

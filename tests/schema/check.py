@@ -65,6 +65,8 @@ def unseen():
 
 def main():
     playbooks = glob("playbooks/*.yml") + glob("tests/golden/*/playbook.yml") + glob("tests/differential/playbooks/*.yml")
+    # Modules of one's own are in no schema of ours.
+    playbooks = [path for path in playbooks if not str(path).endswith("/own_modules.yml")]
     found = [
         *problems("playbook", playbooks, 50),
         *problems("tasks", glob("roles/*/tasks/**/*.yml", recursive=True) + glob("roles/*/handlers/*.yml"), 10),
