@@ -8,9 +8,14 @@ site() { local verb=$1; shift; windlass "$verb" -f "$file" --playbooks "$ROOT/pl
 "$WINDLASS" init "root@$(address_of h1)" "root@$(address_of h2)" >"$scratch/skeleton.yaml"
 mkdir -p "$state/manifests"
 printf 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: note}\ndata: {said: here}\n' >"$state/manifests/note.yaml"
+# Hooks are run with their stage, and see what it did.
+hook() { printf -- '- hosts: etcd\n  become: true\n  gather_facts: false\n  tasks:\n    - {ansible.builtin.shell: "echo %s >>/root/hooks"}\n' "$1"; }
+hook 'before: $(systemctl is-active etcd)' >"$state/manifests/before.yml"
+hook 'after: $(systemctl is-active karmada-apiserver)' >"$state/manifests/after.yml"
 write() {
   sed -e "s#karmada.tar.zst#$WINDLASS_BUNDLE#" -e "s#hostKeys: strict .*#privateKey: {file: id_ed25519}\n    knownHosts: [known_hosts]#" \
     -e "/name: cp-2,/s#}#$1}#" -e '/^  # The clusters/,$d' "$scratch/skeleton.yaml"
+  printf '  hooks:\n    - {stage: etcd, when: before, playbook: manifests/before.yml}\n    - {stage: controlPlane, when: after, playbook: manifests/after.yml}\n'
   printf '  members:\n    - name: north\n      kubeconfig: {file: members/h4.kubeconfig}\n'
   printf '      addons: [{name: note, src: [manifests/note.yaml], to: [member, control_plane], namespace: default%s}]\n' "$2"
 }
@@ -20,6 +25,7 @@ write "" "" >"$file"
 site apply --yes
 exits 0
 joined north Push || broken "north is not a member"
+[ "$(on h1 cat /root/hooks | tr '\n' ' ')" = 'before: inactive after: active ' ] || broken "the hooks were not run around their stages: $(on h1 cat /root/hooks)"
 [ "$(member get configmap note -o 'jsonpath={.data.said}')" = here ] || broken "it is not in the member"
 [ "$(kubectl get configmap note -o 'jsonpath={.data.said}')" = here ] || broken "it is not in the control plane"
 [ "$(on h2 systemctl is-active karmada-apiserver)" = active ] || broken "cp-2 has no API server"
