@@ -63,8 +63,8 @@ pub fn check_removals(inventory: &Inventory, most: usize) -> Result<(), Failure>
     }
     let names: Vec<&str> = gone.iter().map(|name| &**name).collect();
     Err(anyhow::anyhow!(
-        "{} members would be removed, more than {most}: {} (--max-removals {} allows it)",
-        gone.len(),
+        "{} would be removed, more than {most}: {} (--max-removals {} allows it)",
+        if gone.len() == 1 { "1 member".to_owned() } else { format!("{} members", gone.len()) },
         names.join(", "),
         gone.len()
     )

@@ -283,7 +283,7 @@ fn a_member_joins_is_left_alone_and_leaves_by_the_lines_of_a_resource() {
     assert!(site.plane.get(&["clusters.cluster.karmada.io", "north"]).is_some(), "{well} {told}");
     // No more than was allowed.
     let (well, told) = site.play("del-member.yml", &["--max-removals", "0"]);
-    assert!(!well && told.contains("1 members would be removed, more than 0: north"), "{told}");
+    assert!(!well && told.contains("1 member would be removed, more than 0: north"), "{told}");
     // By name it is refused, too.
     let others = format!(
         "[karmada_control_plane]\ncp-1\n[del_member]\nothers member_kubeconfig={}\n[all:vars]\nkarmada_instance=trial\n",

@@ -1,13 +1,17 @@
 //! The arguments that say which API server is meant and who we are, and the client that follows from them.
 
+use std::time::Duration;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use hyper_util::client::legacy;
 use hyper_util::rt::TokioExecutor;
+use kube::client::retry::RetryPolicy;
 use kube::client::{Body, ClientBuilder, ConfigExt};
 use kube::config::{Cluster, KubeConfigOptions, Kubeconfig, NamedCluster};
 use kube::{Client, Config};
 use serde::Deserialize;
+use tower::retry::Retry;
 use tower::{BoxError, ServiceExt as _};
 
 use super::kubeconfig;
@@ -84,7 +88,8 @@ impl Access {
         let unusable = |error: kube::Error| Error::failed(format!("the kubeconfig cannot be used: {error}"));
         let connector = config.rustls_https_connector_with_connector(Dial(probe.clone())).map_err(unusable)?;
         let http: legacy::Client<_, Body> = legacy::Client::builder(TokioExecutor::new()).build(connector);
-        let builder = ClientBuilder::new(http.map_err(BoxError::from), namespace.as_str());
+        let http = Retry::new(patience()?, http.map_err(BoxError::from));
+        let builder = ClientBuilder::new(http, namespace.as_str());
         let client = match config.auth_layer().map_err(unusable)? {
             Some(login) => builder.with_layer(&login).with_layer(&config.base_uri_layer()).build(),
             None => builder.with_layer(&config.base_uri_layer()).build(),
@@ -132,6 +137,13 @@ impl Access {
         }
         Ok(())
     }
+}
+
+/// What a server refuses for now (429, 503, 504) is asked again, after as long as it says: it does so at its start, and for a
+/// kind that was defined just now.
+fn patience() -> Result<RetryPolicy, Error> {
+    RetryPolicy::new(Duration::from_millis(250), Duration::from_secs(4), 6, true)
+        .map_err(|error| Error::failed(format!("no way to repeat requests: {error}")))
 }
 
 /// A kubeconfig of one cluster and one user who has nothing to show yet.
