@@ -64,7 +64,7 @@ pub fn check_removals(inventory: &Inventory, most: usize) -> Result<(), Failure>
     let names: Vec<&str> = gone.iter().map(|name| &**name).collect();
     Err(anyhow::anyhow!(
         "{} would be removed, more than {most}: {} (--max-removals {} allows it)",
-        if gone.len() == 1 { "1 member".to_owned() } else { format!("{} members", gone.len()) },
+        super::deployment::show::counted(gone.len(), "member"),
         names.join(", "),
         gone.len()
     )

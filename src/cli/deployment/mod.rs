@@ -3,7 +3,7 @@
 pub mod apply;
 pub mod destroy;
 pub mod plan;
-mod show;
+pub mod show;
 mod stages;
 pub mod status;
 
