@@ -119,6 +119,14 @@ nobody_noticed() {
   client_ends
   [ "$(client_said failures)" = 0 ] || broken "$(client_said failures) of $(client_said requests) requests failed"
 }
+# Requests failed, if at all, within so many seconds.
+failed_for_at_most() {
+  client_ends
+  local first last
+  first=$(client_said first_failure) last=$(client_said last_failure)
+  echo "requests failed for $(awk -v a="${first:-0}" -v b="${last:-0}" 'BEGIN {print b - a}') s"
+  awk -v a="${first:-0}" -v b="${last:-0}" -v most="$1" 'BEGIN {exit b - a > most}' || broken "requests failed for too long"
+}
 
 # The program that a component of a host runs.
 runs() { on "$1" 'basename $(dirname $(readlink -f /proc/$(systemctl show -p MainPID --value karmada-'"$2"')/exe))'; }

@@ -1,4 +1,3 @@
-# Needs Karmada's own programs.
 . "$ROOT/tests/e2e/karmada-lib.sh"
 fresh
 with_load_balancer
@@ -10,13 +9,6 @@ karmada site
 exits 0
 nothing_changed
 # Whose webhook is gone gets nobody, though its API server says that it is ready; requests fail until that is noticed.
-fails_for_at_most() {
-  client_ends
-  local first last
-  first=$(client_said first_failure) last=$(client_said last_failure)
-  echo "requests failed for $(awk -v a="${first:-0}" -v b="${last:-0}" 'BEGIN {print b - a}') s"
-  awk -v a="${first:-0}" -v b="${last:-0}" -v most="$1" 'BEGIN {exit b - a > most}' || broken "requests failed for too long"
-}
 # A stopped aggregated API server is left out, too; but the API servers share what they say of its API, so that requests for
 # it fail now and then on every host for as long as it is gone and the API server beside it is not.
 for c in webhook aggregated-apiserver; do
@@ -29,7 +21,7 @@ for c in webhook aggregated-apiserver; do
   sleep 10
   on h2 systemctl start "karmada-$c"
   eventually in_again
-  if [ $c = webhook ]; then fails_for_at_most 8; else client_ends; fi
+  if [ $c = webhook ]; then failed_for_at_most 8; else client_ends; fi
 done
 # New settings are validated, and taken up without ending a connection.
 client_begins
@@ -52,6 +44,6 @@ client_begins
 sleep 5
 hosts kill "$holder"
 sleep 40
-fails_for_at_most 10
+failed_for_at_most 10
 hosts start "$holder"
 eventually on "$holder" systemctl is-active karmada-apiserver

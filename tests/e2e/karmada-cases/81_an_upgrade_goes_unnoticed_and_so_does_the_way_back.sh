@@ -1,5 +1,4 @@
-# Needs Karmada's own programs.
-# And those of the version before, in WINDLASS_BUNDLE_BEFORE: without, nothing is tested.
+# Needs a bundle of the version before, in WINDLASS_BUNDLE_BEFORE: without, nothing is tested.
 . "$ROOT/tests/e2e/karmada-lib.sh"
 [ -n "${WINDLASS_BUNDLE_BEFORE:-}" ] || { echo "there is no WINDLASS_BUNDLE_BEFORE: nothing is tested"; exit 0; }
 fresh
@@ -43,6 +42,20 @@ may_move() {
   done
 }
 may_move
+
+# One component alone, and back.
+client_begins
+karmada upgrade -e component=webhook
+exits 0
+new=$(runs h1 webhook)
+for h in h1 h2 h3; do
+  [ "$(runs "$h" webhook)" = "$new" ] && [ "$new" != "$old" ] || broken "the webhook of $h is $(runs "$h" webhook)"
+  [ "$(runs "$h" aggregated-apiserver)" = "$old" ] || broken "the aggregated API server of $h was upgraded, too"
+done
+karmada rollback -e component=webhook
+exits 0
+for h in h1 h2 h3; do [ "$(runs "$h" webhook)" = "$old" ] || broken "the webhook of $h is $(runs "$h" webhook)"; done
+nobody_noticed
 
 # One that fails half-way: the first scheduler does not come up. Whoever may move workloads works again all the same.
 begun=$SECONDS

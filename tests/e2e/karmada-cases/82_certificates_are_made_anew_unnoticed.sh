@@ -1,4 +1,3 @@
-# Needs Karmada's own programs.
 . "$ROOT/tests/e2e/karmada-lib.sh"
 fresh
 with_load_balancer

@@ -1,4 +1,3 @@
-# Needs Karmada's own programs.
 . "$ROOT/tests/e2e/karmada-lib.sh"
 fresh
 with_load_balancer
@@ -12,13 +11,11 @@ karmada_inventory=$state/karmada-four.ini
 since() { for h in h1 h2 h3; do for c in $components; do on "$h" "systemctl show -p ExecMainStartTimestampMonotonic karmada-$c" | sed "s/^/$h $c /"; done; done; }
 since >"$scratch/since"
 begun=$SECONDS
-# Its API server is there before what it calls, and tells the others so for some seconds: Clusters cannot be read meanwhile.
 client_begins
 karmada karmada
 exits 0
 echo "a host came in $((SECONDS - begun)) s"
-client_ends
-! grep -a ' s  [A-Z]* /' "$scratch/client" | grep -av 'GET /apis/cluster.karmada.io/v1alpha1/clusters: 503' || broken "something else failed, too"
+nobody_noticed
 [ "$(balanced h1 h4)" = UP ] || broken "the load balancer does not lead to h4"
 kubectl_at h4 get clusters
 since | diff "$scratch/since" - || broken "something was restarted"
@@ -43,12 +40,13 @@ since | diff "$scratch/since" - || broken "something was restarted"
 karmada_inventory=$state/karmada-four.ini
 karmada karmada
 exits 0
-hosts kill h4
 client_begins
+sleep 5
+hosts kill h4
 karmada_inventory=$three
 karmada karmada
 exits 0
-nobody_noticed
+failed_for_at_most 10
 hosts reset h4
 karmada_inventory=$state/karmada-four.ini
 karmada karmada
