@@ -131,3 +131,13 @@ failed_for_at_most() {
 # The program that a component of a host runs.
 runs() { on "$1" 'basename $(dirname $(readlink -f /proc/$(systemctl show -p MainPID --value karmada-'"$2"')/exe))'; }
 balanced() { on "$1" "echo 'show stat' | socat - UNIX-CONNECT:/run/karmada-load-balancer/haproxy.sock" | awk -F, -v h="$2" '$1 == "whole" && $2 == h {print $18}'; }
+
+# skeleton HOST...: the file of a deployment of these hosts (cp-1 and on), by `windlass init`, up to where members would stand.
+skeleton() {
+  local h hosts=()
+  for h in "$@"; do hosts+=("root@$(address_of "$h")"); done
+  "$WINDLASS" init "${hosts[@]}" | sed -e "s#karmada.tar.zst#$WINDLASS_BUNDLE#" -e '/^  # The clusters/,$d' \
+    -e "s#hostKeys: strict .*#privateKey: {file: id_ed25519}\n    knownHosts: [known_hosts]#"
+}
+# site VERB [OPTION]...: with such a file, $file.
+site() { local verb=$1; shift; windlass "$verb" -f "$file" --playbooks "$ROOT/playbooks" "$@"; }

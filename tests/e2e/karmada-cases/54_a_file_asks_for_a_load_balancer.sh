@@ -3,11 +3,8 @@
 fresh
 with_load_balancer
 file=$state/balanced.yaml
-site() { local verb=$1; shift; windlass "$verb" -f "$file" --playbooks "$ROOT/playbooks" "$@"; }
-"$WINDLASS" init "root@$(address_of h1)" "root@$(address_of h2)" "root@$(address_of h3)" >"$scratch/skeleton.yaml"
 packages=$(printf '"%s", ' "$ROOT"/target/debian-balancer/cache/archives/*.deb)
-sed -e "s#karmada.tar.zst#$WINDLASS_BUNDLE#" -e "s#hostKeys: strict .*#privateKey: {file: id_ed25519}\n    knownHosts: [known_hosts]#" \
-  -e "s#^    hosts: \[cp-1, cp-2, cp-3\]#&\n    @@#;" -e '/^  # The clusters/,$d' "$scratch/skeleton.yaml" |
+skeleton h1 h2 h3 | sed -e "s#^    hosts: \[cp-1, cp-2, cp-3\]#&\n    @@#" |
   sed "0,/^    @@/s#^    @@#    loadBalancer: {virtualAddress: $(vip), packageFiles: [${packages%, }]}#; /^    @@/d" >"$file"
 grep -A3 '^  controlPlane' "$file"
 site apply --yes

@@ -4,8 +4,6 @@ fresh
 member_down
 member_up
 file=$state/two.yaml
-site() { local verb=$1; shift; windlass "$verb" -f "$file" --playbooks "$ROOT/playbooks" "$@"; }
-"$WINDLASS" init "root@$(address_of h1)" "root@$(address_of h2)" >"$scratch/skeleton.yaml"
 mkdir -p "$state/manifests"
 printf 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: note}\ndata: {said: here}\n' >"$state/manifests/note.yaml"
 # Hooks are run with their stage, and see what it did.
@@ -13,8 +11,7 @@ hook() { printf -- '- hosts: etcd\n  become: true\n  gather_facts: false\n  task
 hook 'before: $(systemctl is-active etcd)' >"$state/manifests/before.yml"
 hook 'after: $(systemctl is-active karmada-apiserver)' >"$state/manifests/after.yml"
 write() {
-  sed -e "s#karmada.tar.zst#$WINDLASS_BUNDLE#" -e "s#hostKeys: strict .*#privateKey: {file: id_ed25519}\n    knownHosts: [known_hosts]#" \
-    -e "/name: cp-2,/s#}#$1}#" -e '/^  # The clusters/,$d' "$scratch/skeleton.yaml"
+  skeleton h1 h2 | sed "/name: cp-2,/s#}#$1}#"
   printf '  hooks:\n    - {stage: etcd, when: before, playbook: manifests/before.yml}\n    - {stage: controlPlane, when: after, playbook: manifests/after.yml}\n'
   printf '  members:\n    - name: north\n      kubeconfig: {file: members/h4.kubeconfig}\n'
   printf '      addons: [{name: note, src: [manifests/note.yaml], to: [member, control_plane], namespace: default%s}]\n' "$2"

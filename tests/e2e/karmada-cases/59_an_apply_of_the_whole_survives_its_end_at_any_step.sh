@@ -10,9 +10,7 @@ RANDOM=$SEED
 echo "seed $SEED"
 file=$state/steps.yaml
 write() {
-  "$WINDLASS" init "root@$(address_of h1)" "root@$(address_of h2)" "root@$(address_of h3)" >"$scratch/skeleton.yaml"
-  sed -e "s#karmada.tar.zst#$WINDLASS_BUNDLE#" -e "s#hostKeys: strict .*#privateKey: {file: id_ed25519}\n    knownHosts: [known_hosts]#" \
-    -e "s#^    - {name: cp-3.*#&\n    - {name: south-1, address: $(address_of h5), user: root}#" -e '/^  # The clusters/,$d' "$scratch/skeleton.yaml"
+  skeleton h1 h2 h3 | sed "s#^    - {name: cp-3.*#&\n    - {name: south-1, address: $(address_of h5), user: root}#"
   printf '  members:\n    - name: south\n      syncMode: Pull\n      kubeconfigOnHost: {host: south-1, path: /srv/member/kubeconfig}\n      agent: {host: south-1}\n'
   [ "$1" = without ] || printf '    - name: north\n      kubeconfig: {file: members/h4.kubeconfig}\n      workloads: keep\n'
 }
