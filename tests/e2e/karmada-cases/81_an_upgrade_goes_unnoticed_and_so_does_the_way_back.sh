@@ -12,8 +12,28 @@ echo "seed $SEED"
 karmada site "$before"
 exits 0
 old=$(runs h1 scheduler)
+# A workload, in a member where there are programs that bring it there.
 kubectl create deployment web --image=nginx
-uid=$(kubectl get deployment web -o 'jsonpath={.metadata.uid}')
+workload() { kubectl get deployment web -o "$@"; }
+if [ -z "${WINDLASS_STAND_INS:-}" ]; then
+  member_down
+  member_up
+  printf '\n[members]\n%s\n' "$m1" >>"$karmada_inventory"
+  karmada add-member "$before"
+  exits 0
+  kubectl apply -f - <<'END'
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: web, namespace: default}
+spec:
+  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: web}]
+  placement: {clusterAffinity: {clusterNames: [m1]}}
+END
+  workload() { member get deployment web -o "$@"; }
+  eventually workload name
+fi
+uid=$(workload 'jsonpath={.metadata.uid}')
+has() { [ "$(workload 'jsonpath={.spec.replicas}')" = "$1" ]; }
 
 # What cannot be is refused before any host is touched.
 karmada karmada
@@ -83,6 +103,8 @@ for h in h1 h2 h3; do on "$h" 'ls /var/backups/etcd 2>/dev/null || true'; done >
 [ "$(grep -c '\.db$' "$scratch/snapshots")" = 1 ] || broken "there is not one snapshot: $(cat "$scratch/snapshots")"
 new=$(runs h1 scheduler)
 [ "$new" != "$old" ] || broken "it is still $old"
+kubectl scale deployment web --replicas=2
+eventually has 2
 for h in h1 h2 h3; do for c in webhook aggregated-apiserver controller-manager scheduler; do [ "$(runs "$h" "$c")" = "$new" ] || broken "$c on $h is $(runs "$h" "$c")"; done; done
 karmada karmada
 exits 0
@@ -97,7 +119,9 @@ exits 0
 echo "the way back took $((SECONDS - begun)) s"
 nobody_noticed
 for h in h1 h2 h3; do for c in webhook aggregated-apiserver controller-manager scheduler; do [ "$(runs "$h" "$c")" = "$old" ] || broken "$c on $h is $(runs "$h" "$c")"; done; done
-[ "$(kubectl get deployment web -o 'jsonpath={.metadata.uid}')" = "$uid" ] || broken "the workload is another one"
+kubectl scale deployment web --replicas=3
+eventually has 3
+[ "$(workload 'jsonpath={.metadata.uid}')" = "$uid" ] || broken "the workload is another one"
 karmada karmada "$before"
 exits 0
 karmada rollback
