@@ -8,8 +8,9 @@ use super::batch::Batch;
 use super::host::{HostRun, HostVars, State};
 use super::{Event, Job, Run};
 use crate::inventory::{Inventory, VarsFiles};
+use crate::modules::http;
 use crate::playbook::{Keywords, Play, Role, Task};
-use crate::template::{Outside, Scope, Templar};
+use crate::template::{Outside, Page, Scope, Templar};
 use crate::value::origin::Complaint;
 use crate::value::{CORE, HashBehaviour, Value, Vars, mapping};
 
@@ -377,8 +378,11 @@ impl Outside for AllHosts {
         self.run.upgrade()?.job.options.settings.get(name).cloned()
     }
 
-    fn offline(&self) -> bool {
-        self.run.upgrade().is_some_and(|run| run.job.options.offline.is_some())
+    fn fetch(&self, page: &Page) -> Result<String, String> {
+        match self.run.upgrade().is_some_and(|run| run.job.options.offline.is_some()) {
+            true => Err("--offline forbids it".to_owned()),
+            false => http::page(page),
+        }
     }
 }
 

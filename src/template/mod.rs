@@ -36,7 +36,7 @@ use minijinja::value::{Object, ObjectRepr, ValueKind};
 
 pub use error::Error;
 use rewrite::Reading;
-pub use scope::{Outside, Scope};
+pub use scope::{Outside, Page, Scope};
 
 use crate::value::{Origin, Template, Value};
 

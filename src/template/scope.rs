@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::value::{HashBehaviour, Value, Vars};
 
@@ -24,8 +25,28 @@ pub trait Outside: std::fmt::Debug + Send + Sync {
     fn hosts(&self, patterns: &[String]) -> Result<Vec<String>, String>;
     /// A setting by Ansible's name, such as `DEFAULT_FORKS`.
     fn setting(&self, name: &str) -> Option<Value>;
-    /// Whether nothing but the run's own hosts may be connected to.
-    fn offline(&self) -> bool;
+    /// What a web server answers, as this machine sees it; or why there is nothing.
+    fn fetch(&self, page: &Page) -> Result<String, String>;
+}
+
+/// A page of a web server.
+#[derive(Debug, Clone)]
+pub struct Page {
+    /// `http://` or `https://`
+    pub address: String,
+    /// What the server is told who asks.
+    pub agent: String,
+    pub headers: Vec<(String, String)>,
+    /// User and password; told without being asked for them, or not.
+    pub login: Option<(String, String)>,
+    pub login_at_once: bool,
+    /// For each server that is asked.
+    pub limit: Duration,
+    /// Whether the server's certificate is checked, and against which file instead of those that this machine trusts.
+    pub verify: bool,
+    pub authorities: Option<PathBuf>,
+    /// Which redirections: `all`, `safe` or `urllib2`, `none`.
+    pub follow: String,
 }
 
 impl Scope {

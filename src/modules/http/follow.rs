@@ -41,15 +41,33 @@ impl Manner<'_> {
                 Some(sink) => super::download(probe, self.tls, request, self.limit, *sink).await?,
                 None => super::send(probe, self.tls, request, self.limit).await?,
             };
-            if let Some(login) = asked_to_log_in(&response, request) {
-                request.headers.push(("Authorization".to_owned(), login));
-                continue;
+            if !self.leads_on(request, &response)? {
+                return Ok(response);
             }
-            let Some(location) = self.redirection(&response, &request.method) else { return Ok(response) };
-            self.redirect(request, &response, location)?;
         }
-        let reason = format!("it leads on more than {MOST_REDIRECTS} times");
-        Err(Failure::Protocol { address: request.url.address(), reason })
+        Err(endless(request))
+    }
+
+    /// As [`Manner::send`], from this machine.
+    pub async fn send_from_here(&self, request: &mut Request) -> Result<Response, Failure> {
+        for _ in 0..MOST_REDIRECTS {
+            let response = super::from_here(self.tls, request, self.limit).await?;
+            if !self.leads_on(request, &response)? {
+                return Ok(response);
+            }
+        }
+        Err(endless(request))
+    }
+
+    /// Whether there is another request to send; it is then in `request`.
+    fn leads_on(&self, request: &mut Request, response: &Response) -> Result<bool, Failure> {
+        if let Some(login) = asked_to_log_in(response, request) {
+            request.headers.push(("Authorization".to_owned(), login));
+            return Ok(true);
+        }
+        let Some(location) = self.redirection(response, &request.method) else { return Ok(false) };
+        self.redirect(request, response, location)?;
+        Ok(true)
     }
 
     fn redirection<'a>(&self, response: &'a Response, method: &str) -> Option<&'a str> {
@@ -82,6 +100,11 @@ impl Manner<'_> {
         request.url = url;
         Ok(())
     }
+}
+
+fn endless(request: &Request) -> Failure {
+    let reason = format!("it leads on more than {MOST_REDIRECTS} times");
+    Failure::Protocol { address: request.url.address(), reason }
 }
 
 /// The header that logs in without being asked to.

@@ -1,8 +1,9 @@
 //! HTTP/1.1 as the host sees the network: the bytes go through the connection to the host, the client runs here, and
-//! the host needs nothing for it. For `uri`, `get_url` and `etcd_cluster_info`; [`over`] takes any stream.
+//! the host needs nothing for it. For `uri`, `get_url` and `etcd_cluster_info`; [`from_here`] needs no host.
 
 pub mod arguments;
 pub mod follow;
+mod page;
 pub mod tls;
 pub mod url;
 
@@ -15,8 +16,10 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
+pub use page::page;
 pub use tls::Tls;
 pub use url::Url;
 
@@ -126,10 +129,19 @@ async fn exchange(probe: &Probe, tls: &Tls, request: &Request) -> Result<Respons
     talk(stream, request, None).await
 }
 
-/// Sends one request over a stream to its server, with TLS if its address says so, and takes the whole answer.
-pub async fn over(stream: Box<dyn Stream>, tls: &Tls, request: &Request) -> Result<Response, Failure> {
-    let stream = secured(stream, tls, request).await?;
-    talk(stream, request, None).await
+/// Sends one request from this machine, over a connection of its own, and takes the whole answer.
+pub async fn from_here(tls: &Tls, request: &Request, limit: Duration) -> Result<Response, Failure> {
+    let address = request.url.address();
+    let exchange = async {
+        let stream = TcpStream::connect((request.url.host.as_str(), request.url.port)).await;
+        let stream =
+            stream.map_err(|error| Failure::Connect { address: request.url.address(), reason: error.to_string() })?;
+        talk(secured(Box::new(stream), tls, request).await?, request, None).await
+    };
+    match tokio::time::timeout(limit, exchange).await {
+        Ok(answer) => answer,
+        Err(_) => Err(Failure::TimedOut { address, limit }),
+    }
 }
 
 async fn within<T>(

@@ -14,7 +14,7 @@ use crate::modules::{Controller, Error, vault_file};
 use crate::remote::{Links, Probe};
 
 /// Where systems keep the authorities that they trust.
-pub const SYSTEM_ROOTS: &[&str] = &[
+const SYSTEM_ROOTS: &[&str] = &[
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
     "/etc/ssl/ca-bundle.pem",
@@ -62,6 +62,26 @@ impl Tls {
     /// Trusts the authorities of a text in PEM form.
     pub fn trusting(authorities: &[u8]) -> Tls {
         Tls { verify: true, roots: certificates(authorities), client: None, built: OnceLock::new() }
+    }
+
+    /// Takes any certificate.
+    pub fn anyone() -> Tls {
+        Tls { verify: false, roots: Vec::new(), client: None, built: OnceLock::new() }
+    }
+
+    /// Trusts the authorities of a file of this machine, or else those that it trusts itself.
+    pub fn from_here(file: Option<&Path>) -> Result<Tls, String> {
+        let Some(path) = file else {
+            let found = SYSTEM_ROOTS.iter().find_map(|path| std::fs::read(path).ok());
+            return found
+                .map(|text| Tls::trusting(&text))
+                .ok_or("this machine keeps no certificate authorities".into());
+        };
+        let text = std::fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+        match certificates(&text).is_empty() {
+            true => Err(format!("{} has no certificate in PEM form", path.display())),
+            false => Ok(Tls::trusting(&text)),
+        }
     }
 
     /// For addresses without TLS.

@@ -5,14 +5,13 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use serde_json::{Value as Plain, json};
-use tokio::net::TcpStream;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::settings::Settings;
 use super::span::{Attribute, Span, attribute};
-use crate::modules::http::{self, Request, Tls, Url, tls::SYSTEM_ROOTS};
+use crate::modules::http::{self, Request, Tls, Url};
 
 /// Spans that go in one request.
 const BATCH: usize = 512;
@@ -77,7 +76,7 @@ struct Sending {
 impl Sending {
     fn new(settings: Settings) -> Self {
         let tls = match settings.url.secure {
-            true => authorities(settings.authorities.as_ref()).map(|pem| Tls::trusting(&pem)),
+            true => trusted(settings.authorities.as_ref()),
             false => Ok(Tls::none()),
         };
         let resource = resource(&settings);
@@ -126,13 +125,7 @@ impl Sending {
     async fn post(&self, batch: &[Span]) -> Result<Option<(usize, String)>, String> {
         let tls = self.tls.as_ref().map_err(Clone::clone)?;
         let request = self.request(batch);
-        let exchange = async {
-            let (host, port) = (request.url.host.as_str(), request.url.port);
-            let stream = TcpStream::connect((host, port)).await.map_err(|error| format!("cannot connect: {error}"))?;
-            http::over(Box::new(stream), tls, &request).await.map_err(|error| error.to_string())
-        };
-        let limit = self.settings.timeout;
-        let answer = timeout(limit, exchange).await.map_err(|_| format!("no answer within {limit:?}"))??;
+        let answer = http::from_here(tls, &request, self.settings.timeout).await.map_err(|error| error.to_string())?;
         match answer.status {
             200..300 => Ok(refused(&answer.body)),
             status => Err(format!("it answered {status} {}", answer.reason)),
@@ -177,25 +170,10 @@ fn login(url: &Url) -> Option<(String, String)> {
     Some(("authorization".to_string(), format!("Basic {encoded}")))
 }
 
-/// The authorities that are trusted, in PEM form.
-fn authorities(file: Option<&PathBuf>) -> Result<Vec<u8>, String> {
-    match file {
-        Some(path) => {
-            let text = std::fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-            match String::from_utf8_lossy(&text).contains("-----BEGIN CERTIFICATE-----") {
-                true => Ok(text),
-                false => Err(format!("{} has no certificate in PEM form", path.display())),
-            }
-        }
-        None => {
-            let found = SYSTEM_ROOTS.iter().find_map(|path| std::fs::read(path).ok());
-            found.ok_or_else(|| {
-                "this machine keeps no certificate authorities; name a file with \
-                                 OTEL_EXPORTER_OTLP_CERTIFICATE"
-                    .to_string()
-            })
-        }
-    }
+/// What is trusted, and how to say so.
+fn trusted(file: Option<&PathBuf>) -> Result<Tls, String> {
+    let hint = |why| format!("{why}; name a file with OTEL_EXPORTER_OTLP_CERTIFICATE");
+    Tls::from_here(file.map(PathBuf::as_path)).map_err(|why| if file.is_none() { hint(why) } else { why })
 }
 
 /// What a collector says of spans that it did not keep.

@@ -175,8 +175,11 @@ pub static LOOKUPS: &[(Word, Lookup)] = &[
         files::unvault,
     ),
     (
-        Word::new("url", "What a web server answers, by http: line by line, or with split_lines=false as a whole.")
-            .takes("urls..., split_lines=true, username='', password='', headers={}, timeout=10")
+        Word::new("url", "What a web server answers: line by line, or with split_lines=false as a whole.")
+            .takes(
+                "urls..., split_lines=true, username='', password='', force_basic_auth=true, headers={}, \
+                 http_agent='windlass', timeout=10, validate_certs=true, ca_path='', follow_redirects='urllib2'",
+            )
             .example("lookup('url', 'http://127.0.0.1:8080/version')"),
         outside::url,
     ),

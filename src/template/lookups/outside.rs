@@ -1,13 +1,11 @@
 //! Lookups of what lies around a run: its inventory, its settings, and a web server.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use base64::Engine as _;
-
 use super::{Call, fail};
-use crate::template::{Error, filters};
+use crate::template::args::{self, text};
+use crate::template::{Error, Page, words};
 use crate::value::Value;
 
 /// The hosts that patterns name.
@@ -34,14 +32,30 @@ pub fn config(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     Ok(found)
 }
 
-/// What web servers answer, by http alone: line by line, or whole with `split_lines=false`.
+/// The options of `url`.
+const URL_OPTIONS: &[&str] = &[
+    "split_lines",
+    "username",
+    "password",
+    "force_basic_auth",
+    "headers",
+    "http_agent",
+    "timeout",
+    "validate_certs",
+    "ca_path",
+    "follow_redirects",
+];
+
+/// What web servers answer: line by line, or whole with `split_lines=false`.
 pub fn url(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
-    if call.scope.outside.as_ref().is_some_and(|outside| outside.offline()) {
-        return Err(fail("the lookup url fetches from a server, which --offline forbids"));
+    let outside = call.scope.outside.as_ref().ok_or_else(|| fail("no server is asked at this place"))?;
+    if let Some((name, _)) = call.named.iter().find(|(name, _)| !URL_OPTIONS.contains(&&**name)) {
+        return Err(fail(format!("the lookup url has no option {name}; it has {}", URL_OPTIONS.join(", "))));
     }
     let mut found = Vec::new();
     for address in call.texts() {
-        let body = fetch(call, &address, 5).map_err(|why| fail(format!("cannot fetch {address}: {why}")))?;
+        let body = outside.fetch(&page(call, &address)?);
+        let body = body.map_err(|why| fail(format!("cannot fetch {address}: {why}")))?;
         match call.flag("split_lines", true) {
             true => found.extend(body.lines().map(Value::from)),
             false => found.push(Value::from(body)),
@@ -50,105 +64,68 @@ pub fn url(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     Ok(found)
 }
 
-/// The body of an answer with a code below 300; so many redirections are followed.
-fn fetch(call: &Call<'_>, address: &str, redirections: usize) -> Result<String, String> {
-    let url = filters::Url::split(address).map_err(|error| crate::template::words(&error))?;
-    if url.scheme != "http" {
-        return Err("only http:// is fetched here; a task with the module uri or get_url does more".into());
-    }
-    let host = url.netloc.rsplit_once('@').map_or(&*url.netloc, |(_, host)| host);
-    let place = if host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok()) {
-        host.to_owned()
-    } else {
-        format!("{host}:80")
-    };
-    let path = if url.path.is_empty() { "/" } else { &url.path };
-    let query = if url.query.is_empty() { String::new() } else { format!("?{}", url.query) };
-    let mut request = format!("GET {path}{query} HTTP/1.0\r\nHost: {host}\r\nUser-Agent: windlass\r\nAccept: */*\r\n");
-    if let Some(user) = call.option("username") {
-        let both = format!("{user}:{}", call.text_option("password", ""));
-        request += &format!("Authorization: Basic {}\r\n", base64::engine::general_purpose::STANDARD.encode(both));
-    }
-    for (name, value) in call
-        .option("headers")
-        .map(|headers| crate::template::args::pairs(headers, "headers"))
-        .transpose()
-        .map_err(|error| crate::template::words(&error))?
+fn page(call: &Call<'_>, address: &str) -> Result<Page, Error> {
+    let headers = call.option("headers").map(|headers| args::pairs(headers, "headers")).transpose();
+    let headers = headers
+        .map_err(|error| fail(words(&error)))?
         .unwrap_or_default()
-    {
-        if format!("{name}{value}").contains(['\r', '\n']) {
-            return Err("a header with a line end in it".into());
-        }
-        request += &format!("{name}: {value}\r\n");
-    }
+        .iter()
+        .map(|(name, value)| (text(name), text(value)))
+        .collect();
     let seconds = call.option("timeout").and_then(|seconds| f64::try_from(seconds.clone()).ok()).unwrap_or(10.0);
-    let limit = Some(Duration::from_secs_f64(seconds.clamp(0.1, 3600.0)));
-    let words = |error: std::io::Error| error.to_string();
-    let mut stream = TcpStream::connect(&place).map_err(words)?;
-    stream.set_read_timeout(limit).and_then(|()| stream.set_write_timeout(limit)).map_err(words)?;
-    stream.write_all(format!("{request}\r\n").as_bytes()).map_err(words)?;
-    let mut answer = Vec::new();
-    stream.take(64 << 20).read_to_end(&mut answer).map_err(words)?;
-    let end = answer.windows(4).position(|four| four == b"\r\n\r\n").ok_or("it is no answer of a web server")?;
-    let head = String::from_utf8_lossy(&answer[..end]).into_owned();
-    let mut lines = head.lines();
-    let status = lines.next().unwrap_or_default();
-    let code: u16 =
-        status.split(' ').nth(1).and_then(|code| code.parse().ok()).ok_or("it is no answer of a web server")?;
-    let header = |name: &str| {
-        head.lines().find_map(|line| {
-            line.split_once(':').filter(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
-        })
-    };
-    match (code, header("location")) {
-        (200..=299, _) => {
-            String::from_utf8(answer.split_off(end + 4)).map_err(|_| "the answer is not UTF-8 text".into())
-        }
-        (300..=399, Some(_)) if redirections == 0 => Err("it leads on for ever".into()),
-        (300..=399, Some(location)) => {
-            let next =
-                if location.contains("://") { location.to_owned() } else { format!("http://{}{location}", url.netloc) };
-            fetch(call, &next, redirections - 1)
-        }
-        _ => Err(format!("the server answered {}", status.split_once(' ').map_or(status, |(_, words)| words))),
-    }
+    Ok(Page {
+        address: address.to_owned(),
+        agent: call.text_option("http_agent", "windlass"),
+        headers,
+        login: call.option("username").map(|user| (text(user), call.text_option("password", ""))),
+        login_at_once: call.flag("force_basic_auth", true),
+        limit: Duration::from_secs_f64(seconds.clamp(0.1, 3600.0)),
+        verify: call.flag("validate_certs", true),
+        authorities: call.option("ca_path").map(text).filter(|path| !path.is_empty()).map(PathBuf::from),
+        follow: call.text_option("follow_redirects", "urllib2").to_lowercase(),
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use std::net::TcpListener;
+    use std::sync::Arc;
 
-    use super::super::super::{Scope, Templar};
+    use super::super::super::{Outside, Scope, Templar};
     use super::*;
     use crate::value::Template;
 
-    #[test]
-    fn a_page_is_fetched_line_by_line_and_a_refusal_is_told() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let server = std::thread::spawn(move || {
-            let answers = [
-                "200 OK\r\n\r\na\nb\n",
-                "301 Moved\r\nLocation: /x\r\n\r\n",
-                "200 OK\r\n\r\nmoved",
-                "404 Not Found\r\n\r\n",
-            ];
-            for answer in answers {
-                let (mut stream, _) = listener.accept().unwrap();
-                let mut request = [0; 1024];
-                let _ = stream.read(&mut request).unwrap();
-                stream.write_all(format!("HTTP/1.1 {answer}").as_bytes()).unwrap();
+    #[derive(Debug)]
+    struct Fake;
+
+    impl Outside for Fake {
+        fn hosts(&self, _: &[String]) -> Result<Vec<String>, String> {
+            Ok(Vec::new())
+        }
+
+        fn setting(&self, _: &str) -> Option<Value> {
+            None
+        }
+
+        fn fetch(&self, page: &Page) -> Result<String, String> {
+            match page.headers.is_empty() {
+                true => Ok(format!("{}\n{:?}\n", page.address, page.login)),
+                false => Err(format!("{:?}", page.headers)),
             }
-        });
-        let render = |text: &str| {
-            let text = text.replace("PORT", &port.to_string());
-            Templar::new().render_string(&Template::value(&text, None), &Scope::default())
-        };
-        assert_eq!(render("{{ query('url', 'http://127.0.0.1:PORT/') }}").unwrap(), "['a', 'b']");
-        assert_eq!(render("{{ lookup('url', 'http://127.0.0.1:PORT/', split_lines=false) }}").unwrap(), "moved");
-        let error = render("{{ lookup('url', 'http://127.0.0.1:PORT/') }}").unwrap_err().to_string();
-        assert!(error.contains("the server answered 404 Not Found"), "{error}");
-        assert!(render("{{ lookup('url', 'https://h1/') }}").unwrap_err().to_string().contains("only http://"));
-        server.join().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_page_comes_line_by_line_or_whole() {
+        let mut scope = Scope::default();
+        scope.outside = Some(Arc::new(Fake));
+        let render = |text: &str| Templar::new().render_string(&Template::value(text, None), &scope);
+        assert_eq!(render("{{ query('url', 'http://h') }}").unwrap(), "['http://h', 'None']");
+        let whole = "{{ lookup('url', 'http://h', username='me', password='p', split_lines=false) }}";
+        assert_eq!(render(whole).unwrap(), "http://h\nSome((\"me\", \"p\"))\n");
+        let failure = |text: &str| render(text).unwrap_err().to_string();
+        let told = failure("{{ lookup('url', 'http://h', headers={'A': 1}) }}");
+        assert!(told.contains(r#"cannot fetch http://h: [("A", "1")]"#), "{told}");
+        let told = failure("{{ lookup('url', 'http://h', unix_socket='/x') }}");
+        assert!(told.contains("has no option unix_socket"), "{told}");
     }
 }

@@ -1,6 +1,7 @@
 //! What each program answers: health where and as the real one tells it, discovery, admission.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
@@ -61,14 +62,16 @@ pub fn aggregated_group(program: &str) -> Option<&'static [Group]> {
     }
 }
 
-/// Health to everybody, as long as etcd answers; the API to the front proxy alone. Every list is empty.
-pub fn aggregated(groups: &'static [Group], etcd: Option<Etcd>) -> Answers {
+/// Health to everybody, as long as etcd answers and once the API server has; the API to the front proxy alone. Every list is
+/// empty.
+pub fn aggregated(groups: &'static [Group], etcd: Option<Etcd>, known: Arc<AtomicBool>) -> Answers {
     let etcd = Arc::new(etcd);
     Arc::new(move |request: Request| {
-        let etcd = etcd.clone();
+        let (etcd, known) = (etcd.clone(), known.clone());
         Box::pin(async move {
             match request.path.split('?').next().unwrap_or_default() {
                 "/livez" | "/healthz" => text("200 OK", "ok"),
+                "/readyz" if !known.load(Ordering::Relaxed) => text("500 Internal Server Error", "no API server yet"),
                 "/readyz" => match etcd.as_ref() {
                     Some(etcd) => match etcd.answers().await {
                         Ok(()) => text("200 OK", "ok"),

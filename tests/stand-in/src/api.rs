@@ -18,24 +18,47 @@ use tokio_rustls::TlsConnector;
 use crate::files;
 use crate::flags::Given;
 
-/// A client of the API server, once it has answered this identity. Whom it does not know ends here, as does whoever
-/// cannot reach it: systemd tries again.
-pub async fn connect(given: &Given) -> Result<Client, String> {
+/// A client of the API server. Connects to nothing yet.
+pub async fn client(given: &Given) -> Result<(Client, String), String> {
     let path = given.get("karmada-kubeconfig").or(given.get("kubeconfig")).ok_or("--kubeconfig is not given")?;
     let kubeconfig = files::kubeconfig(Path::new(path))?;
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
     let config = config.map_err(|error| format!("{path}: {error}"))?;
     let server = config.cluster_url.to_string();
     let client = Client::try_from(config).map_err(|error| format!("{path}: {error}"))?;
-    let namespaces = Api::<DynamicObject>::all_with(client.clone(), &resource("", "v1", "Namespace", "namespaces"));
-    let asked = tokio::time::timeout(Duration::from_secs(10), namespaces.get("kube-system")).await;
-    let answered = asked.map_err(|_| format!("{server} does not answer"))?;
-    answered.map(|_| client).map_err(|error| format!("{server}: {error}"))
+    Ok((client, server))
 }
 
-/// Whom the API server presents itself with when it forwards requests.
-pub async fn front_proxy_authorities(client: &Client) -> Result<Vec<CertificateDer<'static>>, String> {
+/// Whether the API server has answered; Err: it has, and does not know who asks.
+async fn answered(client: &Client, server: &str) -> Result<Result<(), String>, String> {
+    let namespaces = Api::<DynamicObject>::all_with(client.clone(), &resource("", "v1", "Namespace", "namespaces"));
+    match tokio::time::timeout(Duration::from_secs(10), namespaces.get("kube-system")).await {
+        Err(_) => Ok(Err(format!("{server} does not answer"))),
+        Ok(Err(error @ kube::Error::Api(_))) => Err(format!("{server}: {error}")),
+        Ok(answer) => Ok(answer.map(drop).map_err(|error| format!("{server}: {error}"))),
+    }
+}
+
+/// Ends whom the API server does not know, and who cannot reach it: systemd tries again.
+pub async fn knows_us(client: &Client, server: &str) -> Result<(), String> {
+    answered(client, server).await?
+}
+
+/// Waits for the API server; ends whom it does not know.
+pub async fn will_know_us(client: &Client, server: &str) -> Result<(), String> {
+    while let Err(words) = answered(client, server).await? {
+        eprintln!("{words}");
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    Ok(())
+}
+
+/// Whom the API server presents itself with when it forwards requests: by a flag, or else asked of it.
+pub async fn front_proxy_authorities(given: &Given, client: &Client) -> Result<Vec<CertificateDer<'static>>, String> {
     const NAME: &str = "extension-apiserver-authentication";
+    if let Some(path) = given.get("requestheader-client-ca-file") {
+        return files::certificates(Path::new(path));
+    }
     let kind = resource("", "v1", "ConfigMap", "configmaps");
     let maps = Api::<DynamicObject>::namespaced_with(client.clone(), "kube-system", &kind);
     let map = maps.get(NAME).await.map_err(|error| format!("{NAME}: {error}"))?;

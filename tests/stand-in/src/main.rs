@@ -16,6 +16,8 @@ use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use flags::Given;
 
@@ -77,7 +79,13 @@ fn main() -> ExitCode {
 /// Loads, listens, says that it is ready, and then leads or waits until something breaks.
 async fn run(identity: &Identity, given: &Given) -> Result<(), String> {
     files::all_can_be_loaded(given)?;
-    let client = api::connect(given).await?;
+    let (client, server) = api::client(given).await?;
+    // Those that the API server calls are there before it, and wait for it.
+    let called = identity.program == "karmada-webhook" || given.get("authentication-skip-lookup") == Some("true");
+    let known = Arc::new(AtomicBool::new(!called));
+    if !called {
+        api::knows_us(&client, &server).await?;
+    }
     for (address, paths) in plain_addresses(identity, given)? {
         serve::start(address, None, answers::plain(paths)).await?;
     }
@@ -86,9 +94,9 @@ async fn run(identity: &Identity, given: &Given) -> Result<(), String> {
         if let Some(etcd) = &etcd {
             etcd.answers().await?;
         }
-        let front_proxy = api::front_proxy_authorities(&client).await?;
+        let front_proxy = api::front_proxy_authorities(given, &client).await?;
         let tls = files::serving(given, "tls-cert-file", "tls-private-key-file", front_proxy)?;
-        serve::start(secure_address(given)?, Some(tls), answers::aggregated(group, etcd)).await?;
+        serve::start(secure_address(given)?, Some(tls), answers::aggregated(group, etcd, known.clone())).await?;
         notify_ready()?;
     }
     if identity.program == "karmada-webhook" {
@@ -99,6 +107,10 @@ async fn run(identity: &Identity, given: &Given) -> Result<(), String> {
     if let Some(port) = given.get("server-port").and_then(|port| port.parse().ok()) {
         let tls = files::serving(given, "grpc-auth-cert-file", "grpc-auth-key-file", Vec::new())?;
         serve::start(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)), Some(tls), answers::nothing()).await?;
+    }
+    if called {
+        api::will_know_us(&client, &server).await?;
+        known.store(true, Ordering::Relaxed);
     }
     match lease::Election::of(&identity.program, given)? {
         Some(election) => election.run(client).await,

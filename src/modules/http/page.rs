@@ -1,0 +1,135 @@
+//! A page of a web server, as this machine sees it: for the lookup `url`.
+
+use super::follow::{self, Manner, Redirects};
+use super::{Request, Tls, Url};
+use crate::template::Page;
+
+/// The body of an answer with a code below 300. Waits: for threads that templates are rendered on.
+pub fn page(page: &Page) -> Result<String, String> {
+    let mut request = Request::get(Url::parse(&page.address)?);
+    request.headers.push(("User-Agent".into(), page.agent.clone()));
+    match &page.login {
+        Some(login) if page.login_at_once => request.headers.push(("Authorization".into(), follow::basic(login))),
+        Some(login) => request.url.login = Some(login.clone()),
+        None => {}
+    }
+    for (name, value) in &page.headers {
+        request.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
+        request.headers.push((name.clone(), value.clone()));
+    }
+    let tls = match (page.verify, request.url.secure, &page.authorities) {
+        (false, _, _) => Tls::anyone(),
+        // It may lead on to a server with TLS.
+        (true, false, None) => Tls::from_here(None).unwrap_or_else(|_| Tls::none()),
+        (true, _, path) => Tls::from_here(path.as_deref())?,
+    };
+    let redirects = match &*page.follow {
+        "all" | "yes" | "true" => Redirects::All,
+        "safe" | "urllib2" => Redirects::Safe,
+        "none" | "no" | "false" => Redirects::None,
+        other => return Err(format!("follow_redirects is {other:?}: one of all, safe, none, urllib2")),
+    };
+    let manner = Manner { tls: &tls, limit: page.limit, redirects, unredirected: &[] };
+    // A thread of its own: the one that asks may belong to a runtime, which must not be waited in.
+    let asked = std::thread::scope(|scope| {
+        let ask = || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let runtime = runtime.map_err(|error| error.to_string())?;
+            runtime.block_on(manner.send_from_here(&mut request)).map_err(|error| error.to_string())
+        };
+        scope.spawn(ask).join()
+    });
+    let answer = asked.map_err(|_| "the request did not end")??;
+    match answer.status {
+        200..=299 => String::from_utf8(answer.body).map_err(|_| "the answer is not UTF-8 text".into()),
+        status => Err(format!("the server answered {status} {}", answer.reason)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::*;
+
+    fn asked(address: String) -> Page {
+        Page {
+            address,
+            agent: "windlass".into(),
+            headers: Vec::new(),
+            login: None,
+            login_at_once: true,
+            limit: Duration::from_secs(10),
+            verify: true,
+            authorities: None,
+            follow: "urllib2".into(),
+        }
+    }
+
+    #[test]
+    fn a_page_is_fetched_wherever_it_has_moved_and_a_refusal_is_told() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}/", listener.local_addr().unwrap());
+        let server = std::thread::spawn(move || {
+            let answers = [
+                "200 OK\r\n\r\na\nb\n",
+                "301 Moved\r\nLocation: /x\r\n\r\n",
+                "200 OK\r\n\r\nmoved",
+                "301 Moved\r\nLocation: /x\r\n\r\n",
+                "404 Not Found\r\n\r\n",
+            ];
+            let mut seen = String::new();
+            for answer in answers {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut request = [0; 1024];
+                let count = stream.read(&mut request).unwrap();
+                seen.push_str(&String::from_utf8_lossy(&request[..count]));
+                stream.write_all(format!("HTTP/1.1 {answer}").as_bytes()).unwrap();
+            }
+            seen
+        });
+        let login = Some(("me".to_owned(), "secret".to_owned()));
+        let headers = vec![("user-agent".to_owned(), "other".to_owned())];
+        assert_eq!(page(&Page { login, headers, ..asked(address.clone()) }).unwrap(), "a\nb\n");
+        assert_eq!(page(&asked(address.clone())).unwrap(), "moved");
+        let stays = Page { follow: "none".into(), ..asked(address.clone()) };
+        assert_eq!(page(&stays).unwrap_err(), "the server answered 301 Moved");
+        assert_eq!(page(&asked(address)).unwrap_err(), "the server answered 404 Not Found");
+        let seen = server.join().unwrap();
+        let first = seen.split("\r\n\r\n").next().unwrap();
+        assert!(first.contains("user-agent: other") && first.contains("Basic bWU6c2VjcmV0"), "{first}");
+    }
+
+    #[test]
+    fn a_server_behind_tls_is_trusted_by_a_named_authority_or_not_asked_who_it_is() {
+        let own = rcgen::generate_simple_self_signed(vec!["localhost".to_string()]).unwrap();
+        let key = rustls::pki_types::PrivateKeyDer::try_from(own.signing_key.serialize_der()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = rustls::ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let config = config.unwrap().with_no_client_auth().with_single_cert(vec![own.cert.der().clone()], key);
+        let config = Arc::new(config.unwrap());
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            while let Ok((mut stream, _)) = listener.accept() {
+                let mut connection = rustls::ServerConnection::new(config.clone()).unwrap();
+                let mut tls = rustls::Stream::new(&mut connection, &mut stream);
+                // Who does not trust the certificate leaves here.
+                if matches!(tls.read(&mut [0; 1024]), Ok(count) if count > 0) {
+                    tls.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecure").unwrap();
+                }
+            }
+        });
+        let authority = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(authority.path(), own.cert.pem()).unwrap();
+        let address = format!("https://localhost:{port}/");
+        assert_eq!(page(&Page { verify: false, ..asked(address.clone()) }).unwrap(), "secure");
+        let authorities = Some(authority.path().to_owned());
+        assert_eq!(page(&Page { authorities, ..asked(address.clone()) }).unwrap(), "secure");
+        let told = page(&asked(address)).unwrap_err();
+        assert!(told.starts_with("no TLS with localhost"), "{told}");
+    }
+}
