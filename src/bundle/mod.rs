@@ -125,15 +125,24 @@ impl Bundle {
             }
             Some(_) => {}
         }
-        let found = fitting.into_iter().map(|item| {
-            Ok(Found {
-                path: self.root.join(&item.file),
-                version: item.version.clone(),
-                architecture: item.architecture.clone(),
-                sha256: self.checked(item)?,
-            })
-        });
-        found.collect()
+        fitting.into_iter().map(|item| self.found(item)).collect()
+    }
+
+    /// The packages of operating systems, each of its own version; those for an architecture, if one is meant. There may
+    /// be none.
+    pub fn packages(&self, architecture: Option<&str>) -> Result<Vec<Found>, Error> {
+        let items = self.manifest()?.files;
+        let fits = |item: &&Item| architecture.is_none_or(|wanted| [wanted, "any"].contains(&&*item.architecture));
+        items.iter().filter(|item| item.component == "packages").filter(fits).map(|item| self.found(item)).collect()
+    }
+
+    fn found(&self, item: &Item) -> Result<Found, Error> {
+        Ok(Found {
+            path: self.root.join(&item.file),
+            version: item.version.clone(),
+            architecture: item.architecture.clone(),
+            sha256: self.checked(item)?,
+        })
     }
 
     /// Every file compared with the manifest: what is wrong with each. Fails where there is no manifest.

@@ -95,8 +95,16 @@ with_load_balancer() {
   {
     cat "$state/karmada.ini"
     printf '\n[load_balancer:children]\netcd\n\n[karmada_control_plane:vars]\nkarmada_virtual_address=%s\n' "$(vip)"
-    printf 'load_balancer_package_files=%s\n' "[$(printf '"%s", ' "$archive"/cache/archives/*.deb | sed 's/, $//')]"
+    # With stand-ins they come with the bundle.
+    [ -n "${WINDLASS_STAND_INS:-}" ] || printf 'load_balancer_package_files=%s\n' "[$(printf '"%s", ' "$archive"/cache/archives/*.deb | sed 's/, $//')]"
   } >"$karmada_inventory"
+  if [ -n "${WINDLASS_STAND_INS:-}" ]; then
+    local bundle
+    for bundle in "$WINDLASS_BUNDLE" "$WINDLASS_BUNDLE_BEFORE"; do
+      mkdir -p "$bundle/packages/load_balancer"
+      cp "$archive"/cache/archives/*.deb "$bundle/packages/load_balancer/"
+    done
+  fi
 }
 
 # Asks the control plane by its virtual address, 24 times a second, until `client_ends`; what it said is in $scratch/client.

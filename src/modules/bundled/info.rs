@@ -9,9 +9,6 @@ use crate::modules::{Controller, Done, Error, Local, Outcome};
 use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
-/// Components that are many files and no programs.
-const COLLECTIONS: &[&str] = &["crds", "packages"];
-
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BundleInfo {
@@ -30,7 +27,11 @@ impl Local for BundleInfo {
         arguments: &[
             Argument::new("bundle", Kind::Str, "Directory or .tar.zst on the controller").required(),
             Argument::new("components", Kind::List(&Kind::Str), "Programs, or crds, or packages").required(),
-            Argument::new("architecture", Kind::Str, "As the fact of that name, or as amd64; needed for programs"),
+            Argument::new(
+                "architecture",
+                Kind::Str,
+                "As the fact of that name, or as amd64; needed for programs. Of packages those that fit",
+            ),
             Argument::new("version", Kind::Str, "Version that all of them have, or its beginning such as 1.19"),
         ],
         free_form: None,
@@ -46,7 +47,7 @@ impl Local for BundleInfo {
         returns: &[
             Return::new(
                 "components",
-                "By name: path, version, architecture, sha256; of crds and packages a list of them",
+                "By name: path, version, architecture, sha256; of crds and packages a list of them; there may be no packages",
             ),
             Return::new("version", "The version of all of them, if it is the same"),
         ],
@@ -57,22 +58,26 @@ impl Local for BundleInfo {
         let mut components = Vec::new();
         let mut versions = Vec::new();
         for component in &self.components {
-            if COLLECTIONS.contains(&component.as_str()) {
-                let (bundle, component, version) = (bundle.clone(), component.clone(), self.version.clone());
-                let name = component.clone();
-                let all = blocking(move || Bundle::open(&bundle)?.find_all(&component, version.as_deref())).await?;
-                versions.extend(all.first().map(|found| found.version.clone()));
-                components.push((name, all.iter().map(described).collect::<Value>()));
+            let (bundle, version, architecture) = (bundle.clone(), self.version.clone(), self.architecture.clone());
+            if component == "packages" {
+                let all = move || Bundle::open(&bundle)?.packages(architecture.as_deref().map(architecture_named));
+                components.push((component.clone(), blocking(all).await?.iter().map(described).collect::<Value>()));
                 continue;
             }
-            let architecture = self.architecture.as_deref().ok_or_else(|| {
+            if component == "crds" {
+                let all = blocking(move || Bundle::open(&bundle)?.find_all("crds", version.as_deref())).await?;
+                versions.extend(all.first().map(|found| found.version.clone()));
+                components.push((component.clone(), all.iter().map(described).collect::<Value>()));
+                continue;
+            }
+            let architecture = architecture.as_deref().ok_or_else(|| {
                 Error::failed(format!("bundle_info: argument \"architecture\" is required for {component}"))
             })?;
             let found = find(Question {
-                bundle: bundle.clone(),
+                bundle,
                 component: component.clone(),
                 architecture: architecture_named(architecture).to_owned(),
-                version: self.version.clone(),
+                version,
             })
             .await?;
             versions.push(found.version.clone());
@@ -115,6 +120,23 @@ mod tests {
         for part in ["v3.5.21/etcdctl'", "crds/a.yaml'", "'sha256': '"] {
             assert!(components.contains(part), "{components}");
         }
+    }
+
+    #[tokio::test]
+    async fn packages_are_told_by_architecture_and_there_may_be_none() {
+        let bench = Bench::new().await;
+        script(&bench, "b/etcd", "3.5.21");
+        let told = async |architecture: &str| {
+            let task = format!("bundle_info: {{bundle: HERE/b, components: [packages]{architecture}}}");
+            value(&bench.run(&task).await.unwrap().outcome, "components")
+        };
+        assert_eq!(told("").await, "{'packages': []}");
+        for name in ["a_1.0_amd64.deb", "b_1%3a2-1_all.deb", "c_1.0_arm64.deb"] {
+            bench.on_controller(&format!("b/packages/{name}"), "x");
+        }
+        let packages = told(", architecture: x86_64").await;
+        assert!(packages.contains("packages/a_1.0_amd64.deb'") && packages.contains("packages/b_"), "{packages}");
+        assert!(!packages.contains("arm64") && told("").await.contains("packages/c_1.0_arm64.deb'"), "{packages}");
     }
 
     #[tokio::test]
