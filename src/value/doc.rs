@@ -38,7 +38,7 @@ impl Doc {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Argument {
     pub name: &'static str,
     pub aliases: &'static [&'static str],

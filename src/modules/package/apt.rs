@@ -261,8 +261,8 @@ impl Module for Apt {
 }
 
 impl Apt {
-    /// For `package`, which knows only names and states.
-    pub fn of(name: Vec<String>, state: State) -> Apt {
+    #[cfg(test)]
+    fn of(name: Vec<String>, state: State) -> Apt {
         Apt {
             name: Some(name),
             state,

@@ -76,6 +76,18 @@ impl Change {
     }
 }
 
+/// `yum`: the older name of `dnf`.
+pub static YUM: Doc = Doc {
+    name: "yum",
+    summary: "Installs and removes packages of Fedora, RHEL and their kin; the same as dnf",
+    example: "\
+- name: What the service needs
+  yum:
+    name: [ca-certificates, curl]
+",
+    ..Dnf::DOC
+};
+
 #[async_trait]
 impl Module for Dnf {
     const DOC: Doc = Doc {

@@ -1,33 +1,88 @@
 //! `package`: whatever package tool the host has.
 
 use async_trait::async_trait;
-use serde::Deserialize;
+use indexmap::IndexMap;
+use serde::{Deserialize, Deserializer};
 
 use super::apt::{self, Apt};
 use super::dnf::{self, Dnf};
 use super::{first_of, run, said};
 use crate::modules::execution::quote;
-use crate::modules::{Controller, Error, Module, Outcome, Plan};
+use crate::modules::{Controller, Error, Module, Outcome, Plan, arguments};
 use crate::remote::{Command, Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::{Value, Vars};
 
 const TOOLS: &[&str] = &["apt-get", "dnf", "yum", "apk", "zypper", "pacman"];
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Package {
-    name: Vec<String>,
-    state: State,
-    #[serde(rename = "use")]
-    tool: String,
+/// What the task says, as it is handed on to the module of the host's tool.
+#[derive(Debug)]
+pub struct Package(Vars);
+
+impl<'de> Deserialize<'de> for Package {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let args = IndexMap::<String, Value>::deserialize(deserializer)?;
+        match args.keys().find(|name| Package::DOC.argument(name).is_none()) {
+            Some(_) => Err(serde::de::Error::custom("an argument that no tool takes")),
+            None => Ok(Package(args.into_iter().map(|(name, value)| (name.into(), value)).collect())),
+        }
+    }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum State {
-    #[serde(alias = "installed")]
+/// What all tools take.
+const COMMON: &[Argument] = &[
+    Argument::new("name", Kind::List(&Kind::Str), "Packages, by the names that the host's system gives them")
+        .alias(&["package", "pkg"]),
+    Argument::new("state", Kind::Str, "Whether they are to be there, or there in the newest version")
+        .default("present")
+        .choices(&["present", "installed", "absent", "removed", "latest"]),
+    Argument::new("use", Kind::Str, "The tool; auto takes the first that is there")
+        .default("auto")
+        .choices(&["auto", "apt", "dnf", "yum", "apk", "zypper", "pacman"]),
+];
+
+/// What any tool takes, and how many arguments that are. What a task does not say is left to the tool's module.
+const ALL: ([Argument; 64], usize) = {
+    let mut all = [COMMON[0]; 64];
+    let mut count = 0;
+    let lists = [COMMON, Apt::DOC.arguments, Dnf::DOC.arguments];
+    let mut list = 0;
+    while list < lists.len() {
+        let mut next = 0;
+        while next < lists[list].len() {
+            let argument = lists[list][next];
+            if !is_in(&all, count, argument.name) {
+                let default = if list == 0 { argument.default } else { None };
+                all[count] = Argument { default, required: false, ..argument };
+                count += 1;
+            }
+            next += 1;
+        }
+        list += 1;
+    }
+    (all, count)
+};
+
+const fn is_in(all: &[Argument], count: usize, name: &str) -> bool {
+    let name = name.as_bytes();
+    let mut at = 0;
+    while at < count {
+        let other = all[at].name.as_bytes();
+        let mut same = 0;
+        while same < name.len() && same < other.len() && name[same] == other[same] {
+            same += 1;
+        }
+        if same == name.len() && same == other.len() {
+            return true;
+        }
+        at += 1;
+    }
+    false
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
     Present,
-    #[serde(alias = "removed")]
     Absent,
     Latest,
 }
@@ -57,17 +112,8 @@ impl Module for Package {
     const DOC: Doc = Doc {
         name: "package",
         collection: "ansible.builtin",
-        summary: "Installs and removes packages with whatever tool the host has",
-        arguments: &[
-            Argument::new("name", Kind::List(&Kind::Str), "Packages, by the names that the host's system gives them")
-                .required(),
-            Argument::new("state", Kind::Str, "Whether they are to be there, or there in the newest version")
-                .default("present")
-                .choices(&["present", "installed", "absent", "removed", "latest"]),
-            Argument::new("use", Kind::Str, "The tool; auto takes the first that is there")
-                .default("auto")
-                .choices(&["auto", "apt", "dnf", "yum", "apk", "zypper", "pacman"]),
-        ],
+        summary: "Installs and removes packages with whatever tool the host has; takes what the module of that tool takes",
+        arguments: ALL.0.split_at(ALL.1).0,
         free_form: None,
         example: "\
 - name: What every host needs
@@ -79,23 +125,23 @@ impl Module for Package {
     type Change = Change;
 
     async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
-        let tool = match self.tool.as_str() {
+        let tool = match self.text("use").as_str() {
             "auto" => first_of(probe, TOOLS)
                 .await?
                 .ok_or_else(|| Error::failed("the host has no package tool that is known"))?,
             named => named.to_owned(),
         };
         match tool.as_str() {
-            "apt" | "apt-get" => Ok(wrapped(self.apt().plan(probe, here).await?, Change::Apt)),
-            "dnf" | "yum" => Ok(wrapped(self.dnf().plan(probe, here).await?, Change::Dnf)),
-            tool => self.plan_simple(&simple(tool)?, probe).await,
+            "apt" | "apt-get" => Ok(wrapped(self.of::<Apt>()?.plan(probe, here).await?, Change::Apt)),
+            "dnf" | "yum" => Ok(wrapped(self.of::<Dnf>()?.plan(probe, here).await?, Change::Dnf)),
+            name => self.plan_simple(&tool, &simple(name)?, probe).await,
         }
     }
 
     async fn apply(&self, change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
         match change {
-            Change::Apt(change) => self.apt().apply(change, remote, here).await,
-            Change::Dnf(change) => self.dnf().apply(change, remote, here).await,
+            Change::Apt(change) => self.of::<Apt>()?.apply(change, remote, here).await,
+            Change::Dnf(change) => self.of::<Dnf>()?.apply(change, remote, here).await,
             Change::Simple { argv, compare } => {
                 let before = versions(remote, compare.as_deref()).await?;
                 let output = run(remote, &argv).await?;
@@ -107,50 +153,64 @@ impl Module for Package {
 }
 
 impl Package {
-    fn apt(&self) -> Apt {
-        Apt::of(
-            self.name.clone(),
-            match self.state {
-                State::Present => apt::State::Present,
-                State::Absent => apt::State::Absent,
-                State::Latest => apt::State::Latest,
-            },
-        )
+    fn text(&self, name: &str) -> String {
+        self.0.get(name).map(ToString::to_string).unwrap_or_default()
     }
 
-    fn dnf(&self) -> Dnf {
-        let state = match self.state {
-            State::Present => dnf::State::Present,
-            State::Absent => dnf::State::Absent,
-            State::Latest => dnf::State::Latest,
+    fn state(&self) -> State {
+        match self.text("state").as_str() {
+            "absent" | "removed" => State::Absent,
+            "latest" => State::Latest,
+            _ => State::Present,
+        }
+    }
+
+    /// The module of a tool, with all that the task says.
+    fn of<M: Module>(&self) -> Result<M, Error> {
+        let mut args = self.0.clone();
+        args.shift_remove("use");
+        let state = match self.state() {
+            State::Present => "present",
+            State::Absent => "absent",
+            State::Latest => "latest",
         };
-        Dnf { name: self.name.clone(), state: Some(state), ..Dnf::default() }
+        args.insert("state".into(), Value::from(state));
+        arguments::parse(arguments::coerce(&M::DOC, &args)?)
     }
 
-    async fn plan_simple(&self, tool: &Simple, probe: &Probe) -> Result<Plan<Change>, Error> {
-        if let Some(wrong) = self.name.iter().find(|name| name.is_empty() || name.starts_with('-')) {
+    async fn plan_simple(&self, named: &str, tool: &Simple, probe: &Probe) -> Result<Plan<Change>, Error> {
+        if let Some(other) = self.0.keys().find(|name| !["name", "state", "use"].contains(&name.as_ref())) {
+            return Err(Error::failed(format!("with {named}, package takes name and state, not {other:?}")));
+        }
+        let names = self.0.get("name").and_then(|names| names.try_iter().ok()).into_iter().flatten();
+        let names: Vec<String> = names.map(|name| name.to_string()).collect();
+        if names.is_empty() {
+            return Err(Error::failed("package: argument \"name\" is required"));
+        }
+        let state = self.state();
+        if let Some(wrong) = names.iter().find(|name| name.is_empty() || name.starts_with('-')) {
             return Err(Error::failed(format!("{wrong:?} names no package")));
         }
         let mut there = Vec::new();
         let mut missing = Vec::new();
-        for name in &self.name {
+        for name in &names {
             let query = Command::shell(format!("{} {} >/dev/null 2>&1", tool.query, quote(name)));
             if probe.query(&query).await?.code == 0 { there.push(name.clone()) } else { missing.push(name.clone()) }
         }
-        let (verb, names) = match self.state {
+        let (verb, wanted) = match state {
             State::Present => (tool.install, missing),
             State::Absent => (tool.remove, there),
-            State::Latest => (tool.latest, self.name.clone()),
+            State::Latest => (tool.latest, names.clone()),
         };
-        if names.is_empty() {
+        if wanted.is_empty() {
             return Ok(Plan::Unchanged(Outcome::default()));
         }
-        let argv = verb.iter().map(|word| (*word).to_owned()).chain(names.iter().cloned()).collect();
-        if self.state != State::Latest {
+        let argv = verb.iter().map(|word| (*word).to_owned()).chain(wanted.iter().cloned()).collect();
+        if state != State::Latest {
             let change = Change::Simple { argv, compare: None };
             return Ok(Plan::Change { diff: Vec::new(), outcome: Outcome::default(), change });
         }
-        let quoted: Vec<String> = names.iter().map(|name| quote(name)).collect();
+        let quoted: Vec<String> = wanted.iter().map(|name| quote(name)).collect();
         Ok(Plan::Unknown(Change::Simple { argv, compare: Some(format!("{} {}", tool.query, quoted.join(" "))) }))
     }
 }
@@ -222,6 +282,9 @@ mod tests {
             assert!(bench.check(&format!("{module}: {{name: dpkg, state: absent}}")).await.unwrap().changed);
             assert!(!bench.run(&format!("{module}: {{name: no-such-package, state: absent}}")).await.unwrap().changed);
         }
+        assert!(!bench.run("package: {pkg: dpkg, allow_downgrade: true, lock_timeout: 5}").await.unwrap().changed);
+        let refused = bench.failure("package: {name: dpkg, enablerepo: epel}").await;
+        assert_eq!(refused, "apt has no argument \"enablerepo\"");
         bench.close().await;
     }
 }
