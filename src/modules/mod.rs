@@ -74,6 +74,7 @@ mod tempfile;
 mod template;
 #[cfg(test)]
 mod testing;
+mod timezone;
 mod unarchive;
 mod uri;
 mod user;
@@ -161,6 +162,7 @@ pub static MODULES: &[Entry] = &[
     entry::<systemd_service::SystemdService>(),
     entry::<tempfile::Tempfile>(),
     entry::<template::Template>(),
+    entry::<timezone::Timezone>(),
     entry::<unarchive::Unarchive>(),
     entry::<uri::Uri>(),
     entry::<user::User>(),
@@ -172,6 +174,7 @@ pub static MODULES: &[Entry] = &[
     entry::<x509_certificate_info::X509CertificateInfo>(),
     entry::<x509_csr::X509Csr>(),
     entry::<x509_key::X509Key>(),
+    entry_as::<package::dnf::Dnf>(&package::dnf::YUM),
 ];
 
 /// The type itself is the task's arguments, rendered and coerced to the kinds in `DOC`.
