@@ -17,23 +17,36 @@ const RETURNS: &[Return] = &[
     Return::new("enabled", "Whether it starts with the system"),
     Return::new("status", "The unit's properties, as systemctl show gave them before anything was changed"),
 ];
-const ARGUMENTS: &[Argument] = &[
-    Argument::new("name", Kind::Str, "The unit; .service may be left out").alias(&["service", "unit"]),
-    Argument::new("state", Kind::Str, "What it is to be; restarted and reloaded always act").choices(STATES),
-    Argument::new("enabled", Kind::Bool, "Whether it is to start with the system"),
-    Argument::new("masked", Kind::Bool, "Whether it is to be impossible to start"),
+const STATE: Argument =
+    Argument::new("state", Kind::Str, "What it is to be; restarted and reloaded always act").choices(STATES);
+const ENABLED: Argument = Argument::new("enabled", Kind::Bool, "Whether it is to start with the system");
+const MASKED: Argument = Argument::new("masked", Kind::Bool, "Whether it is to be impossible to start");
+const DAEMON_RELOAD: Argument =
     Argument::new("daemon_reload", Kind::Bool, "Whether systemd reads its unit files again first")
         .alias(&["daemon-reload"])
-        .default("false"),
-    Argument::new("daemon_reexec", Kind::Bool, "Whether systemd starts itself anew first")
-        .alias(&["daemon-reexec"])
-        .default("false"),
+        .default("false");
+const DAEMON_REEXEC: Argument = Argument::new("daemon_reexec", Kind::Bool, "Whether systemd starts itself anew first")
+    .alias(&["daemon-reexec"])
+    .default("false");
+const SCOPE: Argument =
     Argument::new("scope", Kind::Str, "Whose systemd: the system's, the user's, or that of all users")
         .default("system")
-        .choices(&["system", "user", "global"]),
-    Argument::new("no_block", Kind::Bool, "Whether to go on before the unit has started or stopped").default("false"),
+        .choices(&["system", "user", "global"]);
+const NO_BLOCK: Argument =
+    Argument::new("no_block", Kind::Bool, "Whether to go on before the unit has started or stopped").default("false");
+const FORCE: Argument =
     Argument::new("force", Kind::Bool, "Whether links that are in the way of enabling or masking are replaced")
-        .default("false"),
+        .default("false");
+const ARGUMENTS: &[Argument] = &[
+    Argument::new("name", Kind::Str, "The unit; .service may be left out").alias(&["service", "unit"]),
+    STATE,
+    ENABLED,
+    MASKED,
+    DAEMON_RELOAD,
+    DAEMON_REEXEC,
+    SCOPE,
+    NO_BLOCK,
+    FORCE,
 ];
 
 #[derive(Debug, Default, Deserialize)]
@@ -322,14 +335,29 @@ impl Status {
     }
 }
 
-/// `service`: the same, with fewer arguments.
+/// `service`: the same, with what other inits take, too.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Service {
     name: String,
     state: Option<State>,
     enabled: Option<bool>,
+    masked: Option<bool>,
+    daemon_reload: bool,
+    daemon_reexec: bool,
+    scope: Scope,
+    no_block: bool,
+    force: bool,
     sleep: Option<u64>,
+    /// There is one init that is known, and it needs none of these.
+    #[serde(rename = "use")]
+    _use: String,
+    #[serde(rename = "pattern")]
+    _pattern: Option<String>,
+    #[serde(rename = "runlevel")]
+    _runlevel: String,
+    #[serde(rename = "arguments")]
+    _arguments: String,
 }
 
 #[async_trait]
@@ -340,9 +368,21 @@ impl Module for Service {
         summary: "Starts, stops and enables services; the host's init is systemd",
         arguments: &[
             Argument::new("name", Kind::Str, "The service").required(),
-            Argument::new("state", Kind::Str, "What it is to be; restarted and reloaded always act").choices(STATES),
-            Argument::new("enabled", Kind::Bool, "Whether it is to start with the system"),
+            STATE,
+            ENABLED,
+            MASKED,
+            DAEMON_RELOAD,
+            DAEMON_REEXEC,
+            SCOPE,
+            NO_BLOCK,
+            FORCE,
             Argument::new("sleep", Kind::Int, "How many seconds to wait after a restart"),
+            Argument::new("use", Kind::Str, "Which init the host has").default("auto").choices(&["auto", "systemd"]),
+            Argument::new("pattern", Kind::Str, "Accepted for compatibility; systemd knows what runs"),
+            Argument::new("runlevel", Kind::Str, "Accepted for compatibility; systemd has none").default("default"),
+            Argument::new("arguments", Kind::Str, "Accepted for compatibility; units take none")
+                .alias(&["args"])
+                .default(""),
         ],
         free_form: None,
         example: "\
@@ -356,8 +396,9 @@ impl Module for Service {
     type Change = (Actions, Outcome);
 
     async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Self::Change>, Error> {
-        if self.state.is_none() && self.enabled.is_none() {
-            return Err(Error::failed("state or enabled is needed"));
+        let reloads = self.daemon_reload || self.daemon_reexec;
+        if self.state.is_none() && self.enabled.is_none() && self.masked.is_none() && !reloads {
+            return Err(Error::failed("state, enabled, masked, daemon_reload or daemon_reexec is needed"));
         }
         self.unit().plan(probe, here).await
     }
@@ -374,8 +415,17 @@ impl Module for Service {
 
 impl Service {
     fn unit(&self) -> SystemdService {
-        let (name, state, enabled) = (Some(self.name.clone()), self.state, self.enabled);
-        SystemdService { name, state, enabled, ..SystemdService::default() }
+        SystemdService {
+            name: Some(self.name.clone()),
+            state: self.state,
+            enabled: self.enabled,
+            masked: self.masked,
+            daemon_reload: self.daemon_reload,
+            daemon_reexec: self.daemon_reexec,
+            scope: self.scope,
+            no_block: self.no_block,
+            force: self.force,
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! What is done to a unit that is like so.
 
+use super::super::arguments;
 use super::*;
 
 fn status(load: &str, active: &str, file: &str) -> Status {
@@ -53,6 +54,16 @@ fn what_can_be_neither_enabled_nor_disabled_is_left_alone() {
     assert!(verbs(&unit(true), &fixed).is_empty() && verbs(&unit(false), &fixed).is_empty());
     assert_eq!(verbs(&unit(true), &status("loaded", "active", "enabled-runtime")), ["enable"]);
     assert_eq!(status("loaded", "active", "generated").enabled(), Enabled::Ask);
+}
+
+#[test]
+fn service_hands_on_what_systemd_takes() {
+    let written = serde_json::json!({"name": "docker", "daemon_reload": true, "masked": false, "runlevel": "2"});
+    let vars = written.as_object().unwrap().iter();
+    let vars = vars.map(|(name, value)| (name.as_str().into(), Value::from(minijinja::value::Serde(value.clone()))));
+    let coerced = arguments::coerce(&Service::DOC, &vars.collect()).unwrap();
+    let unit = arguments::parse::<Service>(coerced).unwrap().unit();
+    assert!(unit.daemon_reload && unit.masked == Some(false) && !unit.daemon_reexec);
 }
 
 #[test]
