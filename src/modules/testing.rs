@@ -75,6 +75,11 @@ impl Bench {
         }
     }
 
+    /// The host itself.
+    pub fn remote(&self) -> &Remote {
+        &self.remote
+    }
+
     /// A path of the host, inside its directory.
     pub fn host(&self, name: &str) -> PathBuf {
         self.directory.path().join("host").join(name)

@@ -1,5 +1,7 @@
 //! `user`: users of a host.
 
+mod ssh_key;
+
 use async_trait::async_trait;
 use serde::Deserialize;
 
@@ -34,6 +36,11 @@ pub struct User {
     state: State,
     remove: bool,
     force: bool,
+    generate_ssh_key: bool,
+    ssh_key_type: String,
+    ssh_key_bits: Option<u32>,
+    ssh_key_file: Option<String>,
+    ssh_key_comment: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -57,6 +64,7 @@ pub struct Change {
     set_password: bool,
     /// After the password is set.
     lock: Option<&'static str>,
+    make_key: bool,
 }
 
 #[async_trait]
@@ -91,7 +99,22 @@ impl Module for User {
                 .default("present")
                 .choices(&["present", "absent"]),
             Argument::new("remove", Kind::Bool, "Whether a removed user's home goes, too").default("false"),
-            Argument::new("force", Kind::Bool, "Whether they are removed even while logged in").default("false"),
+            Argument::new("force", Kind::Bool, "Whether they are removed even while logged in, and a key is made anew")
+                .default("false"),
+            Argument::new(
+                "generate_ssh_key",
+                Kind::Bool,
+                "Whether they get a key for SSH, without a passphrase, if there is none",
+            )
+            .default("false"),
+            Argument::new("ssh_key_type", Kind::Str, "What ssh-keygen makes").default("rsa"),
+            Argument::new("ssh_key_bits", Kind::Int, "How many bits it has; what ssh-keygen takes, unless given"),
+            Argument::new(
+                "ssh_key_file",
+                Kind::Path,
+                "Where the key is kept, from their home on; .ssh/id_TYPE unless given",
+            ),
+            Argument::new("ssh_key_comment", Kind::Str, "What is said in it; ansible-generated on HOST unless given"),
         ],
         free_form: None,
         example: "\
@@ -112,6 +135,9 @@ impl Module for User {
             Return::new("comment", "Their full name"),
             Return::new("home", "Their home directory"),
             Return::new("shell", "Their login shell"),
+            Return::new("ssh_key_file", "With generate_ssh_key: where the key is"),
+            Return::new("ssh_public_key", "The public part of it"),
+            Return::new("ssh_fingerprint", "Its fingerprint, as ssh-keygen -lf prints it"),
         ],
     };
     type Change = Change;
@@ -124,12 +150,22 @@ impl Module for User {
         if self.state == State::Present && !here.check {
             self.check_groups(&accounts)?;
         }
-        let change = match (self.state, &accounts.account) {
+        let mut change = match (self.state, &accounts.account) {
             (State::Absent, None) => Change::default(),
             (State::Absent, Some(_)) => self.removal(tools(&accounts)?),
             (State::Present, None) => self.creation(&accounts, tools(&accounts)?),
             (State::Present, Some(account)) => self.changes(account, &accounts)?,
         };
+        let mut outcome = outcome;
+        if self.generate_ssh_key && self.state == State::Present {
+            let home = accounts.account.as_ref().map(|account| account.home.as_str());
+            let key = match home {
+                Some(home) => ssh_key::look(probe, &self.key_path(home)).await?,
+                None => None,
+            };
+            change.make_key = key.is_none() || self.force;
+            outcome = key.map_or(outcome.clone(), |key| key.describe(outcome));
+        }
         Ok(match change == Change::default() {
             true => Plan::Unchanged(outcome),
             false => Plan::Change { diff: Vec::new(), outcome, change },
@@ -151,11 +187,34 @@ impl Module for User {
         if let Some(option) = change.lock {
             accounts::run(remote, &words(&["usermod", option, &self.name])).await?;
         }
-        Ok(self.outcome(accounts::look(remote, &self.name).await?.account.as_ref()))
+        let account = accounts::look(remote, &self.name).await?.account;
+        let outcome = self.outcome(account.as_ref());
+        let Some(account) = account.filter(|_| self.generate_ssh_key && self.state == State::Present) else {
+            return Ok(outcome);
+        };
+        let path = self.key_path(self.home.as_deref().unwrap_or(&account.home));
+        if change.make_key {
+            ssh_key::make(
+                remote,
+                &path,
+                &account,
+                &self.ssh_key_type,
+                self.ssh_key_bits,
+                self.ssh_key_comment.as_deref(),
+            )
+            .await?;
+        }
+        Ok(ssh_key::look(remote, &path).await?.map_or(outcome.clone(), |key| key.describe(outcome)))
     }
 }
 
 impl User {
+    fn key_path(&self, home: &str) -> String {
+        let below = || format!(".ssh/id_{}", self.ssh_key_type);
+        let file = self.ssh_key_file.clone().unwrap_or_else(below);
+        if file.starts_with('/') { file } else { format!("{}/{file}", home.trim_end_matches('/')) }
+    }
+
     /// The files that keep accounts are lines of fields.
     fn check_texts(&self) -> Result<(), Error> {
         let texts =
@@ -214,7 +273,7 @@ impl User {
             Tools::Busybox => self.adduser(),
         };
         let lock = (self.password_lock == Some(true) && self.password.is_some()).then_some("-L");
-        Change { commands, set_password: self.password.is_some(), lock }
+        Change { commands, set_password: self.password.is_some(), lock, ..Change::default() }
     }
 
     fn useradd(&self, accounts: &Accounts) -> Vec<String> {
@@ -325,7 +384,7 @@ impl User {
             argv.push(self.name.clone());
             commands.push(argv);
         }
-        Ok(Change { commands, set_password, lock })
+        Ok(Change { commands, set_password, lock, ..Change::default() })
     }
 
     fn change_groups(&self, account: &Account, accounts: &Accounts, argv: &mut Vec<String>) {

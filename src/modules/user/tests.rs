@@ -25,6 +25,11 @@ fn user() -> User {
         state: State::Present,
         remove: false,
         force: false,
+        generate_ssh_key: false,
+        ssh_key_type: "rsa".into(),
+        ssh_key_bits: None,
+        ssh_key_file: None,
+        ssh_key_comment: None,
     }
 }
 
@@ -63,6 +68,13 @@ fn a_new_user_is_made_with_what_was_asked_for() {
     user.groups = Some(vec!["adm".into()]);
     let busybox: Vec<String> = user.adduser().iter().map(|argv| argv.join(" ")).collect();
     assert_eq!(busybox, ["adduser -D -h /var/lib/etcd -s /bin/false -H -S etcd", "addgroup etcd adm"]);
+}
+
+#[test]
+fn a_key_is_below_the_home_unless_said_otherwise() {
+    assert_eq!(user().key_path("/home/a/"), "/home/a/.ssh/id_rsa");
+    assert_eq!(User { ssh_key_file: Some("k".into()), ..user() }.key_path("/h"), "/h/k");
+    assert_eq!(User { ssh_key_file: Some("/k".into()), ..user() }.key_path("/h"), "/k");
 }
 
 #[test]
