@@ -4,12 +4,13 @@ use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::{Controller, Done, Error, Local, Outcome};
+use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fail {
-    msg: String,
+    msg: Value,
 }
 
 #[async_trait]
@@ -18,7 +19,7 @@ impl Local for Fail {
         name: "fail",
         collection: "ansible.builtin",
         summary: "Fails with a message",
-        arguments: &[Argument::new("msg", Kind::Str, "What to say").default("Failed as requested from task")],
+        arguments: &[Argument::new("msg", Kind::Any, "What to say").default("Failed as requested from task")],
         free_form: None,
         example: "\
 - name: An old system is refused
@@ -30,6 +31,20 @@ impl Local for Fail {
     };
 
     async fn run(&self, _: &Controller<'_>) -> Result<Done, Error> {
-        Ok(Done::unchanged(Outcome { failed: Some(self.msg.clone()), ..Outcome::default() }))
+        Ok(Done::unchanged(Outcome { failed: Some(self.msg.to_string()), ..Outcome::default() }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Bench;
+
+    #[tokio::test]
+    async fn a_message_may_be_a_list() {
+        let bench = Bench::new().await;
+        assert_eq!(bench.failure("fail: {msg: no}").await, "no");
+        let said = bench.failure("fail: {msg: [one, two]}").await;
+        assert!(said.contains("one") && said.contains("two"), "{said}");
+        bench.close().await;
     }
 }
