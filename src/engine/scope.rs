@@ -1,12 +1,13 @@
 //! The variables that a task sees on a host: Ansible's list of precedence, weakest first.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use minijinja::value::{Enumerator, Object, ObjectRepr};
 
 use super::batch::Batch;
 use super::host::{HostRun, HostVars, State};
-use super::{Event, Job, Run};
+use super::{Event, Job, Run, target};
 use crate::inventory::{Inventory, VarsFiles};
 use crate::modules::http;
 use crate::playbook::{Keywords, Play, Role, Task};
@@ -180,13 +181,28 @@ pub(crate) fn is_localhost(host: &str) -> bool {
     matches!(host, "localhost" | "127.0.0.1" | "::1")
 }
 
+/// The collection whose role is there: `…/ansible_collections/NAMESPACE/NAME/roles/ROLE`.
+fn collection_of(role: &Path) -> Option<String> {
+    let parts: Vec<&str> = role.iter().rev().take(5).filter_map(|part| part.to_str()).collect();
+    match parts[..] {
+        [_, "roles", name, namespace, "ansible_collections"] => Some(format!("{namespace}.{name}")),
+        _ => None,
+    }
+}
+
 fn role_magic(role: &Role) -> Vars {
     let list = |names: &[Arc<str>]| names.iter().map(|name| Value::from(name.as_ref())).collect::<Value>();
+    // A role of a collection has a long name and a short one.
+    let collection = collection_of(&role.path);
+    let short = collection.as_ref().and_then(|_| role.name.rsplit('.').next()).unwrap_or(&role.name);
     let mut vars = Vars::from([
-        ("role_name".into(), Value::from(role.name.as_ref())),
+        ("role_name".into(), Value::from(short)),
         ("ansible_role_name".into(), Value::from(role.name.as_ref())),
         ("role_path".into(), Value::from(role.path.display().to_string())),
     ]);
+    if let Some(collection) = collection {
+        vars.insert("ansible_collection_name".into(), Value::from(collection));
+    }
     if !role.parents.is_empty() {
         let paths = role.parent_paths.iter().map(|path| path.display().to_string());
         vars.insert("ansible_parent_role_names".into(), list(&role.parents));
@@ -204,6 +220,8 @@ impl Batch {
     /// The scope of a task on a host, without loop variables.
     pub fn task_scope(&self, host: &HostRun, task: &Task) -> Scope {
         let mut scope = self.scope(host, task.role.as_ref(), &task.keywords);
+        let reached = target::variables(&self.run.job.defaults, &host.name, &task.keywords, &scope);
+        scope.lay_below(reached);
         let mut search = Vec::new();
         if let Some(role) = &task.role {
             search.push(role.path.clone());

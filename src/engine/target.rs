@@ -11,7 +11,7 @@ use crate::connection::{HostKeys, Method, Target};
 use crate::playbook::{Keywords, Written};
 use crate::remote::{self, Become};
 use crate::template::{Error, Scope};
-use crate::value::{Secret, Value};
+use crate::value::{Secret, Value, Vars};
 
 /// What the command line and the settings say of connections; keywords and variables win over it.
 #[derive(Debug, Clone, Default)]
@@ -144,6 +144,26 @@ pub(crate) fn target(job: &Job, name: &str, keywords: &Keywords, scope: &Scope) 
             .unwrap_or(defaults.retries),
         config_file: defaults.ssh_config.clone(),
     })
+}
+
+/// What a task's templates see of how its host is reached where no variable says it: what keywords and settings say, under
+/// the names of both ages. It is what [`target`] would take, so finding it here gives the same target.
+pub(crate) fn variables(defaults: &Defaults, name: &str, keywords: &Keywords, scope: &Scope) -> Vars {
+    let written = |keyword: &Option<Written>| keyword.as_ref().map(|written| written.value.clone());
+    let text = |text: &Option<String>| text.as_deref().map(Value::from);
+    let connection = written(&keywords.connection).or_else(|| text(&defaults.connection));
+    let said: [(&[&str], Option<Value>); 4] = [
+        (&["ansible_connection"], connection.or_else(|| Some(Value::from("ssh")))),
+        (&["ansible_host", "ansible_ssh_host"], Some(Value::from(name))),
+        (&["ansible_user", "ansible_ssh_user"], written(&keywords.remote_user).or_else(|| text(&defaults.user))),
+        (&["ansible_port", "ansible_ssh_port"], written(&keywords.port).or_else(|| defaults.port.map(Value::from))),
+    ];
+    let mut vars = Vars::new();
+    for (names, said) in said {
+        let Some(value) = names.iter().find_map(|name| scope.get(name)).cloned().or(said) else { continue };
+        vars.extend(names.iter().map(|name| ((*name).into(), value.clone())));
+    }
+    vars
 }
 
 fn local(name: &str) -> Target {

@@ -26,6 +26,8 @@ pub static VARIABLES: &[Word] = &[
         .example("ansible_become_user: etcd"),
     Word::new("ansible_check_mode", "Whether the run only says what it would change.")
         .example("when: not ansible_check_mode"),
+    Word::new("ansible_collection_name", "In a role of a collection: the collection, with its namespace.")
+        .example("\"{{ ansible_collection_name | default('none') }}\""),
     Word::new("ansible_config_file", "The file of settings in force; none without one.")
         .example("\"{{ ansible_config_file | default('', true) }}\""),
     Word::new("ansible_connection", "How the host is reached: ssh or local.").example("ansible_connection: local"),

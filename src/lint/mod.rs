@@ -70,6 +70,8 @@ pub struct Settings {
     pub keyring: Arc<Keyring>,
     /// Further directories of roles.
     pub roles_path: Vec<PathBuf>,
+    /// Directories of collections.
+    pub collections: Vec<PathBuf>,
     /// Further directories of modules, filters and lookups of the project's own.
     pub library: Vec<PathBuf>,
     pub words: Words,

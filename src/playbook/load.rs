@@ -82,6 +82,8 @@ pub struct Loader {
     pub extra_vars: Arc<Vars>,
     /// Directories that hold roles, after `roles/` beside the playbook.
     pub roles_path: Vec<PathBuf>,
+    /// Directories that hold collections, after `collections/` beside the playbook.
+    pub collections: Vec<PathBuf>,
     /// Directories that hold modules, after `library/` of roles and beside the playbook.
     pub library: Vec<PathBuf>,
     /// Those of filters and lookups, after those beside the playbook.
@@ -105,6 +107,7 @@ impl Loader {
             keyring,
             extra_vars,
             roles_path,
+            collections: Vec::new(),
             library: Vec::new(),
             words: Words::default(),
             unsaid: Unsaid::default(),

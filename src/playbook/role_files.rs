@@ -17,7 +17,7 @@ pub(super) fn is_collection_name(name: &str) -> bool {
 }
 
 impl Load<'_> {
-    /// The directory of a role: beside the playbook, in the roles' path, beside the role that uses it.
+    /// The directory of a role: in its collection, beside the playbook, in the roles' path, beside the role that uses it.
     pub(super) fn role_directory(&mut self, name: &str, origin: &Origin, around: &Around) -> Option<PathBuf> {
         // `playbooks/` and `roles/` side by side is the layout of this project, and of many others.
         let beside = self.base.directory.parent().map(|parent| parent.join("roles"));
@@ -31,11 +31,14 @@ impl Load<'_> {
             (Some(rest), Some(home)) => home.join(rest),
             _ => PathBuf::from(name),
         };
-        let found = places.iter().map(|place| normal(&place.join(&name_path))).find(|path| path.is_dir());
+        let collections = self.of_collections(name);
+        let plain = places.iter().map(|place| normal(&place.join(&name_path)));
+        let found = collections.iter().cloned().chain(plain).find(|path| path.is_dir());
         if found.is_none() {
             let complaint = Complaint::new(format!("the role {name:?} was not found"), Some(origin));
             let mut told: Vec<PathBuf> = Vec::new();
-            for place in places {
+            let above = |path: &PathBuf| path.parent().map(Path::to_path_buf);
+            for place in collections.iter().filter_map(above).chain(places) {
                 if !told.contains(&place) {
                     told.push(place);
                 }
@@ -45,13 +48,24 @@ impl Load<'_> {
             let similar = roles.filter_map(|place| similar_name(place, name)).next();
             self.complain(match similar {
                 Some(other) => complaint.hint(format!("did you mean {other:?}? {looked}")),
-                None if is_collection_name(name) => {
-                    complaint.hint(format!("roles of collections are looked for by their plain name; {looked}"))
-                }
                 None => complaint.hint(looked),
             });
         }
         found
+    }
+
+    /// Where the role `namespace.collection.role` would be; nowhere for a name of another form.
+    fn of_collections(&self, name: &str) -> Vec<PathBuf> {
+        let parts: Vec<&str> = name.splitn(3, '.').collect();
+        let ([namespace, collection, role], true) = (parts.as_slice(), is_collection_name(name)) else {
+            return Vec::new();
+        };
+        let below: PathBuf = ["ansible_collections", namespace, collection, "roles"].iter().collect();
+        // A role in a directory of roles: `a.b`.
+        let below = below.join(role.replace('.', "/"));
+        let beside = self.base.directory.join("collections");
+        let places = std::iter::once(&beside).chain(&self.loader.collections);
+        places.map(|place| normal(&place.join(&below))).collect()
     }
 
     /// The file of a part of a role: `main` or the one named, with or without its ending. Complains if the one named

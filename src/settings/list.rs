@@ -49,6 +49,14 @@ pub const ROLES_PATH: Setting = set(
 )
 .env(&["ANSIBLE_ROLES_PATH"])
 .option("roles-path");
+pub const COLLECTIONS_PATH: Setting = set(
+    "defaults",
+    "collections_path",
+    Kind::Paths,
+    "~/.ansible/collections:/usr/share/ansible/collections",
+    "directories of collections, whose roles can be used, after collections/ beside the playbook",
+)
+.env(&["ANSIBLE_COLLECTIONS_PATH"]);
 pub const LIBRARY: Setting = set(
     "defaults",
     "library",
@@ -401,6 +409,7 @@ pub const AFTER_ROLE: Setting =
 pub static SETTINGS: &[&Setting] = &[
     &INVENTORY,
     &ROLES_PATH,
+    &COLLECTIONS_PATH,
     &LIBRARY,
     &FILTER_PLUGINS,
     &LOOKUP_PLUGINS,

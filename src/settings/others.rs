@@ -191,11 +191,8 @@ pub static GROUPS: &[Group] = &[
     },
     Group {
         standing: Standing::NotHonoured,
-        why: "there are no collections but the built-in modules",
-        settings: &[
-            ("defaults.collections_path", &["ANSIBLE_COLLECTIONS_PATH"], ""),
-            ("defaults.collections_scan_sys_path", &["ANSIBLE_COLLECTIONS_SCAN_SYS_PATH"], "true"),
-        ],
+        why: "of collections roles can be used, which are looked for in collections_path alone",
+        settings: &[("defaults.collections_scan_sys_path", &["ANSIBLE_COLLECTIONS_SCAN_SYS_PATH"], "true")],
     },
     Group {
         standing: Standing::NotHonoured,

@@ -57,6 +57,11 @@ impl Scope {
         }
     }
 
+    /// Adds a layer that all those already there win over.
+    pub fn lay_below(&mut self, layer: Vars) {
+        self.layers.insert(0, Arc::new(layer));
+    }
+
     /// This scope and one more layer.
     pub fn with(&self, layer: Vars) -> Scope {
         let mut scope = self.clone();

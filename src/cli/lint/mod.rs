@@ -70,7 +70,8 @@ pub fn run(args: &LintArgs) -> Result<ExitCode, Failure> {
         false => args.roles_path.clone(),
     };
     let words = Words { filters: paths(&list::FILTER_PLUGINS), lookups: paths(&list::LOOKUP_PLUGINS) };
-    let settings = Settings { keyring, roles_path, library: paths(&list::LIBRARY), words };
+    let (collections, library) = (paths(&list::COLLECTIONS_PATH), paths(&list::LIBRARY));
+    let settings = Settings { keyring, roles_path, collections, library, words };
     let findings = lint::lint(&args.paths, &settings).map_err(anyhow::Error::new)?;
     super::print(match args.output {
         Output::Human => human::text(&findings),

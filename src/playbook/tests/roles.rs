@@ -37,6 +37,21 @@ fn a_role_brings_its_variables_tasks_and_handlers() {
 }
 
 #[test]
+fn a_role_of_a_collection_is_found_by_its_long_name() {
+    let files = &[
+        ("collections/ansible_collections/acme/tools/roles/web/tasks/main.yml", "- ping:\n"),
+        ("collections/ansible_collections/acme/tools/roles/web/meta/main.yml", "dependencies: [common]\n"),
+        ("collections/ansible_collections/acme/tools/roles/common/tasks/main.yml", "- command: ls\n"),
+    ];
+    let play = project("- hosts: all\n  roles: [acme.tools.web]\n", files).play();
+    let paths: Vec<_> = play.all_roles.iter().map(|role| role.path.clone()).collect();
+    assert!(paths.iter().any(|path| path.ends_with("acme/tools/roles/web")), "{paths:?}");
+    assert!(paths.iter().any(|path| path.ends_with("acme/tools/roles/common")), "{paths:?}");
+    let wrong = project("- hosts: all\n  roles: [acme.tools.wbe]\n", files).load().unwrap_err();
+    assert!(text(&wrong).contains("ansible_collections/acme/tools/roles"), "{}", text(&wrong));
+}
+
+#[test]
 fn the_use_of_a_role_passes_keywords_parameters_and_variables() {
     let text = "- hosts: all\n  tags: p\n  roles:\n    - {role: web, when: go, tags: 'a,b', become: true, size: 3, vars: {v: 1}}\n";
     let play = project(text, WEB).play();
