@@ -122,6 +122,14 @@ pub const HASH_BEHAVIOUR: Setting = set(
     "whether a mapping replaces a weaker one of its name or is merged into it",
 )
 .env(&["ANSIBLE_HASH_BEHAVIOUR"]);
+pub const ALLOW_BROKEN_CONDITIONALS: Setting = set(
+    "defaults",
+    "allow_broken_conditionals",
+    Kind::Bool,
+    "false",
+    "whether conditions may be of any type, and are true as in Python",
+)
+.env(&["ANSIBLE_ALLOW_BROKEN_CONDITIONALS"]);
 pub const STRATEGY: Setting =
     set("defaults", "strategy", Kind::Choice(&["linear", "free"]), "linear", "the strategy of plays that name none")
         .env(&["ANSIBLE_STRATEGY"]);
@@ -421,6 +429,7 @@ pub static SETTINGS: &[&Setting] = &[
     &FORKS,
     &GATHERING,
     &HASH_BEHAVIOUR,
+    &ALLOW_BROKEN_CONDITIONALS,
     &STRATEGY,
     &ANY_ERRORS_FATAL,
     &FORCE_HANDLERS,

@@ -252,9 +252,8 @@ pub static GROUPS: &[Group] = &[
     },
     Group {
         standing: Standing::NotHonoured,
-        why: "templates and conditions have one behaviour",
+        why: "templates have one behaviour",
         settings: &[
-            ("defaults.allow_broken_conditionals", &["ANSIBLE_ALLOW_BROKEN_CONDITIONALS"], "false"),
             ("defaults.allow_embedded_templates", &["ANSIBLE_ALLOW_EMBEDDED_TEMPLATES"], "true"),
             ("defaults.null_representation", &["ANSIBLE_NULL_REPRESENTATION"], ""),
         ],

@@ -117,6 +117,18 @@ fn conditions_are_true_false_or_an_error() {
 }
 
 #[test]
+fn a_condition_is_neither_a_text_nor_a_list_unless_it_may_be() {
+    for (expression, truth) in [("n", true), ("[1]", true), ("[]", false), ("a.b", true), ("a", true), ("none", false)] {
+        let message = condition(expression).unwrap_err().complaint().message;
+        assert!(message.contains("neither true nor false"), "{expression}: {message}");
+        let scope = Scope::default().with(vars("v.yml", "a: {b: 1}\nn: 'no'\n"));
+        let lenient = Templar { lenient: true };
+        assert_eq!(lenient.condition(&Value::from(expression), None, &scope).unwrap(), truth, "{expression}");
+    }
+    assert_eq!(condition(" ").unwrap_err().complaint().message, "the condition is empty");
+}
+
+#[test]
 fn unknown_filters_tests_and_bad_syntax_are_found_without_variables() {
     let check = |text: &str| {
         Templar::new().check(&Template::value(text, None)).map_err(|error| {

@@ -41,8 +41,11 @@ pub use scope::{Outside, Page, Scope};
 use crate::value::{Origin, Template, Value};
 
 /// Renders templates and evaluates expressions. One for a whole run; compiled texts are kept.
-#[derive(Debug)]
-pub struct Templar {}
+#[derive(Debug, Default)]
+pub struct Templar {
+    /// Whether a condition may be of any type, and is true as in Python (`allow_broken_conditionals`).
+    pub lenient: bool,
+}
 
 /// How a template file is rendered: the arguments of Ansible's `template` module.
 #[derive(Debug, Clone)]
@@ -77,7 +80,7 @@ impl Default for Options {
 
 impl Templar {
     pub fn new() -> Arc<Self> {
-        Arc::new(Templar {})
+        Arc::new(Templar::default())
     }
 
     /// Renders every template in a value, at any depth; a lone `{{ expr }}` keeps its type. The result holds no
@@ -127,12 +130,27 @@ impl Templar {
                 }
             }
             None => match expression.as_str() {
-                Some(text) if text.trim().is_empty() => return Ok(true),
+                Some(text) if text.trim().is_empty() && self.lenient => return Ok(true),
+                Some(text) if text.trim().is_empty() => return Err(Error::other("the condition is empty", origin)),
                 Some(text) => self.evaluate(text, origin, &Arc::new(scope.clone()))?,
                 None => expression.clone(),
             },
         };
-        truth(&value, expression, origin)
+        match value.kind() {
+            ValueKind::Bool => Ok(value.is_true()),
+            ValueKind::Undefined | ValueKind::Invalid => {
+                Err(Error::other(format!("the condition {expression} has no value"), origin))
+            }
+            _ if self.lenient => Ok(value.is_true()),
+            _ => {
+                let message = format!(
+                    "the condition {expression} is neither true nor false, but {}; write what shall hold, \
+                     as in x | length > 0, or x | bool",
+                    args::kind(&value)
+                );
+                Err(Error::other(message, origin))
+            }
+        }
     }
 
     /// Evaluates an expression without braces (`loop` of `until`, `debug: var=`), keeping its type.
@@ -174,22 +192,6 @@ impl Templar {
     /// of `hostvars`. Such a mapping may stand in another scope's variables.
     pub fn view(scope: &Scope) -> Value {
         Value::from_object(lazy::View(Arc::new(scope.clone())))
-    }
-}
-
-/// Whether a condition's value is true; a string is not taken for one that is empty or `no` by accident.
-fn truth(value: &Value, expression: &Value, origin: Option<&Origin>) -> Result<bool, Error> {
-    match value.kind() {
-        ValueKind::Bool => Ok(value.is_true()),
-        ValueKind::String => match value.as_str().unwrap_or("").trim().to_lowercase().as_str() {
-            "true" | "yes" | "on" | "1" => Ok(true),
-            "false" | "no" | "off" | "0" | "" => Ok(false),
-            _ => Ok(true),
-        },
-        ValueKind::Undefined | ValueKind::Invalid => {
-            Err(Error::other(format!("the condition {expression} has no value"), origin))
-        }
-        _ => Ok(value.is_true()),
     }
 }
 
