@@ -38,6 +38,13 @@ fn rendered(text: &str, path: &Path, options: &Options, scope: &Arc<Scope>) -> R
             },
         }
     })?;
+    // As in Ansible: an included text ends without its last line break, and the whole with as many as the file has.
+    let breaks = |text: &str| text.len() - text.trim_end_matches('\n').len();
+    let missing = breaks(body).saturating_sub(breaks(&rendered));
+    let rendered = match options.keep_trailing_newline {
+        true => rendered + &"\n".repeat(missing),
+        false => rendered,
+    };
     Ok(match &options.newline {
         Some(newline) if newline != "\n" => rendered.replace('\n', newline),
         _ => rendered,
@@ -83,7 +90,7 @@ fn read(name: &str, search: &[PathBuf], syntax: &SyntaxConfig) -> Result<Option<
     let Some(path) = search.iter().map(|dir| dir.join(name)).find(|path| path.is_file()) else { return Ok(None) };
     let text = crate::value::read::text(&path)
         .map_err(|error| super::args::fail(format!("cannot read {}: {error}", path.display())))?;
-    rewrite(&text, Reading::Template, syntax, false).map(Some)
+    rewrite(text.strip_suffix('\n').unwrap_or(&text), Reading::Template, syntax, false).map(Some)
 }
 
 fn syntax(options: &Options) -> Result<SyntaxConfig, minijinja::Error> {

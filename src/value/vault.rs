@@ -90,14 +90,19 @@ impl Keyring {
 pub fn encrypt(plain: &[u8], password: &Secret, identity: Option<&str>) -> String {
     let mut salt = [0; 32];
     rand::rng().fill_bytes(&mut salt);
-    let keys = Keys::derive(password, &salt);
+    encrypt_salted(plain, password, identity, &salt)
+}
+
+/// As [`encrypt`], with a salt of one's own: the same text, password and salt give the same.
+pub fn encrypt_salted(plain: &[u8], password: &Secret, identity: Option<&str>, salt: &[u8]) -> String {
+    let keys = Keys::derive(password, salt);
     // PKCS #7 of a 16 byte block, though a stream cipher needs none: the format has it.
     let padding = 16 - plain.len() % 16;
     let mut text = plain.to_vec();
     text.resize(plain.len() + padding, u8::try_from(padding).expect("at most 16"));
     keys.apply(&mut text);
     let mac = keys.mac(&text).finalize().into_bytes();
-    let body = to_hex(format!("{}\n{}\n{}", to_hex(&salt), to_hex(&mac), to_hex(&text)).as_bytes());
+    let body = to_hex(format!("{}\n{}\n{}", to_hex(salt), to_hex(&mac), to_hex(&text)).as_bytes());
     let mut sealed = match identity {
         Some(identity) => format!("$ANSIBLE_VAULT;1.2;AES256;{identity}\n"),
         None => String::from("$ANSIBLE_VAULT;1.1;AES256\n"),

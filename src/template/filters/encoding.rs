@@ -80,9 +80,13 @@ pub fn urldecode(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> 
 /// `vault(secret, salt, vault_id)`
 pub fn vault(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let (data, secret) = (args.text("data")?, args.text("secret")?);
-    let _salt = args.opt("salt");
-    let id = args.opt("vault_id").map(|id| text(&id)).filter(|id| id != "filter_default");
-    Ok(Value::from(sealed::encrypt(data.as_bytes(), &Secret::new(secret), id.as_deref())))
+    let salt = args.opt("salt").filter(|salt| !salt.is_none()).map(|salt| text(&salt));
+    let id = args.text_or("vault_id", "filter_default");
+    let (data, secret) = (data.as_bytes(), Secret::new(secret));
+    Ok(Value::from(match salt {
+        Some(salt) => sealed::encrypt_salted(data, &secret, Some(&id), salt.as_bytes()),
+        None => sealed::encrypt(data, &secret, Some(&id)),
+    }))
 }
 
 /// `unvault(secret)`; without one, the run's vault passwords.

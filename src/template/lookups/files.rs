@@ -70,15 +70,11 @@ pub fn template(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     if let (Some(start), Some(end)) = marks {
         options.variable = Some((text(start), text(end)));
     }
-    let convert = call.flag("convert_data", true);
     let scope = std::sync::Arc::new(scope);
     let one = |name: &String| {
         let (path, body) = read(call, name, "templates")?;
-        let text = template_file::render(&body, &path, &options, &scope)?;
-        // As in Ansible: what looks like JSON is data.
-        let data = convert && text.trim_start().starts_with(['{', '[']);
-        let parsed = data.then(|| serde_json::from_str::<serde_json::Value>(&text).ok()).flatten();
-        Ok(parsed.map_or_else(|| Value::from(text), |json| Value::from(minijinja::value::Serde(json))))
+        // What looks like data is text, since 2.19; convert_data has no effect there either.
+        template_file::render(&body, &path, &options, &scope).map(Value::from)
     };
     call.texts().iter().map(one).collect()
 }
@@ -208,27 +204,32 @@ pub fn ini(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
         };
         let (_, text) = read(call, &get("file", "ansible.ini"), "files")?;
         let section = if get("type", "ini") == "properties" { String::new() } else { get("section", "global") };
-        match ini_value(&text, &section, &key) {
-            Some(value) => found.push(Value::from(value)),
-            None => found.push(Value::from(get("default", ""))),
+        if matches!(get("re", "false").to_lowercase().as_str(), "true" | "yes" | "1") {
+            let pattern = filters::regex(&key, true, false).map_err(|error| fail(crate::template::words(&error)))?;
+            let matches = |name: &str| pattern.find(name).is_ok_and(|found| found.is_some_and(|at| at.start() == 0));
+            found.extend(
+                ini_pairs(&text, &section).filter(|(name, _)| matches(name)).map(|(_, value)| Value::from(value)),
+            );
+            continue;
         }
+        let value =
+            ini_pairs(&text, &section).find(|(name, _)| name.eq_ignore_ascii_case(&key)).map(|(_, value)| value);
+        found.push(value.map_or_else(|| Value::from(get("default", "")), Value::from));
     }
     Ok(found)
 }
 
-fn ini_value(text: &str, wanted: &str, key: &str) -> Option<String> {
-    let mut section = String::new();
-    for line in text.lines().map(str::trim).filter(|line| !line.starts_with(['#', ';'])) {
+/// The names and values of a section.
+fn ini_pairs<'t>(text: &'t str, wanted: &'t str) -> impl Iterator<Item = (&'t str, &'t str)> {
+    let mut section = "";
+    text.lines().map(str::trim).filter(|line| !line.starts_with(['#', ';'])).filter_map(move |line| {
         if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
-            section = name.to_owned();
-        } else if section == wanted
-            && let Some((name, value)) = line.split_once(['=', ':'])
-            && name.trim().eq_ignore_ascii_case(key)
-        {
-            return Some(value.trim().to_owned());
+            section = name;
+            return None;
         }
-    }
-    None
+        let (name, value) = line.split_once(['=', ':']).filter(|_| section == wanted)?;
+        Some((name.trim(), value.trim()))
+    })
 }
 
 /// `word name=value name=value`

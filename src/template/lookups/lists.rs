@@ -91,8 +91,7 @@ pub fn subelements(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
 }
 
 pub fn random_choice(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
-    let all = items(call)?;
-    Ok(all.choose(&mut rand::rng()).cloned().into_iter().collect())
+    Ok(call.terms.choose(&mut rand::rng()).cloned().into_iter().collect())
 }
 
 /// `start=1 end=10 stride=2 format=host%02d count=5`, or `1-10/2:host%02d`.

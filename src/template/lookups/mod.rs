@@ -86,7 +86,7 @@ pub static LOOKUPS: &[(Word, Lookup)] = &[
     ),
     (
         Word::new("ini", "A value of an INI or properties file of the controller.")
-            .takes("key, file='ansible.ini', section='global', type='ini', default=''")
+            .takes("key, file='ansible.ini', section='global', type='ini', default='', re=false")
             .example("lookup('ini', 'port', section='server', file='app.ini')"),
         files::ini,
     ),
@@ -137,7 +137,7 @@ pub static LOOKUPS: &[(Word, Lookup)] = &[
     (
         Word::new("random_choice", "One of the items at random.")
             .takes("items...")
-            .example("query('random_choice', ['a', 'b'])"),
+            .example("query('random_choice', 'a', 'b')"),
         lists::random_choice,
     ),
     (
