@@ -4,9 +4,11 @@ mod coercion;
 
 use std::sync::Arc;
 
+use minijinja::value::ValueKind;
 use serde::de::DeserializeOwned;
 
 use super::Error;
+use crate::template;
 use crate::value::doc::{ANY_NAME, Argument, Doc, Kind};
 use crate::value::origin::nearest;
 use crate::value::{Value, Vars};
@@ -57,10 +59,23 @@ pub fn fit(kind: Kind, value: &Value) -> Result<Value, &'static str> {
 pub fn parse<T: DeserializeOwned>(args: Value) -> Result<T, Error> {
     // The values were checked by `coerce`; what is left is a module whose type and DOC disagree. Serde's own words
     // would show the value, which may be secret.
-    T::deserialize(args).map_err(|error| {
+    T::deserialize(plain(&args)).map_err(|error| {
         tracing::debug!(kind = ?error.kind(), "arguments do not fit the module's type");
         Error::failed("the arguments do not have the form that the module takes")
     })
+}
+
+/// Without objects, such as moments: for a module they are the texts that they print as.
+fn plain(value: &Value) -> Value {
+    match value.kind() {
+        ValueKind::Plain if !template::is_omit(value) => Value::from(value.to_string()),
+        ValueKind::Seq => value.try_iter().into_iter().flatten().map(|item| plain(&item)).collect(),
+        ValueKind::Map => {
+            let pairs = value.as_object().and_then(|object| object.try_iter_pairs()).into_iter().flatten();
+            Value::from_iter(pairs.map(|(key, item)| (key, plain(&item))))
+        }
+        _ => value.clone(),
+    }
 }
 
 /// One value to its argument's kind and choices.

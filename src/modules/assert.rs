@@ -53,9 +53,11 @@ impl Local for Assert {
                 return Ok(Done::unchanged(Outcome { failed: Some(message), ..outcome }));
             }
         }
+        let message = text(self.success_msg.as_ref(), "All assertions passed");
+        // The result has it; quiet is that nobody is told.
         Ok(Done::unchanged(match self.quiet {
-            true => Outcome::default(),
-            false => Outcome::default().message(text(self.success_msg.as_ref(), "All assertions passed")),
+            true => Outcome::default().with("msg", message),
+            false => Outcome::default().message(message),
         }))
     }
 }

@@ -92,6 +92,8 @@ impl Module for AsyncStatus {
         let parent = async_job::directory(remote, here.templar, here.scope).await?;
         let erased = async_job::forget(remote, &parent, &self.jid).await?;
         let outcome = Outcome::default().with("ansible_job_id", self.jid.as_str()).with("erased", erased);
+        let outcome = outcome.with("stdout", "").with("stdout_lines", Vec::<String>::new());
+        let outcome = outcome.with("stderr", "").with("stderr_lines", Vec::<String>::new());
         Ok(outcome.with("started", false).with("finished", false))
     }
 }

@@ -194,7 +194,10 @@ async fn plan(guard: &Guard<'_>, cmd: Value, probe: &Probe, here: &Controller<'_
     Ok(match guard.reason(probe).await? {
         Some(reason) => Plan::Unchanged(execution::not_run(&reason, cmd, here.check)),
         None if guard.decides() => Plan::Change { diff: Vec::new(), outcome: execution::would_run(cmd), change: () },
-        None => Plan::NotInCheckMode(()),
+        None => {
+            let outcome = execution::would_run(cmd).with("start", ()).with("end", ()).with("delta", ());
+            Plan::NotInCheckMode(outcome, ())
+        }
     })
 }
 

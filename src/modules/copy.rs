@@ -376,6 +376,7 @@ impl Copy {
             && *old == digest
         {
             if is_empty(&attributes) {
+                let outcome = outcome.with("path", path.as_str());
                 return Ok(Plan::Unchanged(file_attributes::describe(outcome, stat)));
             }
             diff.extend(file_attributes::diff(&path, stat, &attributes).filter(|_| here.diff));

@@ -11,6 +11,8 @@ use crate::remote::{Command, Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 use crate::value::{Value, Vars};
 
+const NOT_FOUND: &str = "One or more supplied key could not be found in the database.";
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Getent {
@@ -57,16 +59,21 @@ impl Module for Getent {
         let argv = ["getent"].into_iter().chain(service).chain(["--", &self.database]).chain(self.key.as_deref());
         let output = probe.query(&Command::program(argv)).await?;
         let name = format!("getent_{}", self.database);
+        let mut message = None;
         let entries = match output.code {
             0 => entries(&String::from_utf8_lossy(&output.stdout), self.separator()),
             1 => return Err(Error::failed(format!("missing arguments, or database {:?} unknown", self.database))),
-            2 if !self.fail_key => IndexMap::from([(self.key.clone().unwrap_or_default(), Value::from(()))]),
-            2 => return Err(Error::failed("one or more supplied key could not be found in the database")),
+            2 if !self.fail_key => {
+                message = Some(NOT_FOUND.to_owned());
+                IndexMap::from([(self.key.clone().unwrap_or_default(), Value::from(()))])
+            }
+            2 => return Err(Error::failed(NOT_FOUND)),
             3 => return Err(Error::failed(format!("the database {:?} cannot be listed", self.database))),
             code => return Err(Error::failed(format!("getent failed with code {code}"))),
         };
         let facts = Vars::from_iter([(Arc::from(name), Value::from_pairs(entries))]);
         let outcome = Outcome::default().with("ansible_facts", Value::from_pairs(facts.clone()));
+        let outcome = Outcome { message, ..outcome };
         Ok(Plan::Unchanged(outcome.effect(Effect::Facts(facts))))
     }
 

@@ -326,6 +326,10 @@ impl Git {
             && !self.submodules_differ(probe, &change.tool, &change.dest).await?
             && !self.archive_differs(probe, &change.tool, &change.dest, &self.version).await?;
         change.outcome = change.outcome.with("remote_url_changed", url_changed);
+        if local.modified {
+            let message = format!("Local modifications exist in the destination: {}", change.dest);
+            change.outcome = change.outcome.message(message);
+        }
         let (before, after) = (local.head.clone(), meaning.commit().to_owned());
         let diff = self.diff(here, &change.dest, before.as_deref(), &after);
         let change = change.with(Deed::Update { local, meaning }, before.as_deref(), &after);

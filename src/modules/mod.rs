@@ -195,6 +195,12 @@ pub trait Module: DeserializeOwned + Send + Sync + 'static {
 #[async_trait]
 pub trait Local: DeserializeOwned + Send + Sync + 'static {
     const DOC: Doc;
+
+    /// Coerced arguments to the module's own type.
+    fn read(args: Value) -> Result<Self, Error> {
+        arguments::parse(args)
+    }
+
     async fn run(&self, here: &Controller<'_>) -> Result<Done, Error>;
 }
 
@@ -212,7 +218,7 @@ pub enum Plan<C> {
     /// Only acting tells: `apply` sets [`Outcome::changed`]. In check mode: skipped.
     Unknown(C),
     /// Commands: skipped in check mode, as in Ansible, with this outcome.
-    NotInCheckMode(C),
+    NotInCheckMode(Outcome, C),
 }
 
 /// This side of a task: files, templates and variables of the play; nothing of the engine.
@@ -479,13 +485,15 @@ async fn run<M: Module>(args: Value, remote: Option<&Remote>, here: &Controller<
     let (diff, planned, change) = match module.plan(remote.probe(), here).await? {
         Plan::Unchanged(outcome) => return Ok(Done { changed: false, diff: Vec::new(), outcome }),
         Plan::Change { diff, outcome, .. } if here.check => return Ok(Done { changed: true, diff, outcome }),
-        Plan::Unknown(_) | Plan::NotInCheckMode(_) if here.check => {
-            let message = format!("{} would have run if not in check mode", M::DOC.name);
-            let outcome = Outcome { skipped: true, message: Some(message), ..Outcome::default() };
+        plan @ (Plan::Unknown(_) | Plan::NotInCheckMode(..)) if here.check => {
+            let told = if let Plan::NotInCheckMode(outcome, _) = plan { outcome } else { Outcome::default() };
+            let message = || format!("{} would have run if not in check mode", M::DOC.name);
+            let message = told.message.clone().or_else(|| Some(message()));
+            let outcome = Outcome { skipped: true, message, ..told };
             return Ok(Done { changed: false, diff: Vec::new(), outcome });
         }
         Plan::Change { diff, change, .. } => (diff, true, change),
-        Plan::Unknown(change) | Plan::NotInCheckMode(change) => (Vec::new(), false, change),
+        Plan::Unknown(change) | Plan::NotInCheckMode(_, change) => (Vec::new(), false, change),
     };
     remote.may_change().await?;
     let outcome = module.apply(change, remote, here).await?;
@@ -493,7 +501,7 @@ async fn run<M: Module>(args: Value, remote: Option<&Remote>, here: &Controller<
 }
 
 async fn run_local<M: Local>(args: Value, here: &Controller<'_>) -> Result<Done, Error> {
-    arguments::parse::<M>(args)?.run(here).await
+    M::read(args)?.run(here).await
 }
 
 #[cfg(test)]

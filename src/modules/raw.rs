@@ -41,7 +41,7 @@ impl Module for Raw {
     type Change = ();
 
     async fn plan(&self, _: &Probe, _: &Controller<'_>) -> Result<Plan<()>, Error> {
-        Ok(Plan::NotInCheckMode(()))
+        Ok(Plan::NotInCheckMode(Outcome::default(), ()))
     }
 
     async fn apply(&self, (): (), remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {

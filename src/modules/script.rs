@@ -80,7 +80,7 @@ impl Module for Script {
         let change = self.prepare(here)?;
         Ok(match guard.decides() {
             true => Plan::Change { diff: Vec::new(), outcome: Outcome::default(), change },
-            false => Plan::NotInCheckMode(change),
+            false => Plan::NotInCheckMode(Outcome::default(), change),
         })
     }
 

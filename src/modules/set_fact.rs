@@ -37,6 +37,12 @@ impl Local for SetFact {
         returns: &[Return::new("ansible_facts", "The variables")],
     };
 
+    /// Values as they are: a moment stays one.
+    fn read(args: Value) -> Result<Self, Error> {
+        let pairs = args.as_object().and_then(|object| object.try_iter_pairs()).into_iter().flatten();
+        Ok(SetFact(pairs.map(|(name, value)| (name.to_string(), value)).collect()))
+    }
+
     async fn run(&self, _: &Controller<'_>) -> Result<Done, Error> {
         let vars: Vars = self
             .0

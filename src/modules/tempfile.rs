@@ -71,7 +71,7 @@ impl Module for Tempfile {
             Some(path) => probe.expand(path).await?,
             None => String::new(),
         };
-        Ok(Plan::NotInCheckMode(directory))
+        Ok(Plan::NotInCheckMode(Outcome::default(), directory))
     }
 
     async fn apply(&self, directory: String, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {

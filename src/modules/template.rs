@@ -145,7 +145,10 @@ impl Module for Template {
                 let change = Change { write, digests: found.digests, src };
                 Plan::Change { diff: found.diff, outcome, change }
             }
-            (None, Some(stat)) => Plan::Unchanged(file_attributes::describe(outcome, stat)),
+            (None, Some(stat)) => {
+                let path = outcome.values.get("dest").cloned().unwrap_or_default();
+                Plan::Unchanged(file_attributes::describe(outcome.with("path", path), stat))
+            }
             (None, None) => Plan::Unchanged(outcome),
         })
     }

@@ -69,7 +69,10 @@ impl Local for ValidateArgumentSpec {
         for (name, _) in &spec {
             let value = match (self.provided_arguments.get(name), here.scope.get(name)) {
                 (Some(value), _) => value.clone(),
-                (None, Some(value)) => here.templar.render(value, here.scope)?,
+                (None, Some(value)) => match here.templar.render(value, here.scope)? {
+                    left_out if crate::template::is_omit(&left_out) => continue,
+                    value => value,
+                },
                 (None, None) => continue,
             };
             values.insert(name.clone(), value);

@@ -220,7 +220,7 @@ fn wrapped<A>(plan: Plan<A>, wrap: fn(A) -> Change) -> Plan<Change> {
         Plan::Unchanged(outcome) => Plan::Unchanged(outcome),
         Plan::Change { diff, outcome, change } => Plan::Change { diff, outcome, change: wrap(change) },
         Plan::Unknown(change) => Plan::Unknown(wrap(change)),
-        Plan::NotInCheckMode(change) => Plan::NotInCheckMode(wrap(change)),
+        Plan::NotInCheckMode(outcome, change) => Plan::NotInCheckMode(outcome, wrap(change)),
     }
 }
 
