@@ -1,9 +1,10 @@
 //! What the hosts of a batch have in common on their way through a play.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, RwLock};
 
+use super::host::State;
 use super::{Run, scope};
 use crate::inventory::VarsFiles;
 use crate::playbook::{Handler, Play};
@@ -21,8 +22,10 @@ pub(crate) struct Batch {
     pub handlers: RwLock<Vec<Arc<Handler>>>,
     /// Variables of the run and the play that are the same for every host.
     pub shared: scope::Shared,
-    /// Hosts that failed or were lost, in this batch or before; `ansible_play_hosts` leaves them out.
-    pub gone: RwLock<HashSet<Arc<str>>>,
+    /// Hosts that failed or were lost, and which of both, in this batch or before; `ansible_play_hosts` leaves them out.
+    pub gone: RwLock<HashMap<Arc<str>, State>>,
     /// `meta: clear_host_errors`: the play's hosts take part in the plays after it, whatever became of them before.
     pub forgiven: AtomicBool,
+    /// `meta: end_play`: the play has no further batches.
+    pub ended: AtomicBool,
 }

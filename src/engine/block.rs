@@ -1,11 +1,12 @@
 //! Steps in order; a block splits its hosts: `rescue` for those that failed, `always` for all together.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
 use super::batch::Batch;
-use super::host::{HostRun, State};
+use super::host::{HostRun, State, extend};
 use super::{hooks, include, start_at, task};
 use crate::playbook::{Block, Role, Step};
 
@@ -48,8 +49,19 @@ async fn one(batch: &Arc<Batch>, block: &Block, hosts: Vec<HostRun>) -> Vec<Host
         inside.iter_mut().for_each(|host| host.roles_done.push(role.clone()));
         inside = hooks::before_role(batch, role, inside).await;
     }
+    let before: HashMap<Arc<str>, usize> =
+        inside.iter().map(|host| (host.name.clone(), batch.run.ran(&host.name))).collect();
+    let rescues = usize::from(!block.rescue.is_empty());
+    inside.iter_mut().for_each(|host| host.rescues += rescues);
     inside = steps(batch, &block.steps, inside).await;
+    inside.iter_mut().for_each(|host| host.rescues -= rescues);
     if let Some(role) = &block.role_entry {
+        // A role of which nothing ran has not run.
+        for host in &mut inside {
+            if before.get(&host.name) == Some(&batch.run.ran(&host.name)) {
+                host.roles_done.retain(|done| !Arc::ptr_eq(done, role));
+            }
+        }
         // `meta: end_role` has had its effect.
         inside.iter_mut().for_each(|host| host.role_ended = false);
         inside = hooks::after_role(batch, role, inside).await;
@@ -85,6 +97,8 @@ async fn rescue(batch: &Arc<Batch>, block: &Block, hosts: Vec<HostRun>) -> Vec<H
             });
         }
         host.state = State::Going;
+        extend(&mut host.vars.set, std::mem::take(&mut host.failure));
+        batch.run.board.publish(&host.name, &mut host.vars);
         batch.gone.write().expect("nothing panics while it holds the set of gone hosts").remove(&host.name);
     }
     rest.extend(steps(batch, &block.rescue, failed).await);
@@ -94,7 +108,7 @@ async fn rescue(batch: &Arc<Batch>, block: &Block, hosts: Vec<HostRun>) -> Vec<H
 
 /// Hosts that failed run it too, and stay failed.
 async fn always(batch: &Arc<Batch>, block: &Block, hosts: Vec<HostRun>) -> Vec<HostRun> {
-    let mut before = std::collections::HashMap::new();
+    let mut before = HashMap::new();
     let inside = hosts
         .into_iter()
         .map(|mut host| {

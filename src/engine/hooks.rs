@@ -62,8 +62,8 @@ async fn after(batch: &Arc<Batch>, steps: &[Step], hosts: Vec<HostRun>, role: Op
             host.include_params.push(Arc::new(vars));
             if matches!(host.state, State::Failed | State::Halted | State::Ended) {
                 // Handlers that it never came to are not the hook's.
-                let notified = std::mem::take(&mut host.notified);
-                before.insert(host.name.clone(), (host.state, notified));
+                let handlers = (std::mem::take(&mut host.notified), std::mem::take(&mut host.waiting));
+                before.insert(host.name.clone(), (host.state, handlers));
                 host.state = State::Going;
             }
             host
@@ -75,8 +75,9 @@ async fn after(batch: &Arc<Batch>, steps: &[Step], hosts: Vec<HostRun>, role: Op
     }
     for host in &mut hosts {
         host.include_params.pop();
-        if let Some((state, notified)) = before.remove(&host.name) {
+        if let Some((state, (notified, waiting))) = before.remove(&host.name) {
             host.notified.extend(notified);
+            host.waiting.extend(waiting);
             if host.going() {
                 host.state = state;
             }

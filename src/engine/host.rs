@@ -26,6 +26,10 @@ pub(crate) struct HostRun {
     /// Handlers (by their index in the play's list) that are being run and wait for their turn.
     pub waiting: IndexSet<usize>,
     pub state: State,
+    /// How many blocks with `rescue` it is in: what fails there may be saved yet.
+    pub rescues: usize,
+    /// `ansible_failed_task` and `ansible_failed_result` of the failure that put it into its state; a `rescue` sees them.
+    pub failure: Vars,
     /// Variables of the play's `vars_files`, as this host sees them.
     pub play_files: Arc<Vars>,
     /// Loop variables of the includes that it is in, outermost first.

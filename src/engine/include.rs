@@ -9,7 +9,7 @@ use super::batch::Batch;
 use super::event::{Event, Status, TaskResult, TaskStart};
 use super::host::{HostRun, State};
 use super::item::{blank, failed_to_render, failure_of};
-use super::task::{spread_failure, start_of};
+use super::task::{once, spread_failure, start_of};
 use super::{block, item, loops, step};
 use crate::playbook::load::From;
 use crate::playbook::{Handler, Include, IncludeWhat, Role, Step, Written};
@@ -61,7 +61,10 @@ pub(super) fn on_hosts<'a>(
         if !batch.run.job.tags.allow(&include.task.keywords.tags) {
             return hosts;
         }
-        let (going, mut rest): (Vec<_>, Vec<_>) = hosts.into_iter().partition(HostRun::going);
+        let (mut going, mut rest): (Vec<_>, Vec<_>) = hosts.into_iter().partition(HostRun::going);
+        if going.first().is_some_and(|first| once(batch, &include.task, first)) {
+            rest.extend(going.drain(1..));
+        }
         let start = Arc::new(start(batch, include, &going));
         if !step::agrees(&batch.run, &start).await {
             rest.extend(going);
@@ -158,7 +161,7 @@ async fn run(
     wish: &Wish,
     mut hosts: Vec<HostRun>,
 ) -> Vec<HostRun> {
-    let deepest = hosts.iter().map(|host| host.include_params.len()).max().unwrap_or(0);
+    let deepest = hosts.iter().map(|host| host.include_params.len()).max().unwrap_or(0) / 2;
     let loaded = if deepest < DEEPEST { load(batch, include, wish, &mut hosts) } else { Err(vec![endless(wish)]) };
     let steps = match loaded {
         Ok(steps) => steps,
@@ -179,9 +182,11 @@ async fn run(
         batch.run.count(&host.name, |counts| counts.ok += 1);
     }
     let layer = Arc::new(wish.vars.clone());
-    hosts.iter_mut().for_each(|host| host.include_params.push(layer.clone()));
+    let params = include.params.clone().unwrap_or_default();
+    hosts.iter_mut().for_each(|host| host.include_params.extend([params.clone(), layer.clone()]));
     let mut after = block::steps(batch, &steps, hosts).await;
     after.iter_mut().for_each(|host| {
+        host.include_params.pop();
         host.include_params.pop();
     });
     after
@@ -294,9 +299,12 @@ fn wish(batch: &Batch, include: &Include, scope: &Scope, vars: Vars) -> Result<O
 
 fn fail(batch: &Batch, start: &Arc<TaskStart>, host: &mut HostRun, result: TaskResult) {
     host.state = State::Failed;
-    let failure = Vars::from([("ansible_failed_result".into(), item::registered(&result))]);
-    super::host::extend(&mut host.vars.set, failure);
-    batch.gone.write().expect("nothing panics while it holds the set of gone hosts").insert(host.name.clone());
+    host.failure = Vars::from([("ansible_failed_result".into(), item::registered(&result))]);
+    batch
+        .gone
+        .write()
+        .expect("nothing panics while it holds the set of gone hosts")
+        .insert(host.name.clone(), host.state);
     batch.run.count(&host.name, |counts| counts.failed += 1);
     tell(batch, start, host, result);
 }

@@ -87,7 +87,7 @@ impl Item<'_> {
     }
 
     /// None: go on. Otherwise the result of not running.
-    fn admitted(&self) -> Result<Option<TaskResult>, template::Error> {
+    pub(super) fn admitted(&self) -> Result<Option<TaskResult>, template::Error> {
         for condition in &self.task.keywords.when {
             if !self.holds(condition)? {
                 let mut values = Vars::new();
@@ -167,7 +167,7 @@ impl Item<'_> {
         loop {
             self.scope = outer.clone();
             let (mut result, effects) = self.attempt(delegate).await;
-            if let Err(error) = self.judge(&mut result, looping.then_some(attempt)) {
+            if let Err(error) = self.judge(&mut result, (attempts > 1).then_some(attempt)) {
                 // What went wrong first is what the person must hear, not that its result lacks a value. What the module
                 // did stays told, too.
                 if !result.failed() {
@@ -340,7 +340,7 @@ impl Item<'_> {
     /// A delegate is reached by its own variables.
     fn connection_scope(&self, delegate: Option<&Delegate>) -> Scope {
         match delegate {
-            Some(delegate) => self.batch.host_scope(&delegate.host),
+            Some(delegate) => self.batch.task_scope(&delegate.host, self.task),
             None => self.scope.clone(),
         }
     }
@@ -360,7 +360,8 @@ impl Item<'_> {
         }
         self.see(result);
         if !self.task.failed_when.is_empty() {
-            let failed = self.task.failed_when.iter().try_fold(true, |all, one| Ok(all && self.holds(one)?))?;
+            let failed = self.task.failed_when.iter().try_fold(true, |all, one| Ok(all && self.holds(one)?));
+            let failed = failed.inspect_err(|error| said(result, "failed_when_result", error))?;
             result.values.insert("failed_when_result".into(), Value::from(failed));
             result.status = match failed {
                 true => Status::Failed,
@@ -369,7 +370,8 @@ impl Item<'_> {
             };
         }
         if !self.task.changed_when.is_empty() {
-            result.changed = self.task.changed_when.iter().try_fold(true, |all, one| Ok(all && self.holds(one)?))?;
+            let changed = self.task.changed_when.iter().try_fold(true, |all, one| Ok(all && self.holds(one)?));
+            result.changed = changed.inspect_err(|error| said(result, "changed_when_result", error))?;
             result.status = match result.status {
                 Status::Ok | Status::Changed if result.changed => Status::Changed,
                 Status::Ok | Status::Changed => Status::Ok,
@@ -400,6 +402,11 @@ impl Item<'_> {
             result.status = Status::Ignored;
         }
     }
+}
+
+/// Puts what is wrong with a condition where its outcome would be.
+fn said(result: &mut TaskResult, name: &str, error: &template::Error) {
+    result.values.insert(name.into(), Value::from(error.complaint().message));
 }
 
 /// The item's host, for modules that open it themselves.
@@ -517,15 +524,18 @@ pub(crate) fn registered(result: &TaskResult) -> Value {
 pub(crate) fn result_vars(result: &TaskResult) -> Vars {
     let mut vars = result.values.clone();
     vars.insert("changed".into(), Value::from(result.changed));
-    let ignored_failure = result.status == Status::Ignored && !vars.contains_key("unreachable");
-    if result.status == Status::Skipped {
-        vars.insert("skipped".into(), Value::from(true));
-    } else {
-        let failed = result.status == Status::Failed || ignored_failure;
-        vars.entry("failed".into()).or_insert_with(|| Value::from(failed));
-    }
     if result.status == Status::Unreachable {
         vars.insert("unreachable".into(), Value::from(true));
+    }
+    let skipped = result.status == Status::Skipped;
+    if skipped {
+        vars.insert("skipped".into(), Value::from(true));
+    }
+    // What did not run for a condition, or for want of items, did neither fail nor go well.
+    let not_run = skipped && ["skip_reason", "skipped_reason"].iter().any(|reason| vars.contains_key(*reason));
+    if !not_run && !vars.contains_key("unreachable") {
+        let failed = matches!(result.status, Status::Failed | Status::Ignored);
+        vars.entry("failed".into()).or_insert_with(|| Value::from(failed));
     }
     if let Some(message) = &result.message {
         vars.entry("msg".into()).or_insert_with(|| Value::from(message.as_str()));

@@ -39,13 +39,10 @@ pub(super) async fn all_items(
         Ok(items) => items,
         // Undefined items do not matter when the conditions already say no.
         Err(error) => {
-            let skipped = task.keywords.when.iter().any(|when| {
-                let holds = batch.run.job.templar.condition(&when.value, Some(&when.origin), &scope);
-                matches!(holds, Ok(false))
-            });
-            return simple(match skipped {
-                true => blank(Status::Skipped),
-                false => Item { batch, host, task, start, scope }.without_items(&error),
+            let item = Item { batch, host, task, start, scope };
+            return simple(match item.admitted() {
+                Ok(Some(skipped)) => skipped,
+                _ => item.without_items(&error),
             });
         }
     };
@@ -242,13 +239,20 @@ impl Whole {
         } else {
             Status::Ok
         };
+        let skipped = self.statuses.iter().all(|status| *status == Status::Skipped);
+        let lost = |item: &Value| item.get_attr("unreachable").is_ok_and(|lost| lost.is_true());
+        let lost = self.results.iter().any(lost);
+        let mut values = Vars::from([("skipped".into(), Value::from(skipped))]);
+        if lost {
+            values.insert("unreachable".into(), Value::from(true));
+        }
+        values.insert("results".into(), Value::from(self.results));
         let message = match status {
             Status::Unreachable => self.message,
-            Status::Failed => Some("One or more items failed".to_string()),
+            Status::Failed | Status::Ignored if !lost => Some("One or more items failed".to_string()),
             Status::Skipped => Some("All items skipped".to_string()),
             _ => Some("All items completed".to_string()),
         };
-        let values = Vars::from([("results".into(), Value::from(self.results))]);
         let result = TaskResult {
             changed: self.changed,
             message,

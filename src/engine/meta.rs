@@ -9,7 +9,10 @@ use super::handlers;
 use super::host::{HostRun, State};
 use super::item::template_message;
 use super::task::start_of;
+use crate::inventory::Inventory;
 use crate::playbook::Task;
+use crate::value::Vars;
+use crate::value::origin::Complaint;
 
 /// Runs a `meta` task on the hosts whose conditions hold. `gone`: those that do not go any more.
 pub(super) async fn on_hosts(
@@ -22,7 +25,8 @@ pub(super) async fn on_hosts(
         Some(written) => written.value.to_string(),
         None => "noop".to_string(),
     };
-    let of_all = matches!(word.as_str(), "end_play" | "end_batch" | "clear_facts" | "clear_host_errors");
+    let of_all =
+        matches!(word.as_str(), "end_play" | "end_batch" | "refresh_inventory" | "clear_facts" | "clear_host_errors");
     let start = Arc::new(start_of(batch, task, &hosts, false));
     let told = |host: &HostRun, skipped| {
         batch.run.tell(Event::Meta { task: start.clone(), host: host.name.clone(), skipped });
@@ -63,15 +67,18 @@ pub(super) async fn on_hosts(
         "end_host" => chosen.iter_mut().for_each(|host| host.state = State::Ended),
         "end_play" | "end_batch" => {
             chosen.iter_mut().for_each(|host| host.state = State::Ended);
+            batch.ended.fetch_or(word == "end_play", Ordering::Relaxed);
         }
         "end_role" => chosen.iter_mut().for_each(|host| host.role_ended = true),
-        "clear_facts" => chosen.iter_mut().for_each(|host| batch.run.board.clear_facts(host)),
+        // Of all hosts of the play, those that ended too.
+        "clear_facts" => chosen.iter_mut().chain(gone.iter_mut()).for_each(|host| batch.run.board.clear_facts(host)),
         // They take part again from the next play on.
         "clear_host_errors" => {
             let lost = |host: &&mut HostRun| matches!(host.state, State::Failed | State::Unreachable);
             gone.iter_mut().filter(lost).for_each(|host| host.state = State::Ended);
             batch.forgiven.store(true, Ordering::Relaxed);
         }
+        "refresh_inventory" => refresh_inventory(batch, &mut chosen, &mut rest),
         "reset_connection" => {
             for host in &chosen {
                 reset_connection(batch, task, host).await;
@@ -94,6 +101,43 @@ fn holds(batch: &Batch, task: &Task, host: &HostRun) -> Result<bool, String> {
         }
     }
     Ok(true)
+}
+
+/// Reads the inventory anew. What the run added to it stays, and so do the play's hosts, with what is said of them now.
+fn refresh_inventory(batch: &Batch, chosen: &mut [HostRun], rest: &mut [HostRun]) {
+    let job = &batch.run.job;
+    let sources: Vec<String> = job.inventory.sources.iter().map(|source| source.display().to_string()).collect();
+    let read = match Inventory::load_with(&sources, &job.keyring, job.options.hash_behaviour) {
+        Ok(read) => read,
+        Err(complaints) => {
+            let told = complaints.iter().map(Complaint::to_string).collect::<Vec<_>>().join("; ");
+            for host in chosen {
+                batch.run.count(&host.name, |counts| counts.failed += 1);
+                batch.run.tell(Event::Warning(format!("{}: the inventory cannot be read again: {told}", host.name)));
+                host.state = State::Failed;
+            }
+            return;
+        }
+    };
+    batch.run.change_inventory(|inventory| {
+        let before = std::mem::replace(inventory, read);
+        for (name, host) in &before.hosts {
+            let known = job.inventory.hosts.get(name);
+            let (added, vars): (Vec<String>, _) = match known {
+                None => (host.groups.iter().map(ToString::to_string).collect(), host.vars.clone()),
+                Some(known) => (host.groups.difference(&known.groups).map(ToString::to_string).collect(), Vars::new()),
+            };
+            if (known.is_none() || !added.is_empty())
+                && let Err(complaint) = inventory.add_host(name, &added, vars)
+            {
+                batch.run.tell(Event::Warning(format!("{name}: {complaint}")));
+            }
+        }
+    });
+    for host in chosen.iter_mut().chain(rest) {
+        let HostRun { inventory, magic, .. } = batch.enter(&host.name, host.order);
+        (host.inventory, host.magic) = (inventory, magic);
+    }
 }
 
 /// The next task opens the connection anew.

@@ -142,6 +142,12 @@ impl Run {
         add(counts.entry(host.clone()).or_default());
     }
 
+    /// How many tasks ran on a host, well or not.
+    fn ran(&self, host: &str) -> usize {
+        let counts = self.counts.lock().expect("nothing panics while it holds the counts");
+        counts.get(host).map_or(0, |counts| counts.ok + counts.failed + counts.rescued)
+    }
+
     /// The layer that holds the variable `groups`.
     fn groups(&self) -> Arc<Vars> {
         self.groups.read().expect("nothing panics while it holds the groups").clone()

@@ -123,8 +123,9 @@ async fn one(run: &Arc<Run>, play: &Arc<Play>, files: Arc<VarsFiles>, gone: &mut
             files: files.clone(),
             handlers: RwLock::new(handlers.cloned().map(Arc::new).collect()),
             shared,
-            gone: RwLock::new(gone.keys().cloned().collect()),
+            gone: RwLock::new(gone.clone()),
             forgiven: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
         });
         let after = sections(&batch).await;
         if batch.forgiven.load(Ordering::Relaxed) {
@@ -136,6 +137,9 @@ async fn one(run: &Arc<Run>, play: &Arc<Play>, files: Arc<VarsFiles>, gone: &mut
         if halted || after.iter().all(|host| lost(&host)) {
             run.tell(Event::NoHostsLeft { percentage: halted && play.max_fail_percentage.is_some() });
             return Ok(false);
+        }
+        if batch.ended.load(Ordering::Relaxed) {
+            break;
         }
     }
     Ok(true)

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use indexmap::IndexSet;
 use minijinja::value::{Enumerator, Object, ObjectRepr};
 
 use super::batch::Batch;
@@ -43,10 +44,13 @@ impl Shared {
         let is_dependency = |name: &&Arc<str>| play.all_roles.iter().any(|role| role.dependencies.contains(name));
         let (below, named): (Vec<Arc<str>>, Vec<Arc<str>>) =
             roles.iter().cloned().partition(|name| is_dependency(&name));
+        let once = |names: Vec<Arc<str>>| names.into_iter().collect::<IndexSet<_>>().into_iter().collect::<Vec<_>>();
+        let (below, roles) = (once(below), once(roles));
         magic.insert("ansible_play_role_names".into(), list(&named));
         magic.insert("ansible_dependent_role_names".into(), list(&below));
         magic.insert("ansible_role_names".into(), list(&roles));
         magic.insert("role_names".into(), list(&named));
+        magic.insert("environment".into(), Value::from(Vec::<Value>::new()));
         magic.insert("hostvars".into(), Value::from_object(AllHosts { run: Arc::downgrade(run) }));
         Shared {
             role_defaults: public().map(|role| role.defaults.clone()).collect(),
@@ -83,17 +87,23 @@ fn run_magic(job: &Job) -> Vars {
     }
     let sources: Vec<String> = job.inventory.sources.iter().map(|path| path.display().to_string()).collect();
     set("ansible_inventory_sources", list(&sources));
-    if let Some(first) = job.inventory.sources.first() {
-        let directory = if first.is_dir() { Some(first.as_path()) } else { first.parent() };
-        let directory = directory.map(|path| path.display().to_string()).unwrap_or_default();
-        set("inventory_file", Value::from(first.display().to_string()));
-        set("inventory_dir", Value::from(directory));
-    }
     set("ansible_version", ansible_version());
     let file = job.options.config_file.as_ref();
     set("ansible_config_file", file.map_or(Value::from(()), |path| Value::from(path.display().to_string())));
     set("omit", crate::template::omit());
-    set("environment", Value::from(Vec::<Value>::new()));
+    vars
+}
+
+/// What every host has until something stronger says otherwise: no facts, and the first inventory as its own, which is
+/// where the implicit localhost has it from.
+fn weakest(job: &Job) -> Vars {
+    let mut vars = Vars::from([("ansible_facts".into(), mapping(Vars::new()))]);
+    if let Some(first) = job.inventory.sources.first() {
+        let directory = if first.is_dir() { Some(first.as_path()) } else { first.parent() };
+        let directory = directory.map(|path| path.display().to_string()).unwrap_or_default();
+        vars.insert("inventory_file".into(), Value::from(first.display().to_string()));
+        vars.insert("inventory_dir".into(), Value::from(directory));
+    }
     vars
 }
 
@@ -151,6 +161,7 @@ fn empty(job: &Job, directory: &std::path::Path) -> Scope {
     scope.base = Arc::new(directory.to_path_buf());
     scope.keyring = job.keyring.clone();
     scope.search = Arc::new(vec![directory.to_path_buf()]);
+    scope.push(Arc::new(weakest(job)));
     scope
 }
 
@@ -271,7 +282,9 @@ impl Batch {
         if let Some(role) = role {
             scope.push(Arc::new(role_magic(role)));
         }
-        combined(job, scope)
+        let scope = combined(job, scope);
+        let all = Templar::view(&scope);
+        scope.with(Vars::from([("vars".into(), all)]))
     }
 
     fn inventory_part(&self, host: &HostRun, scope: &mut Scope) {
@@ -285,7 +298,11 @@ impl Batch {
             return;
         }
         let rest = |names: &[Arc<str>]| {
-            names.iter().filter(|name| !gone.contains(*name)).map(|name| Value::from(name.as_ref())).collect::<Value>()
+            names
+                .iter()
+                .filter(|name| !gone.contains_key(*name))
+                .map(|name| Value::from(name.as_ref()))
+                .collect::<Value>()
         };
         scope.push(Arc::new(Vars::from([
             ("ansible_play_hosts".into(), rest(&self.play_hosts)),
@@ -310,6 +327,8 @@ impl Batch {
             notified: indexmap::IndexSet::new(),
             waiting: indexmap::IndexSet::new(),
             state: State::Going,
+            rescues: 0,
+            failure: Vars::new(),
             waits_for: None,
             in_hook: false,
             role_ended: false,
@@ -433,12 +452,18 @@ fn published_scope(run: &Arc<Run>, name: &str) -> Scope {
     let inventory = run.inventory.read().expect("nothing panics while it holds the inventory");
     let mut scope = empty(&run.job, &run.job.directory);
     let files = vars.files.clone().unwrap_or_default();
+    let playbook = vars.files.as_ref().map(|files| files.directory());
+    let playbook = playbook.or_else(|| Some(run.job.playbooks.first()?.first()?.directory.as_path()));
     inventory_layers(&inventory, &files, name, &mut scope);
     scope.push(facts_layer(&run.job, &vars.facts));
     scope.push(vars.include_vars);
     scope.push(vars.set);
     scope.push(run.job.extra_vars.clone());
     scope.push(Arc::new(run_magic(&run.job)));
+    scope.push(groups_layer(&inventory));
     scope.push(Arc::new(host_magic(&inventory, name)));
+    if let Some(directory) = playbook {
+        scope.push(Arc::new(Vars::from([("playbook_dir".into(), Value::from(directory.display().to_string()))])));
+    }
     combined(&run.job, scope)
 }

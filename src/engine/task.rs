@@ -10,7 +10,7 @@ use tracing::Instrument;
 use super::batch::Batch;
 use super::event::{Event, Status, TaskResult, TaskStart};
 use super::host::{Gift, HostRun, State, extend};
-use super::item::{Delegate, Item, registered};
+use super::item::{Delegate, Item, registered, result_vars};
 use super::loops::{All, all_items, one_effect};
 use super::play::truthy;
 use super::{handlers, meta, scope, step};
@@ -52,7 +52,7 @@ pub(super) async fn announced(
     }
     batch.run.tell(Event::TaskStart(start.clone()));
     let mut after = if once(batch, task, &going[0]) {
-        on_first(batch, task, &start, going).await
+        on_first(batch, task, &start, going, &mut rest).await
     } else {
         on_each(batch, task, &start, going).await
     };
@@ -89,7 +89,7 @@ pub(super) fn start_of(batch: &Batch, task: &Task, going: &[HostRun], handler: b
     }
 }
 
-fn once(batch: &Batch, task: &Task, host: &HostRun) -> bool {
+pub(super) fn once(batch: &Batch, task: &Task, host: &HostRun) -> bool {
     let Some(written) = &task.keywords.run_once else {
         return matches!(task.action.doc.name, "add_host" | "pause");
     };
@@ -97,24 +97,30 @@ fn once(batch: &Batch, task: &Task, host: &HostRun) -> bool {
     batch.run.job.templar.render(&written.value, &scope).is_ok_and(|value| truthy(&value))
 }
 
-/// `run_once`: the first host runs it, all keep the result; its failure is everyone's.
+/// `run_once`: the first host runs it, all keep the result, those that failed before too; its failure is everyone's.
 async fn on_first(
     batch: &Arc<Batch>,
     task: &Arc<Task>,
     start: &Arc<TaskStart>,
     mut hosts: Vec<HostRun>,
+    rest: &mut [HostRun],
 ) -> Vec<HostRun> {
     let first = hosts.remove(0);
-    let before = first.vars.clone();
-    let first = on_host(batch.clone(), task.clone(), start.clone(), first).await;
-    for host in &mut hosts {
-        let changed = |old: &Arc<Vars>, new: &Arc<Vars>| -> Vars {
-            let differs = |(name, value): &(&Arc<str>, &Value)| old.get(*name) != Some(value);
-            new.iter().filter(differs).map(|(name, value)| (name.clone(), value.clone())).collect()
-        };
-        extend(&mut host.vars.set, changed(&before.set, &first.vars.set));
-        extend(&mut host.vars.include_vars, changed(&before.include_vars, &first.vars.include_vars));
-        if !matches!(first.state, State::Going | State::Ended) {
+    let (first, left) = on_host(batch.clone(), task.clone(), start.clone(), first).await;
+    // Of a module that runs once by its nature, the others get nothing.
+    let shares = task.keywords.run_once.is_some();
+    let reached = |host: &&mut HostRun| host.state != State::Unreachable;
+    for host in hosts.iter_mut().chain(rest.iter_mut().filter(reached)) {
+        if shares {
+            if !left.facts.is_empty() {
+                host.vars.add_facts(left.facts.clone());
+            }
+            extend(&mut host.vars.set, left.set.clone());
+            let behaviour = batch.run.job.options.hash_behaviour;
+            behaviour.combine(Arc::make_mut(&mut host.vars.include_vars), left.include_vars.clone());
+        }
+        if host.going() && !matches!(first.state, State::Going | State::Ended) {
+            host.failure = first.failure.clone();
             host.state = State::Halted;
         }
         batch.run.board.publish(&host.name, &mut host.vars);
@@ -136,7 +142,7 @@ async fn on_each(batch: &Arc<Batch>, task: &Arc<Task>, start: &Arc<TaskStart>, h
         let span = tracing::debug_span!("task", name = start.name, host = %host.name);
         let work = async move {
             let _turn = turn;
-            on_host(batch, task, start, host).await
+            on_host(batch, task, start, host).await.0
         };
         running.spawn(work.instrument(span));
     }
@@ -154,12 +160,20 @@ fn throttle(batch: &Batch, task: &Task, host: &HostRun) -> Option<usize> {
     text.trim().parse().ok().filter(|permits| *permits > 0)
 }
 
-/// One host goes in and comes out.
-async fn on_host(batch: Arc<Batch>, task: Arc<Task>, start: Arc<TaskStart>, mut host: HostRun) -> HostRun {
+/// The variables that a task left its host.
+#[derive(Default)]
+struct Left {
+    facts: Vars,
+    set: Vars,
+    include_vars: Vars,
+}
+
+/// One host goes in and comes out, with what the task left it.
+async fn on_host(batch: Arc<Batch>, task: Arc<Task>, start: Arc<TaskStart>, mut host: HostRun) -> (HostRun, Left) {
     let run = batch.run.clone();
     let turn = run.forks.acquire().await;
     if run.stopping() {
-        return host;
+        return (host, Left::default());
     }
     run.tell(Event::HostStart { task: start.clone(), host: host.name.clone() });
     tracing::debug!(module = start.action, at = %start.origin, "begins");
@@ -174,15 +188,16 @@ async fn on_host(batch: Arc<Batch>, task: Arc<Task>, start: Arc<TaskStart>, mut 
         Some(repeat) => all_items(&batch, &task, &start, &host, repeat, scope).await,
     };
     drop(turn);
-    settle(&batch, &task, &start, &mut host, ran).await;
-    host
+    let left = settle(&batch, &task, &start, &mut host, ran).await;
+    (host, left)
 }
 
 /// Applies what a task left: effects, `register`, `notify`, the counts, the host's state, the report.
-async fn settle(batch: &Arc<Batch>, task: &Task, start: &Arc<TaskStart>, host: &mut HostRun, mut all: All) {
+async fn settle(batch: &Arc<Batch>, task: &Task, start: &Arc<TaskStart>, host: &mut HostRun, mut all: All) -> Left {
     let begun = Instant::now();
+    let mut left = Left::default();
     for (effect, delegate) in std::mem::take(&mut all.effects) {
-        apply(batch, task, host, effect, delegate).await;
+        apply(batch, task, host, effect, delegate, &mut left).await;
     }
     let notifies = matches!(all.result.status, Status::Changed | Status::Ignored) && all.result.changed;
     if notifies && let Err(message) = handlers::notify(batch, task, host) {
@@ -190,23 +205,33 @@ async fn settle(batch: &Arc<Batch>, task: &Task, start: &Arc<TaskStart>, host: &
         all.result.message = Some(message);
     }
     if let Some(name) = &task.register {
-        extend(&mut host.vars.set, Vars::from([(name.clone(), registered(&all.result))]));
+        let mut values = result_vars(&all.result);
+        // Of a loop in which nothing failed Ansible says no word of failure.
+        if all.looped && !values.get("failed").is_some_and(Value::is_true) {
+            values.shift_remove("failed");
+        }
+        let registered = Vars::from([(name.clone(), mapping(values))]);
+        left.set.extend(registered.clone());
+        extend(&mut host.vars.set, registered);
     }
     count(batch, host, &all.result);
     match all.result.status {
         Status::Failed => {
-            let failure = Vars::from([
+            host.failure = Vars::from([
                 ("ansible_failed_task".into(), failed_task(task, start)),
                 ("ansible_failed_result".into(), registered(&all.result)),
             ]);
-            extend(&mut host.vars.set, failure);
             host.state = State::Failed;
         }
         Status::Unreachable => host.state = State::Unreachable,
         _ => {}
     }
     if !host.going() {
-        batch.gone.write().expect("nothing panics while it holds the set of gone hosts").insert(host.name.clone());
+        batch
+            .gone
+            .write()
+            .expect("nothing panics while it holds the set of gone hosts")
+            .insert(host.name.clone(), host.state);
     }
     batch.run.board.publish(&host.name, &mut host.vars);
     all.result.took += begun.elapsed();
@@ -218,6 +243,7 @@ async fn settle(batch: &Arc<Batch>, task: &Task, start: &Arc<TaskStart>, host: &
         looped: all.looped,
         result: Arc::new(all.result),
     });
+    left
 }
 
 /// A task without a name has none here.
@@ -225,7 +251,7 @@ fn failed_task(task: &Task, start: &TaskStart) -> Value {
     let role = task.role.as_ref().map_or_else(String::new, |role| format!("{} : ", role.name));
     let name = start.name.strip_prefix(&role).unwrap_or(&start.name);
     let name = if task.name.is_some() { name } else { "" };
-    mapping([("name", Value::from(name)), ("action", Value::from(start.action))])
+    mapping([("name", Value::from(name)), ("action", Value::from(&*task.action.written))])
 }
 
 fn count(batch: &Batch, host: &HostRun, result: &TaskResult) {
@@ -246,7 +272,14 @@ fn count(batch: &Batch, host: &HostRun, result: &TaskResult) {
     });
 }
 
-async fn apply(batch: &Arc<Batch>, task: &Task, host: &mut HostRun, effect: Effect, delegate: Option<Delegate>) {
+async fn apply(
+    batch: &Arc<Batch>,
+    task: &Task,
+    host: &mut HostRun,
+    effect: Effect,
+    delegate: Option<Delegate>,
+    left: &mut Left,
+) {
     match effect {
         Effect::Facts(facts) => match delegate.filter(|_| task.delegate_facts) {
             Some(delegate) => batch.run.board.give(&delegate.host.name, Gift::Facts(facts)),
@@ -255,16 +288,21 @@ async fn apply(batch: &Arc<Batch>, task: &Task, host: &mut HostRun, effect: Effe
                     host.vars.gathered = true;
                     batch.run.pool.admit(&facts);
                 }
+                left.facts.extend(facts.clone());
                 host.vars.add_facts(facts);
                 batch.run.board.keep(host);
             }
         },
         Effect::SetFact(vars) => match delegate.filter(|_| task.delegate_facts) {
             Some(delegate) => batch.run.board.give(&delegate.host.name, Gift::Set(vars)),
-            None => extend(&mut host.vars.set, vars),
+            None => {
+                left.set.extend(vars.clone());
+                extend(&mut host.vars.set, vars);
+            }
         },
         Effect::IncludeVars(vars) => {
             let behaviour = batch.run.job.options.hash_behaviour;
+            behaviour.combine(&mut left.include_vars, vars.clone());
             behaviour.combine(Arc::make_mut(&mut host.vars.include_vars), vars);
         }
         Effect::AddHost { name, groups, vars } => batch.run.change_inventory(|inventory| {
@@ -302,7 +340,11 @@ pub(super) fn spread_failure<'a>(batch: &Batch, task: &Task, hosts: impl IntoIte
         text.trim().trim_end_matches('%').parse::<f64>().ok()
     });
     let gone = batch.gone.read().expect("nothing panics while it holds the set of gone hosts");
-    let gone = batch.hosts.iter().filter(|host| gone.contains(*host)).count();
+    // Those that were lost do not count.
+    let gone = batch.hosts.iter().filter(|host| gone.get(*host) == Some(&State::Failed)).count();
+    // What a rescue may save does not count before it has not.
+    let saved = hosts.iter().filter(|host| host.state == State::Failed && host.rescues > 0).count();
+    let gone = gone.saturating_sub(saved);
     let over = limit.is_some_and(|limit| gone as f64 * 100.0 / batch.hosts.len() as f64 > limit);
     if fatal || over {
         hosts.iter_mut().filter(|host| host.going()).for_each(|host| host.state = State::Halted);

@@ -37,7 +37,7 @@ impl VarsFiles {
         VarsFiles { directory: directory.into(), ..VarsFiles::default() }
     }
 
-    pub(super) fn directory(&self) -> &Path {
+    pub fn directory(&self) -> &Path {
         &self.directory
     }
 

@@ -67,7 +67,7 @@ impl Load<'_> {
         }
         let mut keywords = (*around.keywords).clone();
         keywords.tags.push("always".into());
-        let action = Action { doc, written: Arc::from(doc.name), args, more_args: None };
+        let action = Action { doc, written: format!("{}.{}", doc.collection, doc.name).into(), args, more_args: None };
         let name = Some(Value::from(name));
         let mut task = Task::plain(spec.origin.clone(), name, action, Arc::new(keywords), around.directory.clone());
         task.role = Some(role.clone());

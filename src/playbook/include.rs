@@ -140,8 +140,10 @@ impl Load<'_> {
         }
         let what = self.what(verb, &action)?;
         let apply = self.apply(map, chosen, &keywords, around);
+        let own = keywords.vars.len() > around.keywords.vars.len();
+        let params = keywords.vars.last().filter(|_| own).cloned();
         let task = Arc::new(self.assemble(map, action, keywords, around, place));
-        Some(Step::Include(Arc::new(Include { task, what, apply, base: self.base.clone() })))
+        Some(Step::Include(Arc::new(Include { task, what, apply, params, base: self.base.clone() })))
     }
 
     fn what(&mut self, verb: Verb, action: &Action) -> Option<IncludeWhat> {

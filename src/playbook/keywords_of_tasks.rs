@@ -3,7 +3,7 @@
 
 use super::keywords::{BASE, BLOCK, HANDLER, IMPORT, INCLUDE, Keyword, ROLE, Shape, TASK, inherited, keyword};
 
-const DEBUGGER: Shape = Shape::Choice(&["always", "never", "on_failed", "on_unreachable", "on_skipped"]);
+const DEBUGGER: Shape = Shape::Choice(&["never"]);
 
 /// Sorted by name.
 pub(super) const KEYWORDS: &[Keyword] = &[
@@ -140,7 +140,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 ",
         ),
     inherited("debugger", DEBUGGER, BASE | INCLUDE, |k| &mut k.debugger)
-        .about("When ansible-playbook would start its debugger. It is read and has no effect.")
+        .about("When ansible-playbook would start its debugger: never is all that there is.")
         .example(
             "
 - ping:

@@ -208,6 +208,8 @@ pub struct Include {
     /// Keywords for every task that comes of it: those of what encloses the include, its `vars` and its `apply`;
     /// neither its `when` nor its `tags`.
     pub apply: Arc<Keywords>,
+    /// Its own `vars`: they count as parameters, for they win over what the tasks that come of it set and say.
+    pub params: Option<Arc<Vars>>,
     /// The play it stands in.
     pub base: Arc<Base>,
 }
