@@ -128,19 +128,24 @@ pub const SCOPE: &str = " scope";
 
 /// The value with every template in it rendered and no lazy parts. `omit` is dropped from lists and mappings.
 pub fn settle(value: &Value, scope: &Arc<Scope>) -> Result<Value, Error> {
-    Settling { scope, views: false }.value(value)
+    Settling { scope, views: false, left: DEEPEST_ON_THE_WAY }.value(value)
 }
 
 /// As [`settle`], for arguments of filters: `vars` and `hostvars` stay views, for they are large.
 pub fn settle_argument(value: &Value, scope: &Arc<Scope>) -> Result<Value, Error> {
-    Settling { scope, views: true }.value(value)
+    Settling { scope, views: true, left: DEEPEST_ON_THE_WAY }.value(value)
 }
+
+/// How deep what a template builds on its way may nest; a namespace may even be put into itself.
+const DEEPEST_ON_THE_WAY: usize = 5_000;
 
 #[derive(Clone, Copy)]
 struct Settling<'a> {
     scope: &'a Arc<Scope>,
     /// Views stay.
     views: bool,
+    /// How many levels there may be below.
+    left: usize,
 }
 
 impl Settling<'_> {
@@ -168,7 +173,10 @@ impl Settling<'_> {
         if let Some(plain) = super::mutable::plain(value) {
             return self.value(&plain);
         }
-        if self.is_settled(value) { Ok(value.clone()) } else { self.container(value) }
+        let left = self.left.checked_sub(1).ok_or_else(|| {
+            Error::other(format!("more than {DEEPEST_ON_THE_WAY} lists and mappings within each other"), None)
+        })?;
+        if self.is_settled(value) { Ok(value.clone()) } else { Settling { left, ..self }.container(value) }
     }
 
     /// All variables of the scope.
@@ -223,10 +231,13 @@ impl Settling<'_> {
         {
             return false;
         }
+        // What is too deep is looked at level by level.
+        let Some(left) = self.left.checked_sub(1) else { return false };
+        let below = Settling { left, ..self };
         match object.repr() {
-            ObjectRepr::Map => object.try_iter_pairs().into_iter().flatten().all(|(_, item)| self.is_settled(&item)),
+            ObjectRepr::Map => object.try_iter_pairs().into_iter().flatten().all(|(_, item)| below.is_settled(&item)),
             ObjectRepr::Seq => {
-                !value.is_tuple() && object.try_iter().into_iter().flatten().all(|item| self.is_settled(&item))
+                !value.is_tuple() && object.try_iter().into_iter().flatten().all(|item| below.is_settled(&item))
             }
             ObjectRepr::Iterable => false,
             _ => true,
