@@ -97,11 +97,12 @@ impl Args {
 
     /// How long something is to be: bounded, so that a slip in a number does not take all memory.
     pub fn length(&mut self, name: &str) -> Result<Option<usize>, Error> {
-        const LONGEST: i64 = 1_000_000;
-        match self.int(name)? {
-            Some(length) if length > LONGEST => Err(fail(format!("{name} of more than {LONGEST}"))),
-            length => Ok(length.map(|length| usize::try_from(length).unwrap_or(0))),
-        }
+        self.int(name)?.map(|length| bounded(length, name)).transpose()
+    }
+
+    /// As [`Args::length`], of a parameter that is given by name alone. One that is no whole number counts as none.
+    pub fn named_length(&mut self, name: &str) -> Result<Option<usize>, Error> {
+        self.named(name).and_then(|value| value.as_i64()).map(|length| bounded(length, name)).transpose()
     }
 
     /// The rest by position.
@@ -123,6 +124,24 @@ impl Args {
             Some((name, _)) => Err(Error::new(ErrorKind::TooManyArguments, format!("unknown argument {name}"))),
             None => Ok(()),
         }
+    }
+}
+
+/// A number that is to be a length.
+fn bounded(length: i64, name: &str) -> Result<usize, Error> {
+    const LONGEST: i64 = 1_000_000;
+    match length {
+        ..=LONGEST => Ok(usize::try_from(length).unwrap_or(0)),
+        _ => Err(fail(format!("{name} of more than {LONGEST}"))),
+    }
+}
+
+/// Refuses to make so many bytes: more is a slip, and would take the memory of the whole run. None: beyond all numbers.
+pub fn fits(bytes: Option<usize>) -> Result<(), Error> {
+    const LONGEST: usize = 100_000_000;
+    match bytes {
+        Some(..=LONGEST) => Ok(()),
+        _ => Err(fail("the result is too long")),
     }
 }
 

@@ -39,6 +39,76 @@ fn a_slip_in_a_length_is_an_error_and_takes_no_memory() {
     }
 }
 
+/// What an expression gives, as Python prints it.
+fn printed(expression: &str) -> Result<String, Error> {
+    Templar::new().expression(expression, None, &Scope::default()).map(|value| value.to_string())
+}
+
+#[test]
+fn what_would_take_all_memory_or_all_time_is_an_error() {
+    for (expression, words) in [
+        ("range(-9223372036854775808, 9223372036854775807)", "range of more than 1,000,000 numbers"),
+        ("query('sequence', 'start=-9223372036854775807 end=9223372036854775807')", "more than 1,000,000 numbers"),
+        ("query('nested', range(1000), range(1001))", "more than 1,000,000 combinations"),
+        ("[1] | product(repeat=10**12)", "product of more than 1000000 items"),
+        ("range(99) | permutations(99)", "more than 101010 ways to choose"),
+        ("'x' | comment(prefix_count=10**11)", "prefix_count of more than 1000000"),
+        ("[1] | to_nice_json(indent=10**11)", "indent of more than 1000000"),
+        ("'%09999999d' % 1", "a width of more than 1000000"),
+        ("'%*d' % (9999999, 1)", "a width of more than 1000000"),
+        ("'{:>9999999}'.format(1)", "a width of more than 1000000"),
+        ("('a' * 10**6) | replace('a', 'b' * 10**6)", "the result is too long"),
+        ("('a' * 10**6) | join('b' * 10**6)", "the result is too long"),
+        ("('a' * 10**6) | regex_replace('a', 'b' * 10**3)", "the result is too long"),
+        ("'a'.ljust(10**6, 'b' * 10**6)", "the result is too long"),
+    ] {
+        let error = printed(expression).unwrap_err().to_string();
+        assert!(error.contains(words), "{expression}: {error}");
+    }
+}
+
+#[test]
+fn numbers_at_the_end_of_their_range_are_right_or_refused() {
+    for (expression, expected) in [
+        ("range(9223372036854775805, 9223372036854775807, 2) | list", "[9223372036854775805]"),
+        ("range(5, -9223372036854775808, -9223372036854775808) | list", "[5]"),
+        ("query('sequence', 'start=9223372036854775806 end=9223372036854775807') | length", "2"),
+        ("9223372036854775807 | round(-1)", "9223372036854775810"),
+        ("9223372036854775807 | random(start=9223372036854775806)", "9223372036854775806"),
+        ("range(4) | permutations(2) | first", "(0, 1)"),
+        ("range(4) | permutations(2) | last", "(3, 2)"),
+        ("range(4) | combinations(3) | list", "[(0, 1, 2), (0, 1, 3), (0, 2, 3), (1, 2, 3)]"),
+        ("range(40) | combinations(39) | list | length", "40"),
+        ("[[1] | combinations(2) | list, [] | permutations | list]", "[[], [()]]"),
+        ("[1, 2] | product(['a'], repeat=2) | last", "(2, 'a', 2, 'a')"),
+        ("[[] | product(repeat=10**5) | list, [] | product(repeat=0) | list]", "[[], [()]]"),
+    ] {
+        assert_eq!(printed(expression).unwrap(), expected, "{expression}");
+    }
+    assert!(printed("'--170141183460469231731687303715884105728' | int").is_err());
+}
+
+#[test]
+fn a_list_or_mapping_does_not_get_into_itself() {
+    let rendered = |text: &str| Templar::new().render_string(&Template::value(text, None), &Scope::default());
+    let change = |what: &str| {
+        rendered(&format!(
+            "{{% set l = [2, 1] %}}{{% set d = {{'a': l}} %}}{{% set _ = {what} %}}{{{{ l }}}}{{{{ d }}}}"
+        ))
+    };
+    for what in
+        ["l.append(l)", "l.insert(0, d)", "l.extend([(1, {'x': l})])", "d.update({'x': d})", "d.setdefault('x', [d])"]
+    {
+        let error = change(what).unwrap_err().to_string();
+        assert!(error.contains("cannot be put into itself"), "{what}: {error}");
+    }
+    assert_eq!(change("l.extend(l)").unwrap(), "[2, 1, 2, 1]{'a': [2, 1, 2, 1]}");
+    assert_eq!(change("l.sort()").unwrap(), "[1, 2]{'a': [1, 2]}");
+    assert!(change("l.remove(l)").is_err());
+    let text = "{% set ns = namespace() %}{% set ns.x = ns %}{{ ns }}";
+    assert!(rendered(text).unwrap_err().to_string().contains("within each other"));
+}
+
 #[test]
 fn an_undefined_variable_is_named_at_the_place_where_it_is_used() {
     assert_eq!(complaint("a: 1\nit: 'x {{ a }} {{ nope }}'\n").to_string(), "vars.yml:2:19: \"nope\" is undefined");

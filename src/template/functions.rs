@@ -167,15 +167,22 @@ fn range(first: i64, stop: Option<i64>, step: Option<i64>) -> Result<Value, Erro
         Some(stop) => (first, stop, step.unwrap_or(1)),
         None => (0, first, 1),
     };
+    // Wider than the numbers themselves: their difference may be twice as large.
+    let way = i128::from(stop) - i128::from(start);
     let count = match step {
         0 => return Err(fail("range needs a step that is not 0")),
-        1.. => (stop - start).max(0) / step + i64::from((stop - start).max(0) % step > 0),
-        _ => (start - stop).max(0) / -step + i64::from((start - stop).max(0) % -step > 0),
+        1.. => way.max(0).unsigned_abs().div_ceil(step.unsigned_abs().into()),
+        _ => way.min(0).unsigned_abs().div_ceil(step.unsigned_abs().into()),
     };
     if count > 1_000_000 {
         return Err(fail("range of more than 1,000,000 numbers"));
     }
-    Ok(Value::from((0..count).map(|i| Value::from(start + i * step)).collect::<Vec<_>>()))
+    // None of them lies beyond `stop`.
+    let mut numbers = Vec::new();
+    for i in 0..count as i64 {
+        numbers.push(Value::from(start + i * step));
+    }
+    Ok(Value::from(numbers))
 }
 
 /// Jinja's `cycler`: `next()`, `reset()`, `current`.

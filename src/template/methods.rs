@@ -3,7 +3,7 @@
 use minijinja::value::{ValueKind, from_args};
 use minijinja::{Error, ErrorKind, State};
 
-use super::args::{Args, fail, text};
+use super::args::{Args, fail, fits, text};
 use super::{lazy, printf, python};
 use crate::value::Value;
 
@@ -60,6 +60,7 @@ fn string_method(state: &mut State<'_, '_>, s: &str, method: &str, args: &[Value
                 // Python gives the odd one to the left when the width is odd.
                 _ => missing / 2 + (missing & width & 1),
             };
+            fits(fill.len().checked_mul(missing))?;
             Value::from(format!("{}{s}{}", fill.repeat(left), fill.repeat(missing - left)))
         }
         "partition" | "rpartition" => {
@@ -96,7 +97,11 @@ fn string_method(state: &mut State<'_, '_>, s: &str, method: &str, args: &[Value
             Value::from(first && s.chars().all(|c| c.is_alphanumeric() || c == '_'))
         }
         "istitle" => Value::from(s.chars().any(char::is_uppercase) && title(s) == s),
-        "expandtabs" => Value::from(s.replace('\t', &" ".repeat(width(&mut args).unwrap_or(8)))),
+        "expandtabs" => {
+            let width = args.length("tabsize")?.unwrap_or(8);
+            fits(s.matches('\t').count().checked_mul(width))?;
+            Value::from(s.replace('\t', &" ".repeat(width)))
+        }
         // Text stays text: the only thing done with the bytes is to show or hash them.
         "encode" | "decode" => Value::from(s),
         _ => return Ok(None),

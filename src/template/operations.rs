@@ -5,12 +5,9 @@ use std::cmp::Ordering;
 use minijinja::value::{Rest, Tuple, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, State};
 
-use super::args::{fail, items};
+use super::args::{fail, fits, items};
 use super::{lazy, printf, python, time};
 use crate::value::Value;
-
-/// More than this of a repeated text or list is a slip.
-const LONGEST: usize = 100_000_000;
 
 type Operation = fn(&Value, &Value) -> Result<Value, Error>;
 
@@ -202,10 +199,7 @@ pub fn mul(a: &Value, b: &Value) -> Result<Value, Error> {
         (None, None) => return Err(undefined_operation(a, "*", b)),
     };
     let times = usize::try_from(times).unwrap_or(0);
-    let fits = |length: usize| match length.checked_mul(times) {
-        Some(length) if length <= LONGEST => Ok(()),
-        _ => Err(fail("the repeated value is too long")),
-    };
+    let fits = |length: usize| fits(length.checked_mul(times));
     match (repeated.as_str(), repeated.kind()) {
         (Some(text), _) => fits(text.len()).map(|()| Value::from(text.repeat(times))),
         (None, ValueKind::Seq | ValueKind::Iterable) => {

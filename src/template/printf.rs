@@ -29,7 +29,10 @@ pub fn fill(format: &str, mut values: Vec<Value>, spare: bool) -> Result<String,
         let Some(at) = conversion.map(|at| end + at) else { break };
         let letter = rest[at..].chars().next().unwrap_or('%');
         plain.push_str(&rest[..at]);
-        next += rest[end..at].matches('*').count();
+        check_widths(&rest[end..at])?;
+        let stars = rest[end..at].matches('*').count();
+        values.iter().skip(next).take(stars).try_for_each(|width| check_widths(&width.to_string()))?;
+        next += stars;
         plain.push(if matches!(letter, 'r' | 'a') { 's' } else { letter });
         if letter != '%' && !named {
             if let Some(value) = values.get_mut(next) {
@@ -47,6 +50,16 @@ pub fn fill(format: &str, mut values: Vec<Value>, spare: bool) -> Result<String,
         return Ok(plain);
     }
     engine_format(FormatStyle::Printf, &plain, &values)
+}
+
+/// A width or precision is bounded, so that a slip in a number does not take all memory.
+fn check_widths(spec: &str) -> Result<(), Error> {
+    const WIDEST: u32 = 1_000_000;
+    let mut numbers = spec.split(|c: char| !c.is_ascii_digit()).filter(|number| !number.is_empty());
+    match numbers.any(|number| number.parse::<u32>().map_or(true, |width| width > WIDEST)) {
+        true => Err(fail(format!("a format with a width of more than {WIDEST}"))),
+        false => Ok(()),
+    }
 }
 
 fn converted(letter: char, value: &Value) -> Value {
@@ -79,6 +92,7 @@ pub fn braces(format: &str, args: &[Value]) -> Result<String, Error> {
         let Some(close) = rest.find('}') else { break };
         let field = &rest[1..close];
         let (field, spec) = field.split_once(':').map_or((field, None), |(field, spec)| (field, Some(spec)));
+        check_widths(spec.unwrap_or_default())?;
         let (field, conversion) = field.split_once('!').map_or((field, None), |(field, letter)| (field, Some(letter)));
         let field = if field.is_empty() { auto.to_string() } else { field.to_owned() };
         auto += 1;

@@ -4,7 +4,7 @@ use minijinja::value::ValueKind;
 use minijinja::{Error, State};
 use serde::Serialize as _;
 
-use super::super::args::{Args, fail, pairs, text};
+use super::super::args::{Args, fail, fits, pairs, text};
 use super::super::environment::Filter;
 use super::super::render::print;
 use crate::value::doc::Word;
@@ -62,7 +62,7 @@ pub const FILTERS: &[(Word, Filter)] = &[
 /// `to_json(indent, sort_keys, separators, ensure_ascii...)`, as Python's `json.dumps` prints.
 pub fn to_json(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = args.req("a")?;
-    let indent = args.named("indent").and_then(|indent| indent.as_usize());
+    let indent = args.named_length("indent")?;
     let sort = args.named("sort_keys").is_some_and(|sort| sort.is_true());
     let ascii = args.named("ensure_ascii").is_none_or(|ascii| ascii.is_true());
     dump(&value, indent, sort, ascii)
@@ -71,7 +71,7 @@ pub fn to_json(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
 /// `to_nice_json(indent=4, sort_keys=True)`
 pub fn to_nice_json(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = args.req("a")?;
-    let indent = args.named("indent").and_then(|indent| indent.as_usize()).unwrap_or(4);
+    let indent = args.named_length("indent")?.unwrap_or(4);
     let sort = args.named("sort_keys").is_none_or(|sort| sort.is_true());
     let ascii = args.named("ensure_ascii").is_none_or(|ascii| ascii.is_true());
     dump(&value, Some(indent), sort, ascii)
@@ -141,6 +141,7 @@ impl Dump {
                 (None, _) => out.push_str(", "),
             }
             item(i, out)?;
+            fits(Some(out.len()))?;
         }
         if let (Some(indent), 1..) = (self.indent, count) {
             out.push_str(&format!("\n{}", " ".repeat(indent * level)));

@@ -3,7 +3,7 @@
 use minijinja::value::{Tuple, ValueKind};
 use minijinja::{Error, ErrorKind, State};
 
-use super::super::args::{Args, fail, items, list, member, pairs, text, truthy};
+use super::super::args::{Args, fail, fits, items, list, member, pairs, text, truthy};
 use super::super::environment::Filter;
 use super::super::python;
 use crate::value::Value;
@@ -100,6 +100,14 @@ pub const FILTERS: &[(Word, Filter)] = &[
 
 /// More results than this are nobody's wish.
 const MANY: usize = 1_000_000;
+
+/// Nor are more items in all of them together.
+const MOST: usize = 10_000_000;
+
+/// How many results of so many items each there may be.
+fn most(width: usize) -> usize {
+    MANY.min(MOST / width.max(1))
+}
 
 fn tuple(items: Vec<Value>) -> Value {
     Value::from(Tuple::new(items))
@@ -207,18 +215,28 @@ pub fn product(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let repeat = args.named("repeat").map_or(Ok(1), |repeat| super::super::args::int(&repeat))?;
     let lists = args.rest().iter().map(items).collect::<Result<Vec<_>, Error>>()?;
     args.end()?;
-    let lists: Vec<Vec<Value>> = (0..repeat).flat_map(|_| lists.clone()).collect();
-    if lists.iter().try_fold(1usize, |n, list| n.checked_mul(list.len())).is_none_or(|n| n > MANY) {
-        return Err(fail(format!("product of more than {MANY} items")));
+    let repeat = usize::try_from(repeat).unwrap_or(0);
+    let many = || fail(format!("product of more than {MANY} items"));
+    let width = lists.len().checked_mul(repeat).filter(|width| *width <= MANY).ok_or_else(many)?;
+    let columns: Vec<&Vec<Value>> = lists.iter().cycle().take(width).collect();
+    let rows = match columns.iter().any(|list| list.is_empty()) {
+        true => 0,
+        false => columns.iter().try_fold(1usize, |rows, list| rows.checked_mul(list.len())).ok_or_else(many)?,
+    };
+    if rows > most(width) {
+        return Err(many());
     }
-    let mut rows = vec![Vec::new()];
-    for list in &lists {
-        rows = rows
-            .into_iter()
-            .flat_map(|row: Vec<Value>| list.iter().map(move |item| [row.clone(), vec![item.clone()]].concat()))
-            .collect();
-    }
-    Ok(Value::from(rows.into_iter().map(tuple).collect::<Vec<_>>()))
+    // The last list turns fastest.
+    let row = |mut rest: usize| {
+        let mut items = Vec::with_capacity(width);
+        for list in columns.iter().rev() {
+            items.push(list[rest % list.len()].clone());
+            rest /= list.len();
+        }
+        items.reverse();
+        tuple(items)
+    };
+    Ok(Value::from((0..rows).map(row).collect::<Vec<_>>()))
 }
 
 /// `combinations(n)`
@@ -237,31 +255,50 @@ pub fn permutations(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Erro
     choose(&value, n, true)
 }
 
+/// Every way to take `n` items, in Python's order.
 fn choose(value: &[Value], n: i64, ordered: bool) -> Result<Value, Error> {
-    let n = usize::try_from(n).map_err(|_| fail("a number below zero"))?;
-    let mut result = Vec::new();
-    let mut picked = Vec::new();
-    pick(value, n, ordered, &mut picked, &mut result)?;
-    Ok(Value::from(result))
+    let (n, length) = (usize::try_from(n).map_err(|_| fail("a number below zero"))?, value.len());
+    let mut all = Vec::new();
+    if n > length {
+        return Ok(Value::from(all));
+    }
+    let mut places: Vec<usize> = (0..length).collect();
+    // Of orders: how many turns each of the first n places has left.
+    let mut turns: Vec<usize> = (0..n).map(|i| length - i).collect();
+    loop {
+        if all.len() == most(n) {
+            return Err(fail(format!("more than {} ways to choose", most(n))));
+        }
+        all.push(tuple(places[..n].iter().map(|at| value[*at].clone()).collect()));
+        let more = if ordered { next_order(&mut places, &mut turns) } else { next_choice(&mut places[..n], length) };
+        if !more {
+            return Ok(Value::from(all));
+        }
+    }
 }
 
-fn pick(value: &[Value], n: usize, ordered: bool, picked: &mut Vec<usize>, all: &mut Vec<Value>) -> Result<(), Error> {
-    if picked.len() == n {
-        if all.len() >= MANY {
-            return Err(fail(format!("more than {MANY} ways to choose")));
+/// The next choice of so many places; false: it was the last.
+fn next_choice(places: &mut [usize], of: usize) -> bool {
+    let n = places.len();
+    let Some(at) = (0..n).rev().find(|i| places[*i] != i + of - n) else { return false };
+    let first = places[at] + 1;
+    places[at..].iter_mut().zip(first..).for_each(|(place, next)| *place = next);
+    true
+}
+
+/// The next order of the places whose turns are counted; false: it was the last.
+fn next_order(places: &mut [usize], turns: &mut [usize]) -> bool {
+    let length = places.len();
+    for i in (0..turns.len()).rev() {
+        turns[i] -= 1;
+        if turns[i] > 0 {
+            places.swap(i, length - turns[i]);
+            return true;
         }
-        all.push(tuple(picked.iter().map(|i| value[*i].clone()).collect()));
-        return Ok(());
+        places[i..].rotate_left(1);
+        turns[i] = length - i;
     }
-    let first = if ordered { 0 } else { picked.last().map_or(0, |last| last + 1) };
-    for i in first..value.len() {
-        if !picked.contains(&i) {
-            picked.push(i);
-            pick(value, n, ordered, picked, all)?;
-            picked.pop();
-        }
-    }
-    Ok(())
+    false
 }
 
 /// `join(d='', attribute=None)`
@@ -277,7 +314,9 @@ pub fn join(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
             found => Ok(text(&found)),
         },
     };
-    Ok(Value::from(value.iter().map(word).collect::<Result<Vec<_>, Error>>()?.join(&separator)))
+    let words = value.iter().map(word).collect::<Result<Vec<_>, Error>>()?;
+    fits(words.len().checked_mul(separator.len()))?;
+    Ok(Value::from(words.join(&separator)))
 }
 
 /// `sort(reverse=False, case_sensitive=False, attribute=None)`

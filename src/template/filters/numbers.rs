@@ -73,7 +73,8 @@ pub fn round(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let rounded = match method.as_str() {
         "common" if value.is_integer() && precision >= 0 => return Ok(value),
         "common" if value.is_integer() => {
-            return Ok(Value::from((x * power).round_ties_even() as i64 * 10i64.saturating_pow(-precision as u32)));
+            let tens = (x * power).round_ties_even() as i128;
+            return Ok(whole(tens.saturating_mul(10i128.saturating_pow(-precision as u32))));
         }
         "common" if precision >= 0 => format!("{x:.*}", precision as usize).parse().unwrap_or(x),
         "common" => (x * power).round_ties_even() / power,
@@ -92,6 +93,10 @@ fn number(value: &Value) -> Result<f64, Error> {
             .or_else(|| value.as_str().and_then(|text| text.trim().parse().ok()))
             .ok_or_else(|| fail(format!("{value:?} is not a number"))),
     }
+}
+
+fn whole(number: i128) -> Value {
+    i64::try_from(number).map_or_else(|_| Value::from(number), Value::from)
 }
 
 /// `int(default=0, base=10)`
@@ -114,8 +119,7 @@ pub fn int(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
         let base =
             u32::try_from(base).ok().filter(|base| (2..=36).contains(base)).ok_or_else(|| fail("a base is 2 to 36"))?;
         if let Ok(number) = i128::from_str_radix(digits, base) {
-            let number = number * sign;
-            return Ok(i64::try_from(number).map_or_else(|_| Value::from(number), Value::from));
+            return number.checked_mul(sign).map(whole).ok_or_else(|| fail("the result is too large a number"));
         }
     }
     Ok(number(&value)

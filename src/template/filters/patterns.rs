@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock, Mutex};
 use fancy_regex::{Captures, Regex};
 use minijinja::{Error, State};
 
-use super::super::args::{Args, fail, text};
+use super::super::args::{Args, fail, fits, text};
 use super::super::environment::Filter;
 use crate::value::Value;
 use crate::value::doc::Word;
@@ -93,6 +93,7 @@ pub fn regex_replace(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Err
         }
         result.push_str(&string[done..whole.start()]);
         expand(&replacement, &captures, &mut result)?;
+        fits(Some(result.len()))?;
         done = whole.end();
         replaced += 1;
     }

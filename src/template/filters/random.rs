@@ -47,11 +47,13 @@ pub fn random(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let mut random = generator(seed);
     if end.kind() == ValueKind::Number {
         let (end, start, step) = (super::super::args::int(&end)?, start.unwrap_or(0), step.unwrap_or(1).max(1));
-        let count = (end - start + step - 1) / step;
-        if count <= 0 {
+        if end <= start {
             return Err(fail("random needs an end above the start"));
         }
-        return Ok(Value::from(start + step * random.random_range(0..count)));
+        // Wider than the numbers themselves: their difference may be twice as large.
+        let (start, step) = (i128::from(start), i128::from(step));
+        let count = (i128::from(end) - start + step - 1) / step;
+        return Ok(Value::from((start + step * random.random_range(0..count)) as i64));
     }
     let list = items(&end)?;
     if list.is_empty() {

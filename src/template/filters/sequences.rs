@@ -2,7 +2,7 @@
 
 use minijinja::{Error, ErrorKind, State};
 
-use super::super::args::{Args, fail, items, kind, member, pairs, text};
+use super::super::args::{Args, fail, fits, items, kind, member, pairs, text};
 use super::super::environment::Filter;
 use super::super::{operations, python};
 use crate::value::Value;
@@ -100,6 +100,7 @@ fn indent(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     args.end()?;
     // The last newline begins a line that is empty.
     let whole = format!("{string}\n");
+    fits(whole.lines().count().checked_mul(width.len()))?;
     let lines = python::lines(&whole, false).into_iter().enumerate().map(|(i, line)| {
         let indented = if i == 0 { first } else { blank || !line.is_empty() };
         format!("{}{line}", if indented { &width } else { "" })

@@ -2,7 +2,7 @@
 
 use minijinja::{Error, State};
 
-use super::super::args::{Args, fail, kind, text};
+use super::super::args::{Args, fail, fits, kind, text};
 use super::super::environment::Filter;
 use super::super::{printf, python};
 use crate::value::Value;
@@ -69,12 +69,10 @@ pub fn format(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
 /// `replace(old, new, count)`
 pub fn replace(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let (string, old, new) = (args.text("s")?, args.text("old")?, args.text("new")?);
-    let count = args.int("count")?;
+    let count = args.int("count")?.and_then(|count| usize::try_from(count).ok()).unwrap_or(usize::MAX);
     args.end()?;
-    Ok(Value::from(match count {
-        Some(count) if count >= 0 => string.replacen(&old, &new, count as usize),
-        _ => string.replace(&old, &new),
-    }))
+    fits(string.matches(&old).take(count).count().checked_mul(new.len()))?;
+    Ok(Value::from(string.replacen(&old, &new, count)))
 }
 
 /// `split(sep, maxsplit)`, Python's.
@@ -183,9 +181,12 @@ pub fn comment(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let decoration = named("decoration", decoration);
     let prefix = named("prefix", decoration.trim_end());
     let postfix = named("postfix", decoration.trim_end());
-    let count = |value: Option<Value>| value.and_then(|value| value.as_i64()).unwrap_or(1).max(0) as usize;
-    let (before, after) = (count(args.named("prefix_count")), count(args.named("postfix_count")));
+    let before = args.named_length("prefix_count")?.unwrap_or(1);
+    let after = args.named_length("postfix_count")?.unwrap_or(1);
     args.end()?;
+    let lines = string.matches(&newline).count() + before + after;
+    let longest = newline.len() + decoration.len().max(prefix.len()).max(postfix.len());
+    fits(lines.checked_mul(longest))?;
     let part = |text: &str| if text.is_empty() { String::new() } else { format!("{text}{newline}") };
     let body = format!("{decoration}{}", string.replace(&newline, &format!("{newline}{decoration}")));
     let body = body.replace(&format!("{decoration}{newline}"), &format!("{}{newline}", decoration.trim_end()));

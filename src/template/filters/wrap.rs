@@ -2,7 +2,7 @@
 
 use minijinja::{Error, State};
 
-use super::super::args::{Args, fail};
+use super::super::args::{Args, fail, fits};
 use super::super::environment::Filter;
 use super::super::python;
 use crate::value::Value;
@@ -27,11 +27,19 @@ pub fn wordwrap(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     args.end()?;
     let width = usize::try_from(width).ok().filter(|width| *width > 0);
     let width = width.ok_or_else(|| fail("wordwrap needs a width above zero"))?;
-    let wrapped: Vec<String> = python::lines(&string, false)
-        .into_iter()
-        .map(|line| wrap(&line.chars().collect::<Vec<_>>(), width, long, hyphens).join(&newline))
-        .collect();
+    let lines = python::lines(&string, false).into_iter();
+    let wrapped: Vec<String> =
+        lines.flat_map(|line| one_at_least(wrap(&line.chars().collect::<Vec<_>>(), width, long, hyphens))).collect();
+    fits(wrapped.len().checked_mul(newline.len()))?;
     Ok(Value::from(wrapped.join(&newline)))
+}
+
+/// The lines of a line; an empty one if there are none.
+fn one_at_least(mut lines: Vec<String>) -> Vec<String> {
+    if lines.is_empty() {
+        lines.push(String::new());
+    }
+    lines
 }
 
 fn is_blank(c: char) -> bool {

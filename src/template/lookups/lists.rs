@@ -4,9 +4,13 @@ use minijinja::value::ValueKind;
 use rand::seq::IndexedRandom as _;
 
 use super::super::args::{self, text};
+use super::super::printf;
 use super::{Call, fail};
 use crate::template::Error;
 use crate::value::Value;
+
+/// More results than this are nobody's wish.
+const MANY: usize = 1_000_000;
 
 fn listed(value: &Value) -> Vec<Value> {
     match value.kind() {
@@ -44,9 +48,11 @@ pub fn dict(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
 pub fn nested(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     let mut rows: Vec<Vec<Value>> = vec![Vec::new()];
     for term in &call.terms {
-        let items = listed(term);
-        let with =
-            |row: Vec<Value>| items.iter().map(move |item| [row.clone(), listed(item)].concat()).collect::<Vec<_>>();
+        let items: Vec<Vec<Value>> = listed(term).iter().map(listed).collect();
+        if rows.len().saturating_mul(items.len()) > MANY {
+            return Err(fail("nested: more than 1,000,000 combinations"));
+        }
+        let with = |row: Vec<Value>| items.iter().map(move |item| [&row[..], item].concat()).collect::<Vec<_>>();
         rows = rows.into_iter().flat_map(with).collect();
     }
     Ok(rows.into_iter().map(Value::from).collect())
@@ -168,27 +174,31 @@ impl Steps {
     }
 
     fn run(&self, all: &mut Vec<Value>) -> Result<(), Error> {
-        let stride = self.stride.unwrap_or(1);
-        let end = match (self.end, self.count) {
+        let wide = |number: Option<i64>| number.map(i128::from);
+        // Wider than the numbers themselves: what is counted with may lie beyond them.
+        let (start, stride) = (i128::from(self.start), wide(self.stride).unwrap_or(1));
+        let end = match (wide(self.end), wide(self.count)) {
             (Some(end), None) => end,
             (None, Some(0)) => return Ok(()),
-            (None, Some(count)) => self.start + count * stride - stride.signum(),
+            (None, Some(count)) => start + count * stride - stride.signum(),
             _ => return Err(fail("sequence needs either end or count")),
         };
         if stride == 0 {
             return Err(fail("sequence: the stride cannot be 0"));
         }
-        if stride > 0 && end < self.start {
+        if stride > 0 && end < start {
             return Err(fail("to count backwards make stride negative"));
         }
-        if (end - self.start) / stride > 1_000_000 {
+        if (end - start) / stride >= MANY as i128 {
             return Err(fail("sequence of more than 1,000,000 numbers"));
         }
-        let mut number = self.start;
+        let (mut number, mut bytes) = (start, 0);
         while if stride > 0 { number <= end } else { number >= end } {
-            let style = minijinja::formatting::FormatStyle::Printf;
-            let text = minijinja::formatting::format(style, &self.format, &[Value::from(number)])
+            let value = i64::try_from(number).map_or_else(|_| Value::from(number), Value::from);
+            let text = printf::fill(&self.format, vec![value], false)
                 .map_err(|_| fail(format!("sequence: not a format: {:?}", self.format)))?;
+            bytes += text.len();
+            args::fits(Some(bytes)).map_err(|error| fail(format!("sequence: {}", crate::template::words(&error))))?;
             all.push(Value::from(text));
             number += stride;
         }
