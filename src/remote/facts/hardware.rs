@@ -33,7 +33,7 @@ pub(super) fn processor(sections: &Sections, facts: &mut Facts) {
     facts.insert("processor_count".into(), json!(count));
     facts.insert("processor_cores".into(), json!(cores));
     facts.insert("processor_threads_per_core".into(), json!(threads));
-    let all = if sockets.is_empty() { index.max(1) } else { count * cores * threads };
+    let all = if sockets.is_empty() { index.max(1) } else { count.saturating_mul(cores).saturating_mul(threads) };
     facts.insert("processor_vcpus".into(), json!(all));
     facts.insert("processor_nproc".into(), json!(sections.line("nproc").parse::<u64>().unwrap_or(index.max(1))));
     facts.insert("flags".into(), flags);
@@ -159,8 +159,8 @@ pub(super) fn mounts(sections: &Sections, facts: &mut Facts) {
         });
         let numbers = sizes.iter().find(|(it, _)| *it == path).map(|(_, numbers)| numbers.as_slice());
         if let (Some(map), Some(&[size, total, available, inodes, free])) = (mount.as_object_mut(), numbers) {
-            map.insert("size_total".into(), json!(size * total));
-            map.insert("size_available".into(), json!(size * available));
+            map.insert("size_total".into(), json!(size.saturating_mul(total)));
+            map.insert("size_available".into(), json!(size.saturating_mul(available)));
             map.insert("block_size".into(), json!(size));
             map.insert("block_total".into(), json!(total));
             map.insert("block_available".into(), json!(available));

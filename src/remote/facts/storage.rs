@@ -83,7 +83,7 @@ fn device(sections: &Sections, name: &str, links: &Links) -> Value {
         "support_discard": if discards { value("queue/discard_granularity") } else { "0" },
         "partitions": partitions(sections, &path, links), "rotational": value("queue/rotational"),
         "scheduler_mode": chosen, "sectors": sectors, "sectorsize": sector_size(sections, &path),
-        "size": human(sectors * 512), "host": "", "holders": holders(sections, &path),
+        "size": human(sectors.saturating_mul(512)), "host": "", "holders": holders(sections, &path),
     });
     let wwn = device["links"]["ids"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let wwn = wwn.filter_map(|id| id.strip_prefix("wwn-")).next_back().map(str::to_owned);
@@ -105,7 +105,7 @@ fn partitions(sections: &Sections, path: &str, links: &Links) -> Value {
         let links = links.to(name);
         json!({
             "uuid": links["uuids"].get(0).cloned(), "links": links, "start": value(&format!("{name}/start")),
-            "sectors": sectors, "sectorsize": sector_size(sections, path), "size": human(sectors * 512),
+            "sectors": sectors, "sectorsize": sector_size(sections, path), "size": human(sectors.saturating_mul(512)),
             "holders": [],
         })
     };
