@@ -62,7 +62,12 @@ fn items(range: &str, name: &str) -> Result<Vec<String>, String> {
     if (last - first) / step as u64 >= MOST as u64 {
         return Err(bad(&format!("it has more than {MOST} names")));
     }
-    Ok((first..=last).step_by(step).map(|n| format!("{n:0width$}")).collect())
+    // Not by the width of a format, which has a bound.
+    let padded = |n: u64| {
+        let digits = n.to_string();
+        format!("{}{digits}", "0".repeat(width.saturating_sub(digits.len())))
+    };
+    Ok((first..=last).step_by(step).map(padded).collect())
 }
 
 /// The position of a lone letter in the order a-z, A-Z.

@@ -82,7 +82,8 @@ fn integer(text: &str) -> Option<NodeKind> {
     } else {
         digits.parse().ok()?
     };
-    let value = value * sign;
+    // A second sign, before the digits, has been read with them.
+    let value: i128 = i128::checked_mul(value, sign)?;
     Some(i64::try_from(value).map_or(NodeKind::BigInt(value), NodeKind::Int))
 }
 
