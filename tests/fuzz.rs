@@ -1,0 +1,79 @@
+//! What the fuzzer begins with, and all that it once broke something with, under plain `cargo test`: every seed goes
+//! through its target's function and must not panic. See `tests/fuzz/README.md`.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+#[path = "fuzz/bodies/mod.rs"]
+mod bodies;
+
+/// None of them may take longer, on a slow and busy machine.
+const LONGEST: Duration = Duration::from_secs(60);
+
+fn files(place: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join(place)];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { folders.push(path) } else { found.push(path) }
+        }
+    }
+    assert!(found.len() >= 5, "there are only {} files in {place}", found.len());
+    found.sort();
+    found
+}
+
+/// Gives a target its seeds, and files of the project that are such inputs.
+fn seeds(target: &str, places: &[&str]) {
+    let mut inputs: Vec<_> = places.iter().flat_map(|place| files(place)).collect();
+    inputs.extend(files(&format!("tests/fuzz/seeds/{target}")));
+    let mut wrong = Vec::new();
+    for path in inputs {
+        let (input, begun) = (std::fs::read(&path).unwrap(), Instant::now());
+        // Told before the run, as an overflow of the stack leaves no time to.
+        eprintln!("{}", path.display());
+        if std::panic::catch_unwind(|| bodies::run(target, &input)).is_err() {
+            wrong.push(format!("{}: panics", path.display()));
+        } else if begun.elapsed() > LONGEST {
+            wrong.push(format!("{}: takes {:?}", path.display(), begun.elapsed()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn inventories() {
+    seeds("inventory", &["inventory", "tests/inventory/cases", "tests/resources"]);
+}
+
+#[test]
+fn playbooks() {
+    seeds("playbook", &["playbooks", "tests/lint", "tests/differential/playbooks"]);
+}
+
+#[test]
+fn replies() {
+    seeds("reply", &[]);
+}
+
+#[test]
+fn templates() {
+    seeds("template", &[]);
+}
+
+#[test]
+fn vaults() {
+    seeds("vault", &[]);
+}
+
+#[test]
+fn every_target_is_here() {
+    let targets: Vec<&str> = bodies::TARGETS.iter().map(|(name, _)| *name).collect();
+    assert_eq!(targets, ["inventory", "playbook", "reply", "template", "vault"]);
+    for target in targets {
+        assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fuzz/targets/{target}.rs")).exists());
+    }
+}

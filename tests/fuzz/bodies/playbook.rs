@@ -1,0 +1,40 @@
+//! A text as a playbook, as a file of tasks and as a file of variables.
+
+use std::sync::Arc;
+
+use windlass::engine::Known;
+use windlass::playbook::load::{Loaded, Loader};
+use windlass::template::Templar;
+use windlass::value::Secret;
+use windlass::value::vault::Keyring;
+use windlass::value::yaml::{self, Style};
+
+use super::{Scratch, reaches_out};
+
+pub fn run(input: &[u8]) {
+    if reaches_out(input) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let path = scratch.file("play.yml", input);
+    let keyring = Arc::new(Keyring::new(vec![("default".into(), Secret::new("a password"))]));
+    let loader = Loader::new(Arc::new(Known { templar: Templar::new() }), keyring.clone(), Arc::default(), Vec::new());
+    told(loader.playbook(&path));
+    told(loader.steps_file(&path, None, false));
+    told(loader.variables_file(&path));
+    for warning in loader.take_warnings() {
+        assert!(!windlass::report::complaint::render(&warning).is_empty());
+    }
+    if let Ok(Some(node)) = yaml::load(&path, &keyring)
+        && let Ok(value) = node.to_value(&keyring)
+    {
+        yaml::emit(&value, &Style::default());
+    }
+}
+
+/// Says what was loaded, or what is wrong with it, in the words that a person reads.
+fn told<T>(loaded: Loaded<T>) {
+    for complaint in loaded.err().into_iter().flatten() {
+        assert!(!windlass::report::complaint::render(&complaint).is_empty());
+    }
+}

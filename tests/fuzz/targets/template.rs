@@ -1,0 +1,8 @@
+//! Fuzzes `bodies/template.rs`.
+
+#![no_main]
+
+#[path = "../bodies/mod.rs"]
+mod bodies;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| bodies::run("template", input));
