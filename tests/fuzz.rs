@@ -1,7 +1,7 @@
 //! What the fuzzer begins with, and all that it once broke something with, under plain `cargo test`: every seed goes
 //! through its target's function and must not panic. See `tests/fuzz/README.md`.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

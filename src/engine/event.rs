@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 
 use crate::modules::question::Question;
 use crate::modules::{Diff, Progress};
-use crate::value::{Origin, Vars};
+use crate::value::{Origin, Value, Vars, mapping};
 
 /// An event and when it happened: reports may come to it later.
 #[derive(Debug, Clone)]
@@ -188,4 +188,32 @@ pub struct Counts {
     pub skipped: usize,
     pub rescued: usize,
     pub ignored: usize,
+}
+
+/// A result as a variable.
+pub(crate) fn registered(result: &TaskResult) -> Value {
+    mapping(result_vars(result))
+}
+
+/// What a registered result holds.
+pub(crate) fn result_vars(result: &TaskResult) -> Vars {
+    let mut vars = result.values.clone();
+    vars.insert("changed".into(), Value::from(result.changed));
+    if result.status == Status::Unreachable {
+        vars.insert("unreachable".into(), Value::from(true));
+    }
+    let skipped = result.status == Status::Skipped;
+    if skipped {
+        vars.insert("skipped".into(), Value::from(true));
+    }
+    // What did not run for a condition, or for want of items, did neither fail nor go well.
+    let not_run = skipped && ["skip_reason", "results"].iter().any(|reason| vars.contains_key(*reason));
+    if !not_run && !vars.contains_key("unreachable") {
+        let failed = matches!(result.status, Status::Failed | Status::Ignored);
+        vars.entry("failed".into()).or_insert_with(|| Value::from(failed));
+    }
+    if let Some(message) = &result.message {
+        vars.entry("msg".into()).or_insert_with(|| Value::from(message.as_str()));
+    }
+    vars
 }

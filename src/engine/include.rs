@@ -6,11 +6,11 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 
 use super::batch::Batch;
-use super::event::{Event, Status, TaskResult, TaskStart};
+use super::event::{Event, Status, TaskResult, TaskStart, registered};
 use super::host::{HostRun, State};
 use super::item::{blank, failed_to_render, failure_of};
 use super::task::{once, spread_failure, start_of};
-use super::{block, item, loops, step};
+use super::{block, loops, step};
 use crate::playbook::load::From;
 use crate::playbook::{Handler, Include, IncludeWhat, Role, Step, Written};
 use crate::template::{self, Scope};
@@ -299,7 +299,7 @@ fn wish(batch: &Batch, include: &Include, scope: &Scope, vars: Vars) -> Result<O
 
 fn fail(batch: &Batch, start: &Arc<TaskStart>, host: &mut HostRun, result: TaskResult) {
     host.state = State::Failed;
-    host.failure = Vars::from([("ansible_failed_result".into(), item::registered(&result))]);
+    host.failure = Vars::from([("ansible_failed_result".into(), registered(&result))]);
     batch
         .gone
         .write()

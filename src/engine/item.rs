@@ -7,7 +7,7 @@ use async_trait::async_trait;
 
 use super::asynchronous::{seconds, timed_out};
 use super::batch::Batch;
-use super::event::{Event, Status, TaskResult, TaskStart};
+use super::event::{Event, Status, TaskResult, TaskStart, registered};
 use super::host::HostRun;
 use super::play::truthy;
 use super::target;
@@ -513,32 +513,4 @@ fn placed(complaint: &Complaint) -> String {
     // A tab stays a tab, so that the caret stands below its character.
     let blanks: String = before.map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
     format!("{}\n  at {origin}\n    {text}\n    {blanks}^", complaint.message)
-}
-
-/// A result as a variable.
-pub(crate) fn registered(result: &TaskResult) -> Value {
-    mapping(result_vars(result))
-}
-
-/// What a registered result holds.
-pub(crate) fn result_vars(result: &TaskResult) -> Vars {
-    let mut vars = result.values.clone();
-    vars.insert("changed".into(), Value::from(result.changed));
-    if result.status == Status::Unreachable {
-        vars.insert("unreachable".into(), Value::from(true));
-    }
-    let skipped = result.status == Status::Skipped;
-    if skipped {
-        vars.insert("skipped".into(), Value::from(true));
-    }
-    // What did not run for a condition, or for want of items, did neither fail nor go well.
-    let not_run = skipped && ["skip_reason", "skipped_reason"].iter().any(|reason| vars.contains_key(*reason));
-    if !not_run && !vars.contains_key("unreachable") {
-        let failed = matches!(result.status, Status::Failed | Status::Ignored);
-        vars.entry("failed".into()).or_insert_with(|| Value::from(failed));
-    }
-    if let Some(message) = &result.message {
-        vars.entry("msg".into()).or_insert_with(|| Value::from(message.as_str()));
-    }
-    vars
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use minijinja::value::ValueKind;
 
 use super::batch::Batch;
-use super::event::{Event, Status, TaskResult, TaskStart};
+use super::event::{Event, Status, TaskResult, TaskStart, registered, result_vars};
 use super::host::{HostRun, extend};
-use super::item::{Delegate, Item, Ran, blank, failed_to_render, registered, result_vars};
+use super::item::{Delegate, Item, Ran, blank, failed_to_render};
 use crate::modules::Effect;
 use crate::playbook::{Loop, Task, Written};
 use crate::template::{self, Scope};

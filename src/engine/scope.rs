@@ -1,6 +1,5 @@
 //! The variables that a task sees on a host: Ansible's list of precedence, weakest first.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use indexmap::IndexSet;
@@ -192,19 +191,10 @@ pub(crate) fn is_localhost(host: &str) -> bool {
     matches!(host, "localhost" | "127.0.0.1" | "::1")
 }
 
-/// The collection whose role is there: `…/ansible_collections/NAMESPACE/NAME/roles/ROLE`.
-fn collection_of(role: &Path) -> Option<String> {
-    let parts: Vec<&str> = role.iter().rev().take(5).filter_map(|part| part.to_str()).collect();
-    match parts[..] {
-        [_, "roles", name, namespace, "ansible_collections"] => Some(format!("{namespace}.{name}")),
-        _ => None,
-    }
-}
-
 fn role_magic(role: &Role) -> Vars {
     let list = |names: &[Arc<str>]| names.iter().map(|name| Value::from(name.as_ref())).collect::<Value>();
     // A role of a collection has a long name and a short one.
-    let collection = collection_of(&role.path);
+    let collection = role.collection();
     let short = collection.as_ref().and_then(|_| role.name.rsplit('.').next()).unwrap_or(&role.name);
     let mut vars = Vars::from([
         ("role_name".into(), Value::from(short)),

@@ -8,9 +8,9 @@ use tokio::task::JoinSet;
 use tracing::Instrument;
 
 use super::batch::Batch;
-use super::event::{Event, Status, TaskResult, TaskStart};
+use super::event::{Event, Status, TaskResult, TaskStart, registered, result_vars};
 use super::host::{Gift, HostRun, State, extend};
-use super::item::{Delegate, Item, registered, result_vars};
+use super::item::{Delegate, Item};
 use super::loops::{All, all_items, one_effect};
 use super::play::truthy;
 use super::{handlers, meta, scope, step};

@@ -72,7 +72,7 @@ fn plain(value: &Value) -> Value {
         ValueKind::Seq => value.try_iter().into_iter().flatten().map(|item| plain(&item)).collect(),
         ValueKind::Map => {
             let pairs = value.as_object().and_then(|object| object.try_iter_pairs()).into_iter().flatten();
-            Value::from_iter(pairs.map(|(key, item)| (key, plain(&item))))
+            Value::from_pairs(pairs.map(|(key, item)| (key, plain(&item))))
         }
         _ => value.clone(),
     }

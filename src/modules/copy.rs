@@ -260,7 +260,9 @@ impl Copy {
                 let change = Change::File { write, digests: found.digests, src };
                 Plan::Change { diff: found.diff, outcome, change }
             }
-            (None, Some(stat)) => Plan::Unchanged(file_attributes::describe(outcome, stat)),
+            (None, Some(stat)) => {
+                Plan::Unchanged(file_attributes::describe(outcome.with("path", destination.path.as_str()), stat))
+            }
             (None, None) => Plan::Unchanged(outcome),
         })
     }

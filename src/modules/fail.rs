@@ -42,7 +42,7 @@ mod tests {
     #[tokio::test]
     async fn a_message_may_be_a_list() {
         let bench = Bench::new().await;
-        assert_eq!(bench.failure("fail: {msg: no}").await, "no");
+        assert_eq!(bench.failure("fail: {msg: stop}").await, "stop");
         let said = bench.failure("fail: {msg: [one, two]}").await;
         assert!(said.contains("one") && said.contains("two"), "{said}");
         bench.close().await;

@@ -123,7 +123,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     keyword("collections", Shape::Texts, BASE | INCLUDE)
         .about(
             "Where to look for modules and roles without a long name. It is read and has no \
-             effect: there are no collections.",
+             effect: what is in a collection is named in full.",
         )
         .example(
             "

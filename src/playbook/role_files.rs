@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::Role;
 use super::imports::{listed, normal, parent, shown, similar_name};
 use super::inherit::Around;
 use super::load::Load;
@@ -14,6 +15,17 @@ use crate::value::{Origin, Vars};
 pub(super) fn is_collection_name(name: &str) -> bool {
     let part = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     name.split('.').count() >= 3 && name.split('.').all(part)
+}
+
+impl Role {
+    /// The collection that it is in: `…/ansible_collections/NAMESPACE/NAME/roles/ROLE`.
+    pub fn collection(&self) -> Option<String> {
+        let parts: Vec<&str> = self.path.iter().rev().take(5).filter_map(|part| part.to_str()).collect();
+        match parts[..] {
+            [_, "roles", name, namespace, "ansible_collections"] => Some(format!("{namespace}.{name}")),
+            _ => None,
+        }
+    }
 }
 
 impl Load<'_> {

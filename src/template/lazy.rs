@@ -137,7 +137,7 @@ pub fn settle_argument(value: &Value, scope: &Arc<Scope>) -> Result<Value, Error
 }
 
 /// How deep what a template builds on its way may nest; a namespace may even be put into itself.
-const DEEPEST_ON_THE_WAY: usize = 5_000;
+const DEEPEST_ON_THE_WAY: usize = 1_000;
 
 #[derive(Clone, Copy)]
 struct Settling<'a> {
@@ -253,7 +253,11 @@ pub fn needs_settling(value: &Value) -> bool {
     }
     match object.repr() {
         ObjectRepr::Map | ObjectRepr::Seq => {
-            object.is::<Lazy>() || super::mutable::plain(value).is_some() || is_plain_container(value)
+            object.is::<Lazy>()
+                || super::mutable::plain(value).is_some()
+                || is_plain_container(value)
+                // The engine's own, which may have been put into itself.
+                || object.type_name().ends_with("::Namespace")
         }
         _ => object.is::<Template>() || object.is::<Deferred>(),
     }

@@ -47,6 +47,7 @@ fn a_role_of_a_collection_is_found_by_its_long_name() {
     let paths: Vec<_> = play.all_roles.iter().map(|role| role.path.clone()).collect();
     assert!(paths.iter().any(|path| path.ends_with("acme/tools/roles/web")), "{paths:?}");
     assert!(paths.iter().any(|path| path.ends_with("acme/tools/roles/common")), "{paths:?}");
+    assert!(play.all_roles.iter().all(|role| role.collection().as_deref() == Some("acme.tools")));
     let wrong = project("- hosts: all\n  roles: [acme.tools.wbe]\n", files).load().unwrap_err();
     assert!(text(&wrong).contains("ansible_collections/acme/tools/roles"), "{}", text(&wrong));
 }

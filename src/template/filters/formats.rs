@@ -236,6 +236,7 @@ fn emit(mut args: Args, indent: usize, flow: yaml::Flow) -> Result<Value, Error>
 /// `json_query('a[*].b')`: JMESPath.
 pub fn json_query(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let (value, query) = (args.req("data")?, args.text("expr")?);
+    check_steps(&query)?;
     let compiled = jmespath::compile(&query)
         .map_err(|error| fail(format!("not a JMESPath expression: {query:?}: {}", first_line(&error))))?;
     let data = value.serialize(serde_json::value::Serializer).map_err(|error| fail(format!("json_query: {error}")))?;
@@ -243,6 +244,23 @@ pub fn json_query(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error>
     let found = compiled.search(data).map_err(|error| fail(format!("json_query: {}", first_line(&error))))?;
     let found = serde_json::to_value(&*found).map_err(|error| fail(error.to_string()))?;
     Ok(Value::from(minijinja::value::Serde(found)))
+}
+
+/// Refuses an expression that nests so deep that whoever goes through it runs out of stack. What is quoted does not count.
+fn check_steps(query: &str) -> Result<(), Error> {
+    const MOST: usize = 1_000;
+    let (mut steps, mut quote, mut escaped) = (0, None, false);
+    for c in query.chars() {
+        match quote {
+            Some(_) if escaped => escaped = false,
+            Some(_) if c == '\\' => escaped = true,
+            Some(open) if c == open => quote = None,
+            Some(_) => {}
+            None if matches!(c, '\'' | '"' | '`') => quote = Some(c),
+            None => steps += usize::from("[({!&.|<>=".contains(c)),
+        }
+    }
+    if steps > MOST { Err(fail(format!("more than {MOST} steps within one JMESPath expression"))) } else { Ok(()) }
 }
 
 fn first_line(error: &dyn std::fmt::Display) -> String {

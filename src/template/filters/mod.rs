@@ -105,12 +105,6 @@ pub static ENGINE_FILTERS: &[(Word, EngineFilter)] = &[
     (Word::new("safe", "A text that escape leaves alone.").gives("'a' | safe", "a"), || {
         Value::from_function(own::safe)
     }),
-    (
-        Word::new("slice", "A list in that many pieces.")
-            .takes("count, fill_with=none")
-            .gives("[1, 2, 3] | slice(2) | list", "[[1, 2], [3]]"),
-        || Value::from_function(own::slice),
-    ),
     (Word::new("string", "A value as text.").gives("1 | string", "1"), || Value::from_function(own::string)),
     (
         Word::new("title", "A text with the first letter of every word large.")

@@ -72,9 +72,13 @@ pub fn round(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let (x, power) = (number(&value)?, 10f64.powi(precision as i32));
     let rounded = match method.as_str() {
         "common" if value.is_integer() && precision >= 0 => return Ok(value),
+        // As integers, which are no longer right as floating-point numbers where they are large. Halves go to the even one.
         "common" if value.is_integer() => {
-            let tens = (x * power).round_ties_even() as i128;
-            return Ok(whole(tens.saturating_mul(10i128.saturating_pow(-precision as u32))));
+            let number = i128::try_from(value).map_err(|_| fail("the number is too large"))?;
+            let Some(unit) = 10i128.checked_pow(-precision as u32) else { return Ok(whole(0)) };
+            let (tens, rest) = (number.div_euclid(unit), number.rem_euclid(unit));
+            let up = rest > unit - rest || (rest == unit - rest && tens % 2 != 0);
+            return Ok(whole((tens + i128::from(up)).saturating_mul(unit)));
         }
         "common" if precision >= 0 => format!("{x:.*}", precision as usize).parse().unwrap_or(x),
         "common" => (x * power).round_ties_even() / power,

@@ -34,6 +34,12 @@ pub const FILTERS: &[(Word, Filter)] = &[
     ),
     (Word::new("reverse", "A list or text back to front.").gives("[1, 2] | reverse | list", "[2, 1]"), reverse),
     (
+        Word::new("slice", "A list in that many pieces.")
+            .takes("count, fill_with=none")
+            .gives("[1, 2, 3] | slice(2) | list", "[[1, 2], [3]]"),
+        slice,
+    ),
+    (
         Word::new("sum", "The numbers of a list added up.")
             .takes("attribute=none, start=0")
             .gives("[1, 2, 3] | sum", "6"),
@@ -115,6 +121,23 @@ fn reverse(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
         return Ok(Value::from(text.chars().rev().collect::<String>()));
     }
     Ok(items(&value)?.into_iter().rev().collect())
+}
+
+/// `slice(slices, fill_with=None)`: the first pieces take what is left over; the others are filled up.
+fn slice(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let list = items(&args.req("value")?)?;
+    let count =
+        args.length("slices")?.filter(|count| *count > 0).ok_or_else(|| fail("slice needs a number above 0"))?;
+    let fill = args.opt("fill_with").filter(|fill| !fill.is_none());
+    args.end()?;
+    let (each, longer) = (list.len() / count, list.len() % count);
+    let mut rest = list.into_iter();
+    let piece = |at: usize| {
+        let mut piece: Vec<Value> = rest.by_ref().take(each + usize::from(at < longer)).collect();
+        piece.extend(fill.clone().filter(|_| at >= longer));
+        Value::from(piece)
+    };
+    Ok(Value::from((0..count).map(piece).collect::<Vec<_>>()))
 }
 
 /// `sum(attribute=None, start=0)`
