@@ -94,7 +94,7 @@ pub fn striptags(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> 
 /// `tojson(indent=None)`
 pub fn tojson(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = args.req("value")?;
-    let indent = args.opt("indent").and_then(|indent| indent.as_usize());
+    let indent = args.length("indent")?;
     args.end()?;
     let json = text(&super::formats::dump(&value, indent, true, true)?);
     let json = json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
