@@ -18,7 +18,7 @@ use windlass::value::yaml::{self, Node, NodeKind};
 
 /// What ansible-core does not have, or cannot be asked for on every machine.
 const WITHOUT: &[(&str, &[&str])] = &[
-    ("filters of other days", &["version", "version_compare"]),
+    ("filters of other days, and of ours", &["splitlines", "version", "version_compare"]),
     ("needs a library of Python in the reference", &["deb822_repository", "password_hash"]),
     ("filters of collections", &["ipaddr", "ipv4", "ipv6", "ipwrap", "json_query"]),
     ("a lookup of a collection", &["flattened"]),
