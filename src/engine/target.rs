@@ -156,7 +156,8 @@ pub(crate) fn variables(defaults: &Defaults, name: &str, keywords: &Keywords, sc
         (&["ansible_connection"], connection.or_else(|| Some(Value::from("ssh")))),
         (&["ansible_host", "ansible_ssh_host"], Some(Value::from(name))),
         (&["ansible_user", "ansible_ssh_user"], written(&keywords.remote_user).or_else(|| text(&defaults.user))),
-        (&["ansible_port", "ansible_ssh_port"], written(&keywords.port).or_else(|| defaults.port.map(Value::from))),
+        // The keyword `port` is not seen.
+        (&["ansible_port", "ansible_ssh_port"], None),
     ];
     let mut vars = Vars::new();
     for (names, said) in said {

@@ -272,10 +272,7 @@ fn template_files_include_import_and_extend_from_the_search_path() {
     assert_eq!(file("{% include 'part.j2' %}", &options).unwrap(), "part 1 none");
     assert_eq!(file("{% import 'macros.j2' as m %}{{ m.m(a) }}", &options).unwrap(), "<1>");
     assert_eq!(file("{% from 'macros.j2' import m %}{{ m(2) }}", &options).unwrap(), "<2>");
-    assert_eq!(
-        file("{% extends 'base.j2' %}{% block body %}x{{ a }}{% endblock %}", &options).unwrap(),
-        "top x1 end"
-    );
+    assert_eq!(file("{% extends 'base.j2' %}{% block body %}x{{ a }}{% endblock %}", &options).unwrap(), "top x1 end");
     assert_eq!(file("{% include 'nowhere.j2' ignore missing %}ok", &options).unwrap(), "ok");
     assert!(file("{% include 'nowhere.j2' %}", &options).unwrap_err().to_string().contains("nowhere.j2"));
 }
