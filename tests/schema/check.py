@@ -22,10 +22,18 @@ NOT_OF_FORM = (
 
 
 class Loader(yaml.SafeLoader):
-    """Reads `!vault` and `!unsafe` as text."""
+    """Reads what has a tag, such as `!vault` and `!unsafe`, as if it had none."""
 
 
-Loader.add_multi_constructor("!", lambda loader, _, node: loader.construct_scalar(node))
+def untagged(loader, _, node):
+    if isinstance(node, yaml.MappingNode):
+        return loader.construct_mapping(node, deep=True)
+    if isinstance(node, yaml.SequenceNode):
+        return loader.construct_sequence(node, deep=True)
+    return loader.construct_scalar(node)
+
+
+Loader.add_multi_constructor("!", untagged)
 
 
 def validator(kind):
