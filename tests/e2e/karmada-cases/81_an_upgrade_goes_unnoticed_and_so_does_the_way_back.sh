@@ -1,3 +1,4 @@
+# Takes long: some 20 minutes, with stand-ins only when named.
 # Needs a bundle of the version before, in WINDLASS_BUNDLE_BEFORE: without, nothing is tested.
 . "$ROOT/tests/e2e/karmada-lib.sh"
 [ -n "${WINDLASS_BUNDLE_BEFORE:-}" ] || { echo "there is no WINDLASS_BUNDLE_BEFORE: nothing is tested"; exit 0; }

@@ -1,3 +1,4 @@
+# Takes long: some 20 minutes, with stand-ins only when named.
 . "$ROOT/tests/e2e/karmada-lib.sh"
 fresh
 with_load_balancer
