@@ -120,7 +120,7 @@ impl Load<'_> {
         ];
         let [public, allow_duplicates, validate] =
             flags.map(|(name, default)| self.flag(action.args.get(name)).unwrap_or(default));
-        let used = Use::named(&name, origin).parts(parts).included(public, allow_duplicates).validated(validate);
+        let used = Use::named(&name, origin).parts(parts).included(public, allow_duplicates, None).validated(validate);
         self.use_role(used, around)
     }
 

@@ -145,7 +145,7 @@ impl Loader {
         };
         let mut used = Use::named(name, include.task.origin.clone()).parts(parts);
         if let super::IncludeWhat::Role { public, allow_duplicates, rolespec_validate, .. } = include.what {
-            used = used.included(public, allow_duplicates).validated(rolespec_validate);
+            used = used.included(public, allow_duplicates, include.params.as_deref()).validated(rolespec_validate);
         }
         let steps = load.use_role(used, &Around::of_include(include));
         let roles = std::mem::take(&mut load.all_roles);

@@ -60,9 +60,10 @@ impl Use {
         self
     }
 
-    /// By `import_role` or `include_role`.
-    pub(super) fn included(mut self, public: bool, allow_duplicates: bool) -> Use {
+    /// By `import_role` or `include_role`, with these `vars`: another use than one below `roles:`, or with other `vars`.
+    pub(super) fn included(mut self, public: bool, allow_duplicates: bool, vars: Option<&Vars>) -> Use {
         (self.public, self.allow_duplicates) = (public, Some(allow_duplicates));
+        self.distinction += &format!("included {:?} ", vars.filter(|vars| !vars.is_empty()));
         self
     }
 

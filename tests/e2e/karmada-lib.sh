@@ -131,6 +131,7 @@ nobody_noticed() {
 failed_for_at_most() {
   client_ends
   local first last
+  [ -n "$(client_said requests)" ] || broken "the client did not come to its end"
   first=$(client_said first_failure) last=$(client_said last_failure)
   echo "requests failed for $(awk -v a="${first:-0}" -v b="${last:-0}" 'BEGIN {print b - a}') s"
   awk -v a="${first:-0}" -v b="${last:-0}" -v most="$1" 'BEGIN {exit b - a > most}' || broken "requests failed for too long"
