@@ -261,7 +261,7 @@ fn wishes(batch: &Batch, include: &Include, host: &HostRun) -> Result<Option<Vec
     let Some(repeat) = &include.task.repeat else {
         return Ok(wish(batch, include, &scope, Vars::new())?.map(|wish| vec![wish]));
     };
-    let items = loops::items(batch, repeat, &scope)?;
+    let items = loops::items(batch, repeat, &include.task.action.written, &scope)?;
     let mut wishes = Vec::new();
     for index in 0..items.len() {
         let vars = loops::loop_vars(repeat, &items, index);

@@ -18,6 +18,8 @@ pub(super) struct All {
     pub result: TaskResult,
     pub effects: Vec<(Effect, Option<Delegate>)>,
     pub looped: bool,
+    /// The module's arguments; of a loop those of the item that failed last.
+    pub args: Option<Vars>,
     pub delegated: Option<String>,
 }
 
@@ -34,12 +36,12 @@ pub(super) async fn all_items(
     repeat: &Loop,
     scope: Scope,
 ) -> All {
-    let simple = |result| All { result, effects: Vec::new(), looped: false, delegated: None };
-    let items = match items(batch, repeat, &scope) {
+    let simple = |result| All { result, effects: Vec::new(), looped: false, args: None, delegated: None };
+    let items = match items(batch, repeat, &task.action.written, &scope) {
         Ok(items) => items,
         // Undefined items do not matter when the conditions already say no.
         Err(error) => {
-            let item = Item { batch, host, task, start, scope };
+            let item = Item::new(batch, host, task, start, scope);
             return simple(match item.admitted() {
                 Ok(Some(skipped)) => skipped,
                 _ => item.without_items(&error),
@@ -66,12 +68,12 @@ pub(super) async fn all_items(
         scope.push(whole.set.clone());
         let label = label(batch, repeat, value, &scope);
         let seen = scope.clone();
-        let mut ran = Item { batch, host, task, start, scope }.run().await;
+        let mut ran = Item::new(batch, host, task, start, scope).run().await;
         let enough = match enough(batch, task, repeat, &seen, &ran.result) {
             Ok(enough) => enough,
             Err(error) => {
                 ran.result = TaskResult { no_log: ran.result.no_log, ..failed_to_render(&error).0 };
-                Item { batch, host, task, start, scope: seen }.forgive(&mut ran.result);
+                Item::new(batch, host, task, start, seen).forgive(&mut ran.result);
                 true
             }
         };
@@ -116,12 +118,12 @@ pub(super) fn breaks(batch: &Batch, repeat: &Loop, scope: &Scope) -> Result<bool
 }
 
 /// The list that a loop goes through.
-pub(super) fn items(batch: &Batch, repeat: &Loop, scope: &Scope) -> Result<Vec<Value>, template::Error> {
+pub(super) fn items(batch: &Batch, repeat: &Loop, action: &str, scope: &Scope) -> Result<Vec<Value>, template::Error> {
     let templar = &batch.run.job.templar;
     let rendered = templar.render(&repeat.items.value, scope)?;
     let list = match &repeat.lookup {
         None => rendered,
-        Some(name) => templar.lookup(name, &rendered, scope)?,
+        Some(name) => templar.lookup(name, &rendered, action, scope)?,
     };
     match list.kind() {
         ValueKind::Seq | ValueKind::Iterable => Ok(list.try_iter().into_iter().flatten().collect()),
@@ -199,6 +201,7 @@ struct Whole {
     changed: bool,
     no_log: bool,
     effects: Vec<(Effect, Option<Delegate>)>,
+    args: Option<Vars>,
     delegated: Option<String>,
     set: Arc<Vars>,
     message: Option<String>,
@@ -214,6 +217,7 @@ impl Whole {
         self.took += ran.result.took;
         if ran.result.failed() {
             self.message = ran.result.message;
+            self.args = ran.args;
         }
         for effect in &ran.effects {
             if let Effect::SetFact(vars) = effect {
@@ -261,6 +265,6 @@ impl Whole {
             took: self.took,
             ..blank(status)
         };
-        All { result, effects: self.effects, looped: true, delegated: self.delegated }
+        All { result, effects: self.effects, looped: true, args: self.args, delegated: self.delegated }
     }
 }

@@ -311,7 +311,7 @@ fn lookups_read_files_of_the_search_path_and_keep_passwords() {
     assert!(get("lookup('file', 'nope.txt')").unwrap_err().contains_place("no such file: nope.txt"));
     assert_eq!(get("lookup('fiel', 'a')").unwrap_err().to_string(), "there is no lookup \"fiel\"");
     assert_eq!(get("lookup('file', 'nope.txt', errors='ignore') is none").unwrap(), "True");
-    let items = templar.lookup("items", &Value::from(vec![1, 2]), &scope).unwrap();
+    let items = templar.lookup("items", &Value::from(vec![1, 2]), "debug", &scope).unwrap();
     assert_eq!(items.to_string(), "[1, 2]");
 }
 

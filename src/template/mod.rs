@@ -17,6 +17,7 @@ mod lookups;
 mod methods;
 mod mutable;
 mod naming;
+mod open;
 mod operations;
 pub mod own;
 mod printf;
@@ -178,14 +179,14 @@ impl Templar {
         suggest::expression(expression.trim(), origin)
     }
 
-    /// Runs a lookup by name, as `with_<name>` does; the result is a list.
-    pub fn lookup(&self, name: &str, terms: &Value, scope: &Scope) -> Result<Value, Error> {
+    /// Runs a lookup by name, as `with_<name>` of a task with this action does; the result is a list.
+    pub fn lookup(&self, name: &str, terms: &Value, action: &str, scope: &Scope) -> Result<Value, Error> {
         let terms = self.render(terms, scope)?;
         let terms = match terms.kind() {
             ValueKind::Seq | ValueKind::Iterable => terms.try_iter().into_iter().flatten().collect(),
             _ => vec![terms],
         };
-        lookups::run(name, terms, Vec::new(), &Arc::new(scope.clone())).map(Value::from)
+        lookups::run(name, terms, lookups::of_task(name, action), &Arc::new(scope.clone())).map(Value::from)
     }
 
     /// All variables of a scope as a mapping, each rendered in that scope when it is looked at: `vars`, or one host

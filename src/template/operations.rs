@@ -36,10 +36,6 @@ pub fn install(env: &mut Environment<'static>) {
     });
     env.add_filter("_slice", |value: Value, Rest(bounds): Rest<Value>| slice(&value, &bounds));
     env.add_filter("_each", |value: Value| each(value));
-    env.add_filter("_given", |values: Value| {
-        let given = items(&values)?.into_iter().filter(|value| !super::is_omit(value)).collect();
-        Ok::<_, Error>(Value::from(Tuple::new(given)))
-    });
 }
 
 const BINARY: &[(&str, Operation)] = &[

@@ -1,7 +1,7 @@
 //! Small changes to a template's text before it is compiled, token by token, so that it means what Ansible means:
 //! - `a.b.c` where `a` or `a.b` is missing is undefined, not an error (`a|_soft` yields something without members);
 //! - operators and slices mean what they mean in Python (`operators.rs`);
-//! - `varargs` in a macro are the arguments that it does not name (`macros.rs`);
+//! - `varargs` and `kwargs` in a macro are the arguments that it does not name (`macros.rs`);
 //! - `{% set l = [] %}` makes a list that `l.append(x)` can change;
 //! - filters that a person wrote are called by `_own` (`own.rs`);
 //! - in playbook strings (not in files) a backslash in a string literal is a backslash.
@@ -30,7 +30,8 @@ pub enum Reading {
 pub fn rewrite(source: &str, reading: Reading, syntax: &SyntaxConfig, backslashes: bool) -> Result<String, Error> {
     let interesting = |c| matches!(c, '.' | '[' | '%' | '<' | '>' | '*' | '-' | '+');
     let own = source.contains('|') && own::has_filters();
-    if !(own || source.contains(interesting) || source.contains("in") || backslashes && source.contains('\\')) {
+    let args = source.contains("varargs") || source.contains("kwargs");
+    if !(own || args || source.contains(interesting) || source.contains("in") || backslashes && source.contains('\\')) {
         return Ok(source.to_owned());
     }
     let tokens = tokens(source, reading, syntax)?;
@@ -45,8 +46,8 @@ pub fn rewrite(source: &str, reading: Reading, syntax: &SyntaxConfig, backslashe
     if may_test_undefined(source) {
         soften(source, &tokens, &mut edits);
     }
-    if source.contains("varargs") {
-        macros::varargs(&tokens, &mut edits);
+    if args {
+        macros::open(source, &tokens, &mut edits);
     }
     if [
         ".append(",

@@ -95,6 +95,22 @@ pub fn fileglob(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     Ok(found)
 }
 
+/// The option of `first_found` that names a folder beside the directories of the search path. `with_first_found` gives it.
+const FOLDER: &str = "_folder";
+
+/// Options of the lookup behind `with_<name>` of a task: `first_found` looks where the task's action has its files.
+pub fn of_task(name: &str, action: &str) -> Vec<(String, Value)> {
+    if name.rsplit('.').next() != Some("first_found") {
+        return Vec::new();
+    }
+    let folder = match action {
+        _ if action.contains("template") => "templates",
+        _ if action.contains("var") => "vars",
+        _ => "files",
+    };
+    vec![(FOLDER.into(), Value::from(folder))]
+}
+
 /// The first of several files that is there. Terms: names, or a mapping of `files` and `paths`; `skip` for none at all.
 pub fn first_found(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     let mut skip = call.flag("skip", false);
@@ -112,8 +128,8 @@ pub fn first_found(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
             _ => names.push(text(term)),
         }
     }
-    let folders = ["files", "templates", "vars", "tasks"];
-    let found = names.iter().find_map(|name| folders.iter().find_map(|folder| call.find(name, folder)));
+    let folder = call.text_option(FOLDER, "");
+    let found = names.iter().find_map(|name| call.find(name, &folder));
     match found {
         Some(path) => Ok(vec![Value::from(path.display().to_string())]),
         None if skip => Ok(Vec::new()),

@@ -16,6 +16,7 @@ use super::{Error, Scope, own};
 use crate::value::Value;
 use crate::value::doc::Word;
 use crate::value::origin::nearest;
+pub use files::of_task;
 
 /// A lookup: from its call to a list.
 pub type Lookup = fn(&mut Call<'_>) -> Result<Vec<Value>, Error>;

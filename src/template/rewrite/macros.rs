@@ -1,29 +1,53 @@
-//! `varargs` of macros, which the engine has not: a macro that speaks of them gets parameters for them.
+//! `varargs` and `kwargs` of macros, which the engine has not: a macro that speaks of them gets parameters of these names,
+//! and stands behind a function that fills them (`template/open.rs`).
 
 use minijinja::machinery::{Span, Token};
 
 use super::{Edit, closing, end, insert, start};
 
-/// How many arguments a macro can take beyond those that it names.
-const MOST: usize = 32;
-
-/// `{% macro m(a) %}...varargs` becomes `{% macro m(a, _v0, ...) %}{% set varargs = (_v0, ...)|_given %}...varargs`.
-pub fn varargs(tokens: &[(Token<'_>, Span)], edits: &mut Vec<Edit>) {
+/// `{% macro m(a) %}...kwargs...{% endmacro %}` becomes
+/// `{% macro m(a,kwargs=none) %}...kwargs...{% endmacro %}{%set m=m|_open(['a'],['kwargs'])%}`.
+pub fn open(source: &str, tokens: &[(Token<'_>, Span)], edits: &mut Vec<Edit>) {
     let word = |at: usize, word: &str| matches!(tokens.get(at), Some((Token::Ident(name), _)) if *name == word);
+    let text = |at: usize| &source[start(&tokens[at].1)..end(&tokens[at].1)];
     for at in 0..tokens.len() {
         if !(matches!(tokens[at].0, Token::BlockStart) && word(at + 1, "macro")) {
             continue;
         }
         let Some(close) = closing(tokens, at + 3) else { continue };
-        let body = (close + 1..tokens.len()).take_while(|at| !word(*at, "endmacro"));
-        if !body.into_iter().any(|at| word(at, "varargs")) {
+        let Some(last) = (close..tokens.len()).find(|at| word(*at, "endmacro")) else { continue };
+        let Some(ended) = (last..tokens.len()).find(|at| matches!(tokens[*at].0, Token::BlockEnd)) else { continue };
+        let spoken: Vec<&str> =
+            ["varargs", "kwargs"].into_iter().filter(|name| (close + 1..last).any(|at| word(at, name))).collect();
+        if spoken.is_empty() {
             continue;
         }
-        let Some(opened) = (close..tokens.len()).find(|at| matches!(tokens[*at].0, Token::BlockEnd)) else { continue };
-        let names: Vec<String> = (0..MOST).map(|i| format!("_v{i}")).collect();
+        let named = parameters(tokens, at + 3, close);
         let comma = if close == at + 4 || matches!(tokens[close - 1].0, Token::Comma) { "" } else { "," };
-        let optional: Vec<String> = names.iter().map(|name| format!("{name}=omit")).collect();
-        edits.push(insert(start(&tokens[close].1), &format!("{comma}{}", optional.join(","))));
-        edits.push(insert(end(&tokens[opened].1), &format!("{{%set varargs=({})|_given%}}", names.join(","))));
+        let more: Vec<String> = spoken.iter().map(|name| format!("{name}=none")).collect();
+        edits.push(insert(start(&tokens[close].1), &format!("{comma}{}", more.join(","))));
+        // Of the mark's own delimiters, whatever they are; what it says of the blanks behind it holds for the new one.
+        let (opens, closes, name) = (text(at).trim_end_matches(['-', '+']), text(ended), text(at + 2));
+        let set = format!("{opens}set {name}={name}|_open({named:?},{spoken:?}) {closes}");
+        edits.push(insert(end(&tokens[ended].1), &set));
     }
+}
+
+/// The names of a macro's parameters, between its brackets.
+fn parameters<'a>(tokens: &[(Token<'a>, Span)], open: usize, close: usize) -> Vec<&'a str> {
+    let (mut names, mut depth) = (Vec::new(), 0usize);
+    for at in open..close {
+        match (&tokens[at].0, &tokens[at + 1].0) {
+            (Token::ParenOpen | Token::Comma, Token::Ident(name)) if depth == usize::from(at > open) => {
+                names.push(*name);
+            }
+            _ => {}
+        }
+        match &tokens[at].0 {
+            Token::ParenOpen | Token::BracketOpen | Token::BraceOpen => depth += 1,
+            Token::ParenClose | Token::BracketClose | Token::BraceClose => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    names
 }
