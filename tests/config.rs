@@ -55,6 +55,41 @@ fn config_shows_what_is_in_force_and_where_it_comes_from() {
 }
 
 #[test]
+fn a_key_that_is_there_twice_is_told_wherever_it_stands() {
+    let twice = |name: &str| format!("{name}: 1\n{name}: 2\n");
+    let files = [
+        ("in_inventory.yml", "all:\n  hosts:\n    h:\n    h:\n".to_owned()),
+        ("group_vars/all.yml", twice("in_group")),
+        ("host_vars/h.yml", twice("in_host")),
+        ("in_file.yml", twice("in_file")),
+        ("in_include.yml", twice("in_include")),
+        ("in_extra.yml", twice("in_extra")),
+        ("tasks.yml", "- debug:\n    msg: 1\n    msg: 2\n".to_owned()),
+        (
+            "play.yml",
+            "- hosts: h\n  gather_facts: false\n  gather_facts: false\n  connection: local\n  vars_files: [in_file.yml]\n  \
+             tasks:\n    - include_vars: in_include.yml\n    - include_tasks: \"{{ 'tasks' }}.yml\"\n    - debug:\n        \
+             msg: \"{{ in_group + in_host + in_file + in_include + in_extra }}\"\n"
+                .to_owned(),
+        ),
+    ];
+    let directory = directory(&files.each_ref().map(|(name, text)| (*name, text.as_str())));
+    let arguments = ["playbook", "-i", "in_inventory.yml", "play.yml", "-e", "@in_extra.yml"];
+    let run = |rule: &str| windlass(directory.path(), &[("ANSIBLE_DUPLICATE_YAML_DICT_KEY", rule)], &arguments);
+    let (code, stdout, stderr) = run("warn");
+    let told = stdout.clone() + &stderr;
+    assert!(code == 0 && stdout.contains("\"msg\": 10"), "{told}");
+    for key in ["h", "gather_facts", "in_group", "in_host", "in_file", "in_include", "in_extra", "msg"] {
+        let times = told.matches(&format!("the key {key:?} is given twice, first in line")).count();
+        assert_eq!(times, 1, "{key} in {told}");
+    }
+    let (code, stdout, stderr) = run("ignore");
+    assert!(code == 0 && !(stdout + &stderr).contains("twice"));
+    let (code, _, stderr) = run("error");
+    assert!(code != 0 && stderr.contains("the key \"in_extra\" is given twice, first in line 1"), "{stderr}");
+}
+
+#[test]
 fn config_explains_one_setting_and_speaks_json() {
     let files = directory(&[]);
     let (_, stdout, _) = windlass(files.path(), &[], &["config", "ANSIBLE_FORKS"]);

@@ -25,7 +25,9 @@ fn one(argument: &str, keyring: &Keyring) -> Result<Vars, Complaint> {
     }
     let source = Arc::new(Source::new("--extra-vars", argument));
     if argument.trim_start().starts_with(['{', '[']) {
-        let documents = yaml::parse(&source)?;
+        let mut duplicates = Vec::new();
+        let documents = yaml::parse_with(&source, &mut duplicates)?;
+        keyring.duplicates.found(duplicates)?;
         return documents.first().map_or_else(|| Ok(Vars::new()), |node| node.to_vars(keyring));
     }
     let origin = Origin { source, line: 1, column: 1 };

@@ -68,6 +68,7 @@ pub fn run(args: &InventoryArgs) -> Result<ExitCode, Failure> {
     inventory.warnings.iter().for_each(|warning| super::warn(warning));
     let playbook_dir = args.playbook_dir.clone().or_else(|| settings.path(&list::PLAYBOOK_DIR));
     let beside_playbook = playbook_dir.map(|directory| vars_files(&directory, &inventory, &keyring)).transpose()?;
+    keyring.duplicates.take().iter().for_each(super::warn_of);
     let mut hosts = inventory.hosts_of("all");
     if let Some(limit) = &args.source.limit {
         let (within, unmatched) = inventory.select_limit(limit)?;

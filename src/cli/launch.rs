@@ -73,7 +73,7 @@ impl Launch {
     /// Says what is odd but not wrong in the inventory and in what was loaded so far.
     pub fn warn(&self) {
         self.inventory.warnings.iter().for_each(|warning| super::warn(warning));
-        self.loader.take_warnings().iter().for_each(super::warn_of);
+        self.keyring.duplicates.take().iter().chain(&self.loader.take_warnings()).for_each(super::warn_of);
     }
 
     /// Refuses a limit that leaves no host; warns when plays name hosts and there is no inventory.

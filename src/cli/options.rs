@@ -11,10 +11,11 @@ use clap::{Args, ValueEnum};
 use super::{Failure, ask, vault};
 use crate::connection::HostKeys;
 use crate::engine::{self, Defaults, FactCache, Gathering};
-use crate::playbook::load::{DuplicateKeys, HookFiles, Unsaid};
+use crate::playbook::load::{HookFiles, Unsaid};
 use crate::playbook::{Keywords, Strategy, Written};
 use crate::settings::{Setting, Settings, list};
 use crate::value::origin::Complaint;
+use crate::value::yaml::DuplicateKeys;
 use crate::value::{HashBehaviour, Secret, Vars};
 
 /// Where hosts come from.
@@ -310,11 +311,15 @@ pub fn unsaid(settings: &Settings) -> Unsaid {
         },
         force_handlers: settings.bool(&list::FORCE_HANDLERS),
         private_role_vars: settings.bool(&list::PRIVATE_ROLE_VARS),
-        duplicate_keys: match settings.text(&list::DUPLICATE_DICT_KEY).as_deref() {
-            Some("error") => DuplicateKeys::Error,
-            Some("ignore") => DuplicateKeys::Ignore,
-            _ => DuplicateKeys::Warn,
-        },
+    }
+}
+
+/// What becomes of keys that are there twice.
+pub fn duplicate_keys(settings: &Settings) -> DuplicateKeys {
+    match settings.text(&list::DUPLICATE_DICT_KEY).as_deref() {
+        Some("error") => DuplicateKeys::Error,
+        Some("ignore") => DuplicateKeys::Ignore,
+        _ => DuplicateKeys::Warn,
     }
 }
 

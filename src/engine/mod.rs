@@ -132,6 +132,13 @@ impl Run {
         let _ = self.events.send(event.into());
     }
 
+    /// Tells what files that were read meanwhile have in them that is odd.
+    fn warn(&self) {
+        for complaint in self.job.loader.take_warnings().into_iter().chain(self.job.keyring.duplicates.take()) {
+            self.tell(Event::Warning(complaint.to_string()));
+        }
+    }
+
     /// The next [`TaskStart::id`].
     fn next_id(&self) -> usize {
         self.announced.fetch_add(1, Ordering::Relaxed)

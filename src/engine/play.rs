@@ -23,6 +23,7 @@ use crate::value::origin::Complaint;
 pub(super) async fn all(run: &Arc<Run>) -> Result<(), Error> {
     let mut gone = HashMap::new();
     let result = playbooks(run, &mut gone).await;
+    run.warn();
     *run.lost.lock().expect("nothing panics while it holds what was lost") = Lost {
         failed: gone.values().any(|state| *state == State::Failed),
         unreachable: gone.values().any(|state| *state == State::Unreachable),
@@ -83,6 +84,7 @@ async fn one(run: &Arc<Run>, play: &Arc<Play>, files: Arc<VarsFiles>, gone: &mut
         hosts.iter().filter(|host| !gone.contains_key(*host)).cloned().collect()
     };
     let going = left(&hosts, gone);
+    run.warn();
     for part in unmatched {
         run.tell(Event::Warning(format!("{part:?} matches no host or group")));
     }

@@ -14,7 +14,7 @@ use super::{Action, Base, Include, Keywords, Play, Role, Step, Strategy, Task, W
 use crate::value::doc::Doc;
 use crate::value::origin::Complaint;
 use crate::value::vault::Keyring;
-use crate::value::yaml::{self, Node};
+use crate::value::yaml::{self, DuplicateKeys, Node};
 use crate::value::{Origin, Source, Value, Vars};
 
 /// What the loader must know of the floors above it.
@@ -46,16 +46,6 @@ pub struct Unsaid {
     pub force_handlers: bool,
     /// Variables of a role are seen in this role alone.
     pub private_role_vars: bool,
-    pub duplicate_keys: DuplicateKeys,
-}
-
-/// What becomes of a key that is there twice in a mapping; the last one counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum DuplicateKeys {
-    #[default]
-    Warn,
-    Error,
-    Ignore,
 }
 
 /// Directories of programs that are filters and lookups.
@@ -366,7 +356,7 @@ impl<'l> Load<'l> {
         }
         let mut duplicates = Vec::new();
         let read = yaml::load_with(shown, &self.loader.keyring, &mut duplicates);
-        match self.loader.unsaid.duplicate_keys {
+        match self.loader.keyring.duplicates.rule {
             DuplicateKeys::Warn => self.warnings.extend(duplicates),
             DuplicateKeys::Error => self.complaints.extend(duplicates),
             DuplicateKeys::Ignore => {}

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, anyhow, bail};
 
 use crate::cli::options::VaultPasswords;
-use crate::cli::{Failure, ask};
+use crate::cli::{Failure, ask, options};
 use crate::settings::{Settings, Surroundings, list};
 use crate::value::Secret;
 use crate::value::vault::Keyring;
@@ -27,7 +27,9 @@ pub fn keyring(passwords: &VaultPasswords, settings: &Settings) -> anyhow::Resul
     if passwords.ask || settings.bool(&list::ASK_VAULT_PASS) {
         found.push((default_name(settings), typed("Vault password: ")?));
     }
-    Ok(Keyring::new(found))
+    let mut keyring = Keyring::new(found);
+    keyring.duplicates.rule = options::duplicate_keys(settings);
+    Ok(keyring)
 }
 
 /// The same; without any, the person is asked.

@@ -23,10 +23,7 @@ pub fn accepts(candidate: &Candidate) -> bool {
 }
 
 pub fn read(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Vec<Complaint>> {
-    let mut warnings = Vec::new();
-    let root = yaml::load_with(&candidate.path, &inventory.keyring, &mut warnings);
-    inventory.warnings.extend(warnings.iter().map(ToString::to_string));
-    let Some(root) = root? else {
+    let Some(root) = yaml::load(&candidate.path, &inventory.keyring)? else {
         return Ok(());
     };
     let NodeKind::Map(groups) = &root.kind else {

@@ -1,10 +1,12 @@
 //! YAML with places, read as PyYAML reads it (YAML 1.1): the only folder that names the YAML parser.
 //! `parse.rs` makes nodes of the parser's events, `scalar.rs` finds their types, `emit.rs` writes YAML.
 
+mod duplicates;
 mod emit;
 mod parse;
 mod scalar;
 
+pub use duplicates::{DuplicateKeys, Duplicates};
 pub use emit::{Flow, Style, emit};
 
 use std::path::Path;
@@ -38,12 +40,12 @@ pub enum NodeKind {
 }
 
 /// Reads and parses a YAML file of one document (None: it is empty); a vault-encrypted file is decrypted first.
-/// Warnings (a key given twice) go to the log; [`load_with`] returns them.
+/// What of a key that is there twice, the keyring says; [`load_with`] returns such warnings.
 pub fn load(path: &Path, keyring: &Keyring) -> Result<Option<Node>, Complaint> {
     let mut warnings = Vec::new();
-    let node = load_with(path, keyring, &mut warnings);
-    log(&warnings);
-    node
+    let node = load_with(path, keyring, &mut warnings)?;
+    keyring.duplicates.found(warnings)?;
+    Ok(node)
 }
 
 /// As [`load`], with warnings added to `warnings`.

@@ -1,0 +1,50 @@
+//! Keys that are there twice in a mapping, of which the last counts: what becomes of them.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::value::origin::Complaint;
+
+/// Whether such a key is told, refused, or neither.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DuplicateKeys {
+    #[default]
+    Warn,
+    Error,
+    Ignore,
+}
+
+/// The rule, and what is to be told of the files that were read by it. Clones have it together.
+#[derive(Debug, Clone, Default)]
+pub struct Duplicates {
+    pub rule: DuplicateKeys,
+    told: Arc<Mutex<Told>>,
+}
+
+#[derive(Debug, Default)]
+struct Told {
+    /// A file may be read again, and is not told again.
+    known: HashSet<String>,
+    waiting: Vec<Complaint>,
+}
+
+impl Duplicates {
+    /// Keeps what a file has twice until [`Duplicates::take`], or refuses it.
+    pub fn found(&self, found: Vec<Complaint>) -> Result<(), Complaint> {
+        match (self.rule, found.into_iter()) {
+            (DuplicateKeys::Error, mut found) => found.next().map_or(Ok(()), Err),
+            (DuplicateKeys::Warn, found) => {
+                let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+                let Told { known, waiting } = &mut *told;
+                waiting.extend(found.filter(|complaint| known.insert(complaint.to_string())));
+                Ok(())
+            }
+            (DuplicateKeys::Ignore, _) => Ok(()),
+        }
+    }
+
+    /// What was not told yet.
+    pub fn take(&self) -> Vec<Complaint> {
+        std::mem::take(&mut self.told.lock().unwrap_or_else(PoisonError::into_inner).waiting)
+    }
+}
