@@ -1,9 +1,10 @@
 //! One item of one task on one host: conditions, arguments, the module, retries, what counts as changed and failed.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use minijinja::value::ValueKind;
 
 use super::asynchronous::{seconds, timed_out};
 use super::batch::Batch;
@@ -24,6 +25,8 @@ use crate::value::{DEEPEST, Template, Value, Vars, has_marks, is_too_deep, mappi
 pub(crate) struct Ran {
     pub result: TaskResult,
     pub effects: Vec<Effect>,
+    /// The module's arguments, as far as they could be rendered.
+    pub args: Option<Vars>,
     /// The host it was delegated to.
     pub delegate: Option<Delegate>,
 }
@@ -41,9 +44,21 @@ pub(crate) struct Item<'a> {
     pub task: &'a Arc<Task>,
     pub start: &'a Arc<TaskStart>,
     pub scope: Scope,
+    /// The arguments, once they are rendered.
+    args: OnceLock<Vars>,
 }
 
-impl Item<'_> {
+impl<'a> Item<'a> {
+    pub fn new(
+        batch: &'a Arc<Batch>,
+        host: &'a HostRun,
+        task: &'a Arc<Task>,
+        start: &'a Arc<TaskStart>,
+        scope: Scope,
+    ) -> Self {
+        Item { batch, host, task, start, scope, args: OnceLock::new() }
+    }
+
     /// Runs it; whatever happens is a result.
     pub async fn run(mut self) -> Ran {
         let begun = Instant::now();
@@ -70,7 +85,8 @@ impl Item<'_> {
         }
         result.took = begun.elapsed();
         self.forgive(result);
-        Ran { result: outcome.0, effects: outcome.1, delegate }
+        let args = self.args.into_inner().filter(|_| !no_log);
+        Ran { result: outcome.0, effects: outcome.1, args, delegate }
     }
 
     /// A secret must not come out because reading the flag failed.
@@ -93,7 +109,7 @@ impl Item<'_> {
                 let mut values = Vars::new();
                 values.insert("skip_reason".into(), Value::from("Conditional result was False"));
                 // A condition that is a truth value is told as one.
-                let bool = condition.value.kind() == minijinja::value::ValueKind::Bool;
+                let bool = condition.value.kind() == ValueKind::Bool;
                 let text = || Value::from(condition.value.to_string());
                 values.insert("false_condition".into(), if bool { condition.value.clone() } else { text() });
                 return Ok(Some(TaskResult { values, ..blank(Status::Skipped) }));
@@ -246,7 +262,8 @@ impl Item<'_> {
     async fn module(&self, delegate: Option<&Delegate>, apart: Option<Duration>) -> Result<Done, modules::Error> {
         let job = &self.batch.run.job;
         let entry = modules::of(self.task.action.doc);
-        let args = modules::arguments::coerce(entry.doc, &self.arguments(entry)?)?;
+        let args = self.arguments(entry)?;
+        let args = modules::arguments::coerce(entry.doc, self.args.get_or_init(|| args))?;
         let check = self.flag(self.task.keywords.check_mode.as_ref(), job.check)?;
         let diff = self.flag(self.task.keywords.diff.as_ref(), job.diff)?;
         let no_log = self.flag(self.task.keywords.no_log.as_ref(), false)?;
@@ -311,7 +328,10 @@ impl Item<'_> {
             merge(&templar.render(&more.value, &self.scope)?);
         }
         for (name, written) in &self.task.action.args {
-            let value = templar.render(&written.value, &self.scope)?;
+            let mut value = templar.render(&written.value, &self.scope)?;
+            if entry.doc.name == "set_stats" {
+                value = self.with_names(written, value)?;
+            }
             // `set_fact` may name its variables by templates.
             let name = match has_marks(name) {
                 true => templar.render_string(&Template::value(name, Some(&written.origin)), &self.scope)?.into(),
@@ -324,6 +344,21 @@ impl Item<'_> {
             }
         }
         Ok(rendered)
+    }
+
+    /// A mapping with its names rendered, those that the person wrote: `set_stats` may have templates there.
+    fn with_names(&self, written: &Written, value: Value) -> Result<Value, template::Error> {
+        let names: Vec<Value> = written.value.try_iter().into_iter().flatten().collect();
+        if value.kind() != ValueKind::Map || !names.iter().any(|name| name.as_str().is_some_and(has_marks)) {
+            return Ok(value);
+        }
+        let templar = &self.batch.run.job.templar;
+        let render = |name: &Value| match name.as_str().filter(|name| has_marks(name)) {
+            Some(text) => templar.render(&Template::value(text, Some(&written.origin)), &self.scope),
+            None => Ok(name.clone()),
+        };
+        let pairs = names.iter().map(|name| Ok((render(name)?, value.get_item(name).unwrap_or_default())));
+        Ok(Value::from_pairs(pairs.collect::<Result<Vec<_>, template::Error>>()?))
     }
 
     pub(super) async fn remote(&self, delegate: Option<&Delegate>) -> Result<Remote, modules::Error> {

@@ -14,7 +14,7 @@ use super::item::{Delegate, Item};
 use super::loops::{All, all_items, one_effect};
 use super::play::truthy;
 use super::{handlers, meta, scope, step};
-use crate::modules::Effect;
+use crate::modules::{self, Effect};
 use crate::playbook::{Task, Written};
 use crate::value::{Value, Vars, mapping};
 
@@ -180,10 +180,10 @@ async fn on_host(batch: Arc<Batch>, task: Arc<Task>, start: Arc<TaskStart>, mut 
     let scope = batch.task_scope(&host, &task);
     let ran = match &task.repeat {
         None => {
-            let item = Item { batch: &batch, host: &host, task: &task, start: &start, scope };
-            let ran = item.run().await;
+            let ran = Item::new(&batch, &host, &task, &start, scope).run().await;
             let delegated = ran.delegate.as_ref().map(|delegate| delegate.name.clone());
-            All { result: ran.result, effects: one_effect(ran.effects, ran.delegate), looped: false, delegated }
+            let effects = one_effect(ran.effects, ran.delegate);
+            All { result: ran.result, effects, looped: false, args: ran.args, delegated }
         }
         Some(repeat) => all_items(&batch, &task, &start, &host, repeat, scope).await,
     };
@@ -218,7 +218,7 @@ async fn settle(batch: &Arc<Batch>, task: &Task, start: &Arc<TaskStart>, host: &
     match all.result.status {
         Status::Failed => {
             host.failure = Vars::from([
-                ("ansible_failed_task".into(), failed_task(task, start)),
+                ("ansible_failed_task".into(), failed_task(task, start, all.args.take())),
                 ("ansible_failed_result".into(), registered(&all.result)),
             ]);
             host.state = State::Failed;
@@ -234,6 +234,7 @@ async fn settle(batch: &Arc<Batch>, task: &Task, start: &Arc<TaskStart>, host: &
             .insert(host.name.clone(), host.state);
     }
     batch.run.board.publish(&host.name, &mut host.vars);
+    batch.run.warn();
     all.result.took += begun.elapsed();
     tracing::debug!(status = ?all.result.status, seconds = all.result.took.as_secs_f64(), "ended");
     batch.run.tell(Event::Result {
@@ -246,12 +247,19 @@ async fn settle(batch: &Arc<Batch>, task: &Task, start: &Arc<TaskStart>, host: &
     left
 }
 
-/// A task without a name has none here.
-fn failed_task(task: &Task, start: &TaskStart) -> Value {
+/// What `ansible_failed_task` has of Ansible's. A task without a name has none here.
+fn failed_task(task: &Task, start: &TaskStart, args: Option<Vars>) -> Value {
     let role = task.role.as_ref().map_or_else(String::new, |role| format!("{} : ", role.name));
     let name = start.name.strip_prefix(&role).unwrap_or(&start.name);
     let name = if task.name.is_some() { name } else { "" };
-    mapping([("name", Value::from(name)), ("action", Value::from(&*task.action.written))])
+    let none = || Value::from(());
+    mapping([
+        ("name", Value::from(name)),
+        ("action", Value::from(&*task.action.written)),
+        ("args", args.map_or_else(none, mapping)),
+        ("register", task.register.as_deref().map_or_else(none, Value::from)),
+        ("tags", task.keywords.tags.iter().map(|tag| Value::from(&**tag)).collect()),
+    ])
 }
 
 fn count(batch: &Batch, host: &HostRun, result: &TaskResult) {
@@ -284,7 +292,7 @@ async fn apply(
         Effect::Facts(facts) => match delegate.filter(|_| task.delegate_facts) {
             Some(delegate) => batch.run.board.give(&delegate.host.name, Gift::Facts(facts)),
             None => {
-                if task.action.doc.name == "setup" {
+                if modules::gathers_facts(task.action.doc) {
                     host.vars.gathered = true;
                     batch.run.pool.admit(&facts);
                 }

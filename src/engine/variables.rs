@@ -42,7 +42,7 @@ pub static VARIABLES: &[Word] = &[
         .example("\"{{ ansible_facts.hostname }}\""),
     Word::new("ansible_failed_result", "In rescue and always: the result of the task that failed.")
         .example("\"{{ ansible_failed_result.msg }}\""),
-    Word::new("ansible_failed_task", "In rescue and always: the task that failed, with its name and action.")
+    Word::new("ansible_failed_task", "In rescue and always: the task that failed: name, action, args, register, tags.")
         .example("\"{{ ansible_failed_task.name }}\""),
     Word::new("ansible_forks", "How many hosts are at work at once.").example("\"{{ ansible_forks }}\""),
     Word::new("ansible_host", "The address of the host, if it is not its name.").example("ansible_host: 10.0.0.5"),

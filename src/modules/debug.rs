@@ -11,6 +11,8 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Debug {
+    /// Nothing is a message, too.
+    #[serde(default, deserialize_with = "given")]
     msg: Option<Value>,
     var: Option<String>,
     verbosity: u8,
@@ -54,6 +56,10 @@ impl Local for Debug {
     }
 }
 
+fn given<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(value).map(Some)
+}
+
 /// The value of an expression; what is undefined is shown as such, it is no error.
 fn shown(expression: &str, here: &Controller<'_>) -> Result<Value, Error> {
     let found = here.templar.expression(expression, None, here.scope);
@@ -80,6 +86,7 @@ mod tests {
         let shown = async |task: &str, name: &str| value(&bench.run(task).await.unwrap().outcome, name);
         assert_eq!(shown("debug: {msg: 'a is {{ a.b[1] }}'}", "msg").await, "a is 2");
         assert_eq!(shown("debug:", "msg").await, "Hello world!");
+        assert_eq!(shown("debug: {msg: null}", "msg").await, "None");
         assert_eq!(shown("debug: {var: a.b | length}", "a.b | length").await, "2");
         assert!(shown("debug: {var: nowhere}", "nowhere").await.starts_with("VARIABLE IS NOT DEFINED!"));
         let quiet = bench.run("debug: {msg: x, verbosity: 2}").await.unwrap();

@@ -97,6 +97,8 @@ use async_trait::async_trait;
 use futures::future::BoxFuture;
 use serde::de::DeserializeOwned;
 
+pub use setup::gathers_facts;
+
 use crate::remote::{Probe, Remote};
 use crate::template::{Scope, Templar};
 use crate::value::doc::Doc;
@@ -124,6 +126,7 @@ pub static MODULES: &[Entry] = &[
     entry::<fetch::Fetch>(),
     entry::<file::File>(),
     entry::<find::Find>(),
+    entry_as::<setup::Setup>(&setup::GATHER_FACTS),
     entry::<get_url::GetUrl>(),
     entry::<getent::Getent>(),
     entry::<git::Git>(),

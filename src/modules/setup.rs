@@ -21,6 +21,46 @@ pub struct Setup {
     #[serde(rename = "gather_timeout")]
     _gather_timeout: i64,
     fact_path: String,
+    /// Of `gather_facts`: there is one module that gathers.
+    #[serde(default, rename = "parallel")]
+    _parallel: Option<bool>,
+}
+
+const FILTER: Argument =
+    Argument::new("filter", Kind::List(&Kind::Str), "Patterns with * and ?; only facts that match one are kept")
+        .default("[]");
+const SUBSET: Argument =
+    Argument::new("gather_subset", Kind::List(&Kind::Str), "What to gather, as all, min, network, !hardware")
+        .default("all");
+const TIMEOUT: Argument =
+    Argument::new("gather_timeout", Kind::Int, "Accepted for compatibility; facts come in one request").default("10");
+const FACT_PATH: Argument =
+    Argument::new("fact_path", Kind::Path, "The directory on the host with its own facts, *.fact")
+        .default("/etc/ansible/facts.d");
+
+/// What a play does with `gather_facts: true`, as a task.
+pub static GATHER_FACTS: Doc = Doc {
+    name: "gather_facts",
+    collection: "ansible.builtin",
+    summary: "Gathers facts of the host; the same as setup",
+    arguments: &[
+        Argument::new("parallel", Kind::Bool, "Accepted for compatibility; facts come in one request"),
+        FILTER,
+        SUBSET,
+        TIMEOUT,
+        FACT_PATH,
+    ],
+    free_form: None,
+    example: "\
+- name: The host has another address since
+  gather_facts:
+",
+    returns: &[Return::new("ansible_facts", "The facts, each with the prefix ansible_")],
+};
+
+/// Whether a module is one that gathers the facts of a host.
+pub fn gathers_facts(doc: &Doc) -> bool {
+    matches!(doc.name, "setup" | "gather_facts")
 }
 
 #[async_trait]
@@ -29,20 +69,7 @@ impl Module for Setup {
         name: "setup",
         collection: "ansible.builtin",
         summary: "Gathers facts of the host",
-        arguments: &[
-            Argument::new(
-                "filter",
-                Kind::List(&Kind::Str),
-                "Patterns with * and ?; only facts that match one are kept",
-            )
-            .default("[]"),
-            Argument::new("gather_subset", Kind::List(&Kind::Str), "What to gather, as all, min, network, !hardware")
-                .default("all"),
-            Argument::new("gather_timeout", Kind::Int, "Accepted for compatibility; facts come in one request")
-                .default("10"),
-            Argument::new("fact_path", Kind::Path, "The directory on the host with its own facts, *.fact")
-                .default("/etc/ansible/facts.d"),
-        ],
+        arguments: &[FILTER, SUBSET, TIMEOUT, FACT_PATH],
         free_form: None,
         example: "\
 - name: Only what the system is

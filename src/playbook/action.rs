@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::inherit::Around;
 use super::keywords::{self, Place};
 use super::load::Load;
-use super::read::pairs;
+use super::read::{bool_of, pairs};
 use super::{include, role_files};
 use crate::value::Origin;
 use crate::value::doc::Doc;
@@ -47,8 +47,10 @@ impl Load<'_> {
             if keywords::at(name, place).is_some() || name.starts_with("with_") {
                 continue;
             }
+            // Both a module and a keyword of plays, as which it has a truth value.
+            let of_play = name == "gather_facts" && bool_of(value).is_some();
             let doc = match self.module(name, &key.origin, around) {
-                Ok(doc) => doc,
+                Ok(doc) => doc.filter(|_| !of_play),
                 Err(complaint) => {
                     self.complain(complaint);
                     failed = true;

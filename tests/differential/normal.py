@@ -76,9 +76,11 @@ def align(ours, theirs):
                 for key in (theirs.keys() - ours.keys() - ENGINE) | WORDS:
                     ours.pop(key, None), theirs.pop(key, None)
         if "async_val" in theirs and ours.keys() >= {"name", "action"}:
-            # ansible_failed_task: of its many attributes those that windlass knows.
+            # ansible_failed_task: of its many attributes those that windlass knows. The text of a free form has a name.
             for key in theirs.keys() - ours.keys():
                 theirs.pop(key)
+            if "_raw_params" in (theirs.get("args") or {}):
+                ours.pop("args"), theirs.pop("args")
         if theirs.get("ansible_failed_task") == "UNDEFINED":
             # Of a loop: the reference cannot show it, as it has templates with the loop's item in it.
             ours.pop("ansible_failed_task"), theirs.pop("ansible_failed_task")

@@ -262,6 +262,9 @@ fn convert(kind: &str, value: &Value, secret: bool) -> Result<Value, String> {
         "int" => Kind::Int,
         "float" => Kind::Float,
         "dict" => Kind::Dict,
+        "list" if value.kind() == ValueKind::Map => {
+            return Err(format!("{} cannot be converted to a list", type_name(value)));
+        }
         "list" => Kind::List(&Kind::Any),
         "raw" => return Ok(value.clone()),
         "json" | "jsonarg" => {
