@@ -10,7 +10,7 @@ use super::args::{Args, fail, items, kind, list, text, truthy};
 use super::environment::Test;
 use super::filters::{Url, regex, subset};
 use super::versions::version;
-use super::{operations, python};
+use super::{lazy, operations, python};
 use crate::value::doc::Word;
 use crate::value::{Value, vault};
 
@@ -301,9 +301,12 @@ pub static TESTS: &[(Word, Test)] = &[
         Ok(url(args)?.is_some_and(|url| url.scheme == "urn"))
     }),
     (
-        Word::new("vault_encrypted", "Whether a text is in the format of vault files.")
+        Word::new("vault_encrypted", "Whether a text is in the format of vault files, or stood there behind !vault.")
             .gives("'plain' is vault_encrypted", "False"),
-        |_, mut args| Ok(vault::is_vault(&args.text("value")?)),
+        |state, mut args| {
+            let text = args.text("value")?;
+            Ok(vault::is_vault(&text) || lazy::scope_of(state).keyring.inline.has(&text))
+        },
     ),
     (
         Word::new("vaulted_file", "Whether a file of the controller is in the format of vault files.")

@@ -203,6 +203,7 @@ impl Node {
                 let plain = String::from_utf8(plain)
                     .map_err(|_| Complaint::new("the decrypted text is not UTF-8", Some(&self.origin)))?;
                 keyring.hidden.add(&plain);
+                keyring.inline.add(&plain);
                 if templates { Template::value(&plain, Some(&self.origin)) } else { Value::from(plain) }
             }
             NodeKind::Str(text) if templates => Template::value(text, Some(&self.origin)),
