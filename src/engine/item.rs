@@ -13,13 +13,12 @@ use super::host::HostRun;
 use super::play::truthy;
 use super::target;
 use crate::connection::{Method, Target};
-use crate::modules::{self, Async, Controller, Done, Effect, Entry, Place};
+use crate::modules::{self, Async, Controller, Done, Effect, Place};
 use crate::playbook::{Task, Written};
 use crate::remote::Remote;
 use crate::template::{self, Scope, Templar};
-use crate::value::doc::ANY_NAME;
 use crate::value::origin::Complaint;
-use crate::value::{DEEPEST, Template, Value, Vars, has_marks, is_too_deep, mapping};
+use crate::value::{DEEPEST, Value, Vars, is_too_deep, mapping};
 
 /// What one item left.
 pub(crate) struct Ran {
@@ -298,67 +297,6 @@ impl<'a> Item<'a> {
             }
         }
         Ok(done)
-    }
-
-    /// The arguments, rendered: `module_defaults` below `args:` below what stands in the task.
-    fn arguments(&self, entry: &Entry) -> Result<Vars, template::Error> {
-        let templar = &self.batch.run.job.templar;
-        let mut rendered = Vars::new();
-        let mut merge = |value: &Value| {
-            for key in value.try_iter().into_iter().flatten() {
-                let item = value.get_item(&key).unwrap_or_default();
-                if !template::is_omit(&item) {
-                    let name = key.to_string();
-                    let argument = entry.doc.argument(&name).filter(|argument| argument.name != ANY_NAME);
-                    let name = argument.map_or(name.as_str(), |argument| argument.name);
-                    rendered.insert(name.into(), item);
-                }
-            }
-        };
-        // Of those of play, blocks and task the innermost that names the module counts, as a whole.
-        let mut innermost = None;
-        for defaults in &self.task.keywords.module_defaults {
-            let value = templar.render(&defaults.value, &self.scope)?;
-            let long = format!("{}.{}", entry.doc.collection, entry.doc.name);
-            let said = |name: &str| value.get_attr(name).ok().filter(|said| !said.is_undefined());
-            innermost = said(&long).or_else(|| said(entry.doc.name)).or(innermost);
-        }
-        innermost.iter().for_each(&mut merge);
-        if let Some(more) = &self.task.action.more_args {
-            merge(&templar.render(&more.value, &self.scope)?);
-        }
-        for (name, written) in &self.task.action.args {
-            let mut value = templar.render(&written.value, &self.scope)?;
-            if entry.doc.name == "set_stats" {
-                value = self.with_names(written, value)?;
-            }
-            // `set_fact` may name its variables by templates.
-            let name = match has_marks(name) {
-                true => templar.render_string(&Template::value(name, Some(&written.origin)), &self.scope)?.into(),
-                false => name.clone(),
-            };
-            if template::is_omit(&value) {
-                rendered.shift_remove(&name);
-            } else {
-                rendered.insert(name, value);
-            }
-        }
-        Ok(rendered)
-    }
-
-    /// A mapping with its names rendered, those that the person wrote: `set_stats` may have templates there.
-    fn with_names(&self, written: &Written, value: Value) -> Result<Value, template::Error> {
-        let names: Vec<Value> = written.value.try_iter().into_iter().flatten().collect();
-        if value.kind() != ValueKind::Map || !names.iter().any(|name| name.as_str().is_some_and(has_marks)) {
-            return Ok(value);
-        }
-        let templar = &self.batch.run.job.templar;
-        let render = |name: &Value| match name.as_str().filter(|name| has_marks(name)) {
-            Some(text) => templar.render(&Template::value(text, Some(&written.origin)), &self.scope),
-            None => Ok(name.clone()),
-        };
-        let pairs = names.iter().map(|name| Ok((render(name)?, value.get_item(name).unwrap_or_default())));
-        Ok(Value::from_pairs(pairs.collect::<Result<Vec<_>, template::Error>>()?))
     }
 
     pub(super) async fn remote(&self, delegate: Option<&Delegate>) -> Result<Remote, modules::Error> {

@@ -3,6 +3,7 @@
 //! A host goes into a task and comes out of it by value ([`host::HostRun`]); a failed task is a [`Status`] of that
 //! host and no error. A strategy is a way to group hosts: `linear` is one group, `free` is each host a group.
 
+mod arguments;
 mod asynchronous;
 mod batch;
 mod block;

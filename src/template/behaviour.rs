@@ -302,7 +302,10 @@ fn lookups_read_files_of_the_search_path_and_keep_passwords() {
     let get = |text: &str| templar.expression(text, None, &scope).map(|value| value.to_string());
     assert_eq!(get("lookup('file', 'a.txt')").unwrap(), "content");
     assert_eq!(get("lookup('ini', 'k section=s file=a.ini')").unwrap(), "v");
-    assert!(get("lookup('first_found', ['zz', 'a.txt'])").unwrap().ends_with("files/a.txt"));
+    assert!(get("lookup('first_found', ['zz', 'files/a.txt'])").unwrap().ends_with("files/a.txt"));
+    let of_task = |action: &str| templar.lookup("first_found", &Value::from(vec!["zz", "a.txt"]), action, &scope);
+    assert!(of_task("copy").unwrap().to_string().contains("files/a.txt"));
+    assert!(get("lookup('first_found', ['a.txt'])").is_err() && of_task("template").is_err());
     assert!(get("lookup('fileglob', 'a.*') is search('a.txt')").unwrap() == "True");
     let first = get("lookup('password', 'pw/x length=12')").unwrap();
     assert_eq!((first.len(), get("lookup('password', 'pw/x length=12')").unwrap()), (12, first));

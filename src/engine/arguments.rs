@@ -1,0 +1,73 @@
+//! The arguments of a task's module, rendered for one item.
+
+use minijinja::value::ValueKind;
+
+use super::item::Item;
+use crate::modules::Entry;
+use crate::playbook::Written;
+use crate::template;
+use crate::value::doc::ANY_NAME;
+use crate::value::{Template, Value, Vars, has_marks};
+
+impl Item<'_> {
+    /// The arguments, rendered: `module_defaults` below `args:` below what stands in the task.
+    pub(super) fn arguments(&self, entry: &Entry) -> Result<Vars, template::Error> {
+        let templar = &self.batch.run.job.templar;
+        let mut rendered = Vars::new();
+        let mut merge = |value: &Value| {
+            for key in value.try_iter().into_iter().flatten() {
+                let item = value.get_item(&key).unwrap_or_default();
+                if !template::is_omit(&item) {
+                    let name = key.to_string();
+                    let argument = entry.doc.argument(&name).filter(|argument| argument.name != ANY_NAME);
+                    let name = argument.map_or(name.as_str(), |argument| argument.name);
+                    rendered.insert(name.into(), item);
+                }
+            }
+        };
+        // Of those of play, blocks and task the innermost that names the module counts, as a whole.
+        let mut innermost = None;
+        for defaults in &self.task.keywords.module_defaults {
+            let value = templar.render(&defaults.value, &self.scope)?;
+            let long = format!("{}.{}", entry.doc.collection, entry.doc.name);
+            let said = |name: &str| value.get_attr(name).ok().filter(|said| !said.is_undefined());
+            innermost = said(&long).or_else(|| said(entry.doc.name)).or(innermost);
+        }
+        innermost.iter().for_each(&mut merge);
+        if let Some(more) = &self.task.action.more_args {
+            merge(&templar.render(&more.value, &self.scope)?);
+        }
+        for (name, written) in &self.task.action.args {
+            let mut value = templar.render(&written.value, &self.scope)?;
+            if entry.doc.name == "set_stats" {
+                value = self.with_names(written, value)?;
+            }
+            // `set_fact` may name its variables by templates.
+            let name = match has_marks(name) {
+                true => templar.render_string(&Template::value(name, Some(&written.origin)), &self.scope)?.into(),
+                false => name.clone(),
+            };
+            if template::is_omit(&value) {
+                rendered.shift_remove(&name);
+            } else {
+                rendered.insert(name, value);
+            }
+        }
+        Ok(rendered)
+    }
+
+    /// A mapping with its names rendered, those that the person wrote: `set_stats` may have templates there.
+    fn with_names(&self, written: &Written, value: Value) -> Result<Value, template::Error> {
+        let names: Vec<Value> = written.value.try_iter().into_iter().flatten().collect();
+        if value.kind() != ValueKind::Map || !names.iter().any(|name| name.as_str().is_some_and(has_marks)) {
+            return Ok(value);
+        }
+        let templar = &self.batch.run.job.templar;
+        let render = |name: &Value| match name.as_str().filter(|name| has_marks(name)) {
+            Some(text) => templar.render(&Template::value(text, Some(&written.origin)), &self.scope),
+            None => Ok(name.clone()),
+        };
+        let pairs = names.iter().map(|name| Ok((render(name)?, value.get_item(name).unwrap_or_default())));
+        Ok(Value::from_pairs(pairs.collect::<Result<Vec<_>, template::Error>>()?))
+    }
+}
