@@ -151,3 +151,22 @@ fn whoever_aborts_when_asked_for_a_task_ends_the_run() {
     let screen = run.end();
     assert!(!screen.contains("ran one") && screen.contains("exit code 99"), "{screen}");
 }
+
+#[test]
+fn a_password_that_is_asked_for_is_kept_as_its_hash() {
+    let mut run = Run::of(
+        "    - debug: {msg: '{{ word == given }} {{ word | length }} {{ random[:3] }} {{ random | length }}'}\n      vars: \
+         {given: \"{{ 's3cret' | password_hash('sha512', 'ab12cd34') }}\"}\n  vars_prompt:\n    - {name: word, encrypt: \
+         sha512_crypt, salt: ab12cd34}\n    - {name: random, encrypt: sha256_crypt, salt_size: 8}\n",
+    );
+    for (words, keys) in [("word:", "s3cret\r"), ("random:", "other1\r")] {
+        run.asks(words);
+        // The question stands there before the terminal hides what is typed.
+        std::thread::sleep(Duration::from_millis(500));
+        run.types(keys);
+    }
+    let screen = run.end();
+    // $6$, eight letters of salt, $, 86 letters; $5$, eight, $, 43.
+    assert!(screen.contains("True 98 $5$ 55") && screen.contains("exit code 0"), "{screen}");
+    assert!(!screen.contains("s3cret") && !screen.contains("other1"), "{screen}");
+}

@@ -12,9 +12,10 @@ use super::options::{self, ConnectionArgs, InventorySource, RunArgs, VaultPasswo
 use super::reporting::Reporting;
 use super::{ExitCode, Failure, ask, clusters, installed, listing, retry};
 use crate::engine::{Job, Tags};
-use crate::playbook::{Play, Prompt};
+use crate::playbook::{Encrypt, Play, Prompt};
 use crate::report::Form;
 use crate::settings::{Settings, list};
+use crate::template;
 use crate::value::{Value, Vars};
 
 #[derive(Debug, Args)]
@@ -137,11 +138,18 @@ fn prompted(job: &Job) -> Result<Vars, Failure> {
                 if prompt.private {
                     job.keyring.hidden.add(&answer.to_string());
                 }
-                answers.insert(name.into(), answer);
+                answers.insert(name.into(), kept(prompt, answer)?);
             }
         }
     }
     Ok(answers)
+}
+
+/// An answer as the play sees it.
+fn kept(prompt: &Prompt, answer: Value) -> Result<Value, Failure> {
+    let Some(Encrypt { scheme, salt, salt_size }) = &prompt.encrypt else { return Ok(answer) };
+    let hash = template::crypt(&answer.to_string(), scheme, salt.clone(), *salt_size);
+    hash.map(Value::from).map_err(|words| anyhow::anyhow!("{}: {words}", prompt.name).into())
 }
 
 fn answer(prompt: &Prompt) -> Result<Value, Failure> {

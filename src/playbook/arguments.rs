@@ -253,7 +253,7 @@ fn part_of(node: &Node, text: &str, origin: &Origin) -> Node {
 }
 
 /// The text of a scalar, as the short form takes it.
-fn scalar_text(node: &Node) -> Option<String> {
+pub(super) fn scalar_text(node: &Node) -> Option<String> {
     match &node.kind {
         NodeKind::Str(text) => Some(text.to_string()),
         NodeKind::Seq(_) | NodeKind::Map(_) | NodeKind::Null => None,

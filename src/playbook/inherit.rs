@@ -78,6 +78,11 @@ impl Load<'_> {
                     Arc::make_mut(all).vars.push(Arc::new(vars));
                 }
             }
+            "collections" => {
+                let written = self.written_list(value);
+                let names = written.iter().map(|written| Arc::from(written.value.to_string()));
+                Arc::make_mut(all).collections = names.collect();
+            }
             "environment" => Arc::make_mut(all).environment.extend(self.written_list(value)),
             "module_defaults" => Arc::make_mut(all).module_defaults.extend(self.written_list(value)),
             "notify" => {

@@ -122,13 +122,13 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         ),
     keyword("collections", Shape::Texts, BASE | INCLUDE)
         .about(
-            "Where to look for modules and roles without a long name. It is read and has no \
-             effect: what is in a collection is named in full.",
+            "The collections in which roles without a long name are looked for first. Modules are found by their \
+             short names without it.",
         )
         .example(
             "
 - hosts: all
-  collections: [ansible.builtin]
+  collections: [my.collection]
 ",
         ),
     inherited("connection", Shape::Text, BASE, |k| &mut k.connection)

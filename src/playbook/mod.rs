@@ -110,6 +110,16 @@ pub struct Prompt {
     pub default: Option<Value>,
     pub private: bool,
     pub confirm: bool,
+    /// The answer is kept as its hash.
+    pub encrypt: Option<Encrypt>,
+}
+
+/// `encrypt`, `salt` and `salt_size` of a prompt.
+#[derive(Debug, Clone)]
+pub struct Encrypt {
+    pub scheme: String,
+    pub salt: Option<String>,
+    pub salt_size: Option<i64>,
 }
 
 /// What is to be done, in order.
@@ -300,6 +310,8 @@ pub struct Keywords {
     pub throttle: Option<Written>,
     pub timeout: Option<Written>,
     pub debugger: Option<Written>,
+    /// Where roles without a long name are looked for first; a role does not inherit them.
+    pub collections: Vec<Arc<str>>,
     /// By module name, weakest first.
     pub module_defaults: Vec<Written>,
     /// Those of blocks and roles; every task has its own copy in [`Task::delegate_to`].

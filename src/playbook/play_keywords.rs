@@ -1,20 +1,27 @@
 //! Keywords that only plays have and that need more than their shape checked.
 
+use super::arguments::scalar_text;
 use super::keywords::{self, Place};
 use super::load::Load;
 use super::read::{bool_of, is_null, is_template, pairs};
-use super::{Order, Prompt, Strategy, Written, names};
+use super::{Encrypt, Order, Prompt, Strategy, Written, names};
 use crate::value::doc::{Argument, Kind};
 use crate::value::origin::{Complaint, nearest};
 use crate::value::yaml::{Node, NodeKind};
 
 /// What a play needs to be told of each variable it asks for.
+/// What `encrypt` may be.
+const SCHEMES: &[&str] = &["sha256_crypt", "sha512_crypt"];
+
 pub(super) const PROMPT: &[Argument] = &[
     Argument::new("name", Kind::Str, "The variable").required(),
     Argument::new("prompt", Kind::Str, "What to ask; its name unless given"),
     Argument::new("default", Kind::Any, "What counts if nothing is typed"),
     Argument::new("private", Kind::Bool, "Whether what is typed stays hidden").default("true"),
     Argument::new("confirm", Kind::Bool, "Whether to ask twice").default("false"),
+    Argument::new("encrypt", Kind::Str, "The hash of passwords that is kept in the answer's place").choices(SCHEMES),
+    Argument::new("salt", Kind::Str, "The hash's salt; a random one unless given"),
+    Argument::new("salt_size", Kind::Int, "How long a random salt is").default("16"),
     Argument::new("unsafe", Kind::Bool, "Whether template marks in the answer mean nothing, as they always do here"),
 ];
 
@@ -171,17 +178,27 @@ impl Load<'_> {
         let default = map.get("default").and_then(|node| self.written(node)).map(|written| written.value);
         let prompt = map.get("prompt").and_then(Node::as_str).map(str::to_owned);
         let (private, confirm) = (flag("private", true), flag("confirm", false));
-        Some(Prompt { name: name.to_owned(), prompt, default, private, confirm })
+        let text = |name: &str| map.get(name).filter(|node| !is_null(node)).and_then(scalar_text);
+        let salt_size = map.get("salt_size").filter(|node| !is_null(node)).and_then(|node| match node.kind {
+            NodeKind::Int(size) if size > 0 => Some(size),
+            _ => {
+                let message = format!("\"salt_size\" must be a number above 0, this is {}", node.what());
+                self.complain(Complaint::new(message, Some(&node.origin)));
+                None
+            }
+        });
+        if let Some(node) = map.get("encrypt").filter(|node| node.as_str().is_some_and(|name| !SCHEMES.contains(&name)))
+        {
+            let message = format!("\"encrypt\" must be one of {}; this is {}", SCHEMES.join(", "), node.what());
+            self.complain(Complaint::new(message, Some(&node.origin)));
+        }
+        let encrypt = text("encrypt").map(|scheme| Encrypt { scheme, salt: text("salt"), salt_size });
+        Some(Prompt { name: name.to_owned(), prompt, default, private, confirm, encrypt })
     }
 
     fn complain_of_prompt_key(&mut self, key: &Node) {
         let name = key.as_str().unwrap_or_default();
         match name {
-            "encrypt" | "salt" | "salt_size" => {
-                let message = format!("{name:?} of \"vars_prompt\" is not available");
-                let hint = "encrypt where it is used, with the filter password_hash";
-                self.complain(Complaint::new(message, Some(&key.origin)).hint(hint));
-            }
             _ if PROMPT.iter().any(|part| part.name == name) => {}
             _ => {
                 let complaint = Complaint::new(format!("\"vars_prompt\" has no {name:?}"), Some(&key.origin));

@@ -8,7 +8,8 @@ use super::inherit::Around;
 use super::keywords::{self, Place};
 use super::load::{Load, Words};
 use super::read::{bool_of, is_null, pairs};
-use super::{Block, Handler, Role, Step};
+use super::role_files::{collection_of, is_collection_name};
+use super::{Block, Handler, Keywords, Role, Step};
 use crate::value::origin::Complaint;
 use crate::value::yaml::{Node, NodeKind};
 use crate::value::{Origin, Vars};
@@ -89,6 +90,7 @@ impl Use {
 #[derive(Default)]
 struct Meta {
     dependencies: Option<Node>,
+    collections: Option<Node>,
     allow_duplicates: bool,
     argument_specs: Option<Node>,
 }
@@ -189,6 +191,7 @@ impl Load<'_> {
 
     fn role_steps(&mut self, used: &Use, path: &Path, around: &Around) -> Vec<Step> {
         let meta = self.meta(path);
+        let around = &around.with(self.collections_of(path, &meta, around));
         let own = self.bare_role(used, path, around, &meta);
         let parent = Around { role: Some(Arc::new(own.clone())), ..around.clone() };
         let before = self.all_roles.len();
@@ -221,6 +224,19 @@ impl Load<'_> {
         steps
     }
 
+    /// A role looks for others in its own collection and in those that its `meta/main.yml` names; its play's are the
+    /// play's alone.
+    fn collections_of(&mut self, path: &Path, meta: &Meta, around: &Around) -> Arc<Keywords> {
+        let mut keywords = around.keywords.clone();
+        let own = collection_of(path).into_iter().map(Arc::from);
+        let named = meta.collections.iter().flat_map(|node| self.written_list(node));
+        let all: Vec<Arc<str>> = own.chain(named.map(|written| Arc::from(written.value.to_string()))).collect();
+        if keywords.collections != all {
+            Arc::make_mut(&mut keywords).collections = all;
+        }
+        keywords
+    }
+
     /// The role with what it has from itself and from those that use it.
     fn bare_role(&mut self, used: &Use, path: &Path, around: &Around, meta: &Meta) -> Role {
         let parent = around.role.as_deref();
@@ -241,7 +257,11 @@ impl Load<'_> {
             parent_paths.splice(0..0, parent.map(|role| role.path.clone()));
         }
         Role {
-            name: if used.name.starts_with(['/', '~', '.']) { name_of(path).into() } else { used.name.as_str().into() },
+            name: match collection_of(path) {
+                Some(collection) if !is_collection_name(&used.name) => format!("{collection}.{}", name_of(path)).into(),
+                _ if used.name.starts_with(['/', '~', '.']) => name_of(path).into(),
+                _ => used.name.as_str().into(),
+            },
             path: path.to_owned(),
             defaults: layer(parent.map(|role| &role.defaults), defaults),
             vars: layer(Some(&inherited), vars),
@@ -347,6 +367,7 @@ impl Load<'_> {
         }
         Meta {
             dependencies: node.get("dependencies").cloned(),
+            collections: node.get("collections").cloned(),
             allow_duplicates: allow_duplicates.unwrap_or(false),
             argument_specs: node.get("argument_specs").cloned(),
         }

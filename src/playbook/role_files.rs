@@ -17,14 +17,19 @@ pub(super) fn is_collection_name(name: &str) -> bool {
     name.split('.').count() >= 3 && name.split('.').all(part)
 }
 
+/// The collection that a role is in: `…/ansible_collections/NAMESPACE/NAME/roles/ROLE`.
+pub(super) fn collection_of(role: &Path) -> Option<String> {
+    let parts: Vec<&str> = role.iter().rev().take(5).filter_map(|part| part.to_str()).collect();
+    match parts[..] {
+        [_, "roles", name, namespace, "ansible_collections"] => Some(format!("{namespace}.{name}")),
+        _ => None,
+    }
+}
+
 impl Role {
-    /// The collection that it is in: `…/ansible_collections/NAMESPACE/NAME/roles/ROLE`.
+    /// The collection that it is in.
     pub fn collection(&self) -> Option<String> {
-        let parts: Vec<&str> = self.path.iter().rev().take(5).filter_map(|part| part.to_str()).collect();
-        match parts[..] {
-            [_, "roles", name, namespace, "ansible_collections"] => Some(format!("{namespace}.{name}")),
-            _ => None,
-        }
+        collection_of(&self.path)
     }
 }
 
@@ -43,7 +48,11 @@ impl Load<'_> {
             (Some(rest), Some(home)) => home.join(rest),
             _ => PathBuf::from(name),
         };
-        let collections = self.of_collections(name);
+        let short = !is_collection_name(name) && !name.contains('/');
+        let long =
+            around.keywords.collections.iter().filter(|_| short).map(|collection| format!("{collection}.{name}"));
+        let names = long.chain([name.to_owned()]);
+        let collections: Vec<PathBuf> = names.flat_map(|name| self.of_collections(&name)).collect();
         let plain = places.iter().map(|place| normal(&place.join(&name_path)));
         let found = collections.iter().cloned().chain(plain).find(|path| path.is_dir());
         if found.is_none() {

@@ -196,6 +196,11 @@ impl Templar {
     }
 }
 
+/// The hash of a password, as the filter `password_hash` makes it.
+pub fn crypt(password: &str, kind: &str, salt: Option<String>, salt_size: Option<i64>) -> Result<String, String> {
+    filters::salted(password, kind, salt, salt_size, None).map_err(|error| words(&error))
+}
+
 /// The value of `omit`.
 pub fn omit() -> Value {
     static OMIT: LazyLock<Value> = LazyLock::new(|| Value::from_object(Omit));

@@ -98,10 +98,20 @@ pub fn sha1(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
 pub fn password_hash(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let (password, kind) = (args.text("password")?, args.text_or("hashtype", "sha512"));
     let salt = args.opt("salt").filter(|salt| !salt.is_none()).map(|salt| salt.to_string());
-    let size = args.int("salt_size")?.unwrap_or(16).clamp(1, 16);
-    let rounds = args.int("rounds")?;
-    let salt = salt.unwrap_or_else(|| random_salt(size as usize));
-    crypt(&password, &kind, &salt, rounds).map(Value::from)
+    let (size, rounds) = (args.int("salt_size")?, args.int("rounds")?);
+    salted(&password, &kind, salt, size, rounds).map(Value::from)
+}
+
+/// The crypt hash of a password; without a salt, with a random one of `size` letters (16).
+pub fn salted(
+    password: &str,
+    kind: &str,
+    salt: Option<String>,
+    size: Option<i64>,
+    rounds: Option<i64>,
+) -> Result<String, Error> {
+    let salt = salt.unwrap_or_else(|| random_salt(size.unwrap_or(16).clamp(1, 16) as usize));
+    crypt(password, kind, &salt, rounds)
 }
 
 /// The crypt hash of a password. Without `rounds`, crypt's own 5000.

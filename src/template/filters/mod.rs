@@ -23,7 +23,7 @@ mod types;
 mod urls;
 mod wrap;
 
-pub use hashes::{crypt, random_salt};
+pub use hashes::{crypt, random_salt, salted};
 pub use paths::{expand_home, glob};
 pub use patterns::regex;
 pub use sets::subset;
