@@ -15,7 +15,7 @@ use crate::engine::{Job, Tags};
 use crate::playbook::{Encrypt, Play, Prompt};
 use crate::report::Form;
 use crate::settings::{Settings, list};
-use crate::template;
+use crate::template::{self, Hashing};
 use crate::value::{Value, Vars};
 
 #[derive(Debug, Args)]
@@ -148,8 +148,9 @@ fn prompted(job: &Job) -> Result<Vars, Failure> {
 /// An answer as the play sees it.
 fn kept(prompt: &Prompt, answer: Value) -> Result<Value, Failure> {
     let Some(Encrypt { scheme, salt, salt_size }) = &prompt.encrypt else { return Ok(answer) };
-    let hash = template::crypt(&answer.to_string(), scheme, salt.clone(), *salt_size);
-    hash.map(Value::from).map_err(|words| anyhow::anyhow!("{}: {words}", prompt.name).into())
+    let hashing = Hashing { scheme, salt: salt.clone(), salt_size: *salt_size, ..Hashing::default() };
+    let hash = template::crypt(&answer.to_string(), &hashing);
+    hash.map(Value::from).map_err(|error| anyhow::anyhow!("{}: {error}", prompt.name).into())
 }
 
 fn answer(prompt: &Prompt) -> Result<Value, Failure> {

@@ -11,7 +11,7 @@ use crate::value::yaml::{Node, NodeKind};
 
 /// What a play needs to be told of each variable it asks for.
 /// What `encrypt` may be.
-const SCHEMES: &[&str] = &["sha256_crypt", "sha512_crypt"];
+const SCHEMES: &[&str] = &["bcrypt", "sha256_crypt", "sha512_crypt"];
 
 pub(super) const PROMPT: &[Argument] = &[
     Argument::new("name", Kind::Str, "The variable").required(),

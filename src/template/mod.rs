@@ -36,6 +36,7 @@ use std::sync::{Arc, LazyLock};
 use minijinja::value::{Object, ObjectRepr, ValueKind};
 
 pub use error::Error;
+pub use filters::{Hashing, crypt};
 use rewrite::Reading;
 pub use scope::{Outside, Page, Scope};
 
@@ -194,11 +195,6 @@ impl Templar {
     pub fn view(scope: &Scope) -> Value {
         Value::from_object(lazy::View(Arc::new(scope.clone())))
     }
-}
-
-/// The hash of a password, as the filter `password_hash` makes it.
-pub fn crypt(password: &str, kind: &str, salt: Option<String>, salt_size: Option<i64>) -> Result<String, String> {
-    filters::salted(password, kind, salt, salt_size, None).map_err(|error| words(&error))
 }
 
 /// The value of `omit`.

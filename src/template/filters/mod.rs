@@ -4,6 +4,7 @@
 //! A filter gets settled values (nothing lazy); one that is undefined passes it by.
 
 mod choose;
+mod crypt;
 mod encoding;
 mod formats;
 mod hashes;
@@ -23,7 +24,7 @@ mod types;
 mod urls;
 mod wrap;
 
-pub use hashes::{crypt, random_salt, salted};
+pub use crypt::{Hashing, crypt, random_salt};
 pub use paths::{expand_home, glob};
 pub use patterns::regex;
 pub use sets::subset;

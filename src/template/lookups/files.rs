@@ -6,6 +6,7 @@ use minijinja::value::ValueKind;
 use rand::Rng as _;
 
 use super::super::args::text;
+use super::super::filters::Hashing;
 use super::super::{file as template_file, filters};
 use super::{Call, fail};
 use crate::template::{Error, Options};
@@ -292,16 +293,19 @@ pub fn password(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
             (0..length).map(|_| letters[random.random_range(0..letters.len())]).collect()
         });
         let encrypt = get("encrypt", "");
-        let salt = (!encrypt.is_empty()).then(|| salt.unwrap_or_else(|| filters::random_salt(16)));
+        let size = if encrypt == "bcrypt" { 22 } else { 16 };
+        let salt = (!encrypt.is_empty()).then(|| salt.unwrap_or_else(|| filters::random_salt(size)));
         if fresh && path != Path::new("/dev/null") {
             let salt = salt.as_ref().map_or_else(String::new, |salt| format!(" salt={salt}"));
             keep(&path, &format!("{password}{salt}\n"))
                 .map_err(|error| fail(format!("cannot write {}: {error}", path.display())))?;
         }
         match salt {
-            Some(salt) => filters::crypt(&password, &encrypt, &salt, None)
-                .map(Value::from)
-                .map_err(|error| fail(crate::template::words(&error))),
+            Some(salt) => {
+                filters::crypt(&password, &Hashing { scheme: &encrypt, salt: Some(salt), ..Hashing::default() })
+                    .map(Value::from)
+                    .map_err(|error| fail(crate::template::words(&error)))
+            }
             None => Ok(Value::from(password)),
         }
     };
