@@ -42,6 +42,12 @@ pub static FUNCTIONS: &[(Word, Add)] = &[
         },
     ),
     (
+        Word::new("lipsum", "Paragraphs of Latin words that mean nothing, other ones each time, of min to max words.")
+            .takes("n=5, html=true, min=20, max=100")
+            .gives("lipsum(n=2, html=false).splitlines() | length", "3"),
+        |env| env.add_function("lipsum", lipsum),
+    ),
+    (
         Word::new(
             "lookup",
             "Asks a lookup: one result is itself, several texts are joined by commas. With errors='ignore' or 'warn' a \
@@ -129,6 +135,26 @@ fn dict(state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>) -> Result<Value,
     };
     all.extend(args.rest_named().into_iter().map(|(name, value)| (Value::from(name), value)));
     Ok(Value::from_pairs(all))
+}
+
+/// `lipsum(n=5, html=True, min=20, max=100)`
+fn lipsum(state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>) -> Result<Value, Error> {
+    const MOST: i64 = 1_000_000;
+    let Ok(mut args) = Args::new(state, &values.into_values())? else {
+        return Err(Error::from(ErrorKind::UndefinedError));
+    };
+    let n = args.int("n")?.unwrap_or(5).max(0);
+    let html = args.opt("html").is_none_or(|html| html.is_true());
+    let (min, max) = (args.int("min")?.unwrap_or(20), args.int("max")?.unwrap_or(100));
+    if min >= max || min < 0 || n.saturating_mul(max) > MOST {
+        return Err(fail(format!("lipsum makes up to {MOST} words, and max must be above min")));
+    }
+    let given =
+        [("n", Value::from(n)), ("html", Value::from(html)), ("min", Value::from(min)), ("max", Value::from(max))];
+    let text = minijinja_contrib::globals::lipsum(state, None, given.into_iter().collect())?.to_string();
+    let text = text.trim_end();
+    // Paragraphs that have marks need no empty line between them.
+    Ok(Value::from(if html { text.replace("\n\n", "\n") } else { text.to_owned() }))
 }
 
 /// `lookup('name', terms..., wantlist=, errors=, default=...)`.

@@ -125,6 +125,12 @@ pub static TESTS: &[(Word, Test)] = &[
     (Word::new("is_mount", "The same as mount.").gives("'/proc' is is_mount", "True"), |_, args| {
         is_mount(&path(args)?)
     }),
+    (
+        Word::new("is_same_file", "The same as same_file.")
+            .takes("other")
+            .gives("'/etc' is is_same_file('/')", "False"),
+        |_, args| same_file(args),
+    ),
     (Word::new("isnan", "The same as nan.").gives("1.0 is isnan", "False"), |_, mut args| {
         Ok(f64::try_from(args.req("x")?).is_ok_and(f64::is_nan))
     }),
@@ -207,10 +213,7 @@ pub static TESTS: &[(Word, Test)] = &[
         Word::new("same_file", "Whether two paths of the controller lead to the same file.")
             .takes("other")
             .gives("'/etc' is same_file('/etc/../etc')", "True"),
-        |_, mut args| {
-            let (a, b) = (args.text("path")?, args.text("other")?);
-            Ok(std::fs::canonicalize(a).ok().is_some_and(|a| std::fs::canonicalize(b).is_ok_and(|b| a == b)))
-        },
+        |_, args| same_file(args),
     ),
     (
         Word::new("search", "Whether a regular expression matches anywhere in a text.")
@@ -403,6 +406,11 @@ fn remainder(mut args: Args, by: Option<i64>) -> Result<f64, Error> {
 }
 
 /// A path must be text.
+fn same_file(mut args: Args) -> Result<bool, Error> {
+    let (a, b) = (args.text("path")?, args.text("other")?);
+    Ok(std::fs::canonicalize(a).ok().is_some_and(|a| std::fs::canonicalize(b).is_ok_and(|b| a == b)))
+}
+
 fn path(mut args: Args) -> Result<String, Error> {
     let value = args.req("path")?;
     value.as_str().map(str::to_owned).ok_or_else(|| fail(format!("a path is text, this is {}", kind(&value))))
