@@ -17,12 +17,13 @@ pub fn open(source: &str, tokens: &[(Token<'_>, Span)], edits: &mut Vec<Edit>) {
         let Some(close) = closing(tokens, at + 3) else { continue };
         let Some(last) = (close..tokens.len()).find(|at| word(*at, "endmacro")) else { continue };
         let Some(ended) = (last..tokens.len()).find(|at| matches!(tokens[*at].0, Token::BlockEnd)) else { continue };
-        let spoken: Vec<&str> =
-            ["varargs", "kwargs"].into_iter().filter(|name| (close + 1..last).any(|at| word(at, name))).collect();
+        let named = parameters(tokens, at + 3, close);
+        // A parameter of its own may have such a name.
+        let speaks = |name: &&str| !named.contains(name) && (close + 1..last).any(|at| word(at, name));
+        let spoken: Vec<&str> = ["varargs", "kwargs"].into_iter().filter(speaks).collect();
         if spoken.is_empty() {
             continue;
         }
-        let named = parameters(tokens, at + 3, close);
         let comma = if close == at + 4 || matches!(tokens[close - 1].0, Token::Comma) { "" } else { "," };
         let more: Vec<String> = spoken.iter().map(|name| format!("{name}=none")).collect();
         edits.push(insert(start(&tokens[close].1), &format!("{comma}{}", more.join(","))));
