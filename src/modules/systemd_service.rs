@@ -37,17 +37,9 @@ const NO_BLOCK: Argument =
 const FORCE: Argument =
     Argument::new("force", Kind::Bool, "Whether links that are in the way of enabling or masking are replaced")
         .default("false");
-const ARGUMENTS: &[Argument] = &[
-    Argument::new("name", Kind::Str, "The unit; .service may be left out").alias(&["service", "unit"]),
-    STATE,
-    ENABLED,
-    MASKED,
-    DAEMON_RELOAD,
-    DAEMON_REEXEC,
-    SCOPE,
-    NO_BLOCK,
-    FORCE,
-];
+const NAME: Argument =
+    Argument::new("name", Kind::Str, "The unit; .service may be left out").alias(&["service", "unit"]);
+const ARGUMENTS: &[Argument] = &[NAME, STATE, ENABLED, MASKED, DAEMON_RELOAD, DAEMON_REEXEC, SCOPE, NO_BLOCK, FORCE];
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -339,7 +331,7 @@ impl Status {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Service {
-    name: String,
+    name: Option<String>,
     state: Option<State>,
     enabled: Option<bool>,
     masked: Option<bool>,
@@ -367,7 +359,7 @@ impl Module for Service {
         collection: "ansible.builtin",
         summary: "Starts, stops and enables services; the host's init is systemd",
         arguments: &[
-            Argument::new("name", Kind::Str, "The service").required(),
+            NAME,
             STATE,
             ENABLED,
             MASKED,
@@ -416,7 +408,7 @@ impl Module for Service {
 impl Service {
     fn unit(&self) -> SystemdService {
         SystemdService {
-            name: Some(self.name.clone()),
+            name: self.name.clone(),
             state: self.state,
             enabled: self.enabled,
             masked: self.masked,

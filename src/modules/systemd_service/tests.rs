@@ -56,14 +56,20 @@ fn what_can_be_neither_enabled_nor_disabled_is_left_alone() {
     assert_eq!(status("loaded", "active", "generated").enabled(), Enabled::Ask);
 }
 
-#[test]
-fn service_hands_on_what_systemd_takes() {
-    let written = serde_json::json!({"name": "docker", "daemon_reload": true, "masked": false, "runlevel": "2"});
+fn service(written: serde_json::Value) -> SystemdService {
     let vars = written.as_object().unwrap().iter();
     let vars = vars.map(|(name, value)| (name.as_str().into(), Value::from(minijinja::value::Serde(value.clone()))));
     let coerced = arguments::coerce(&Service::DOC, &vars.collect()).unwrap();
-    let unit = arguments::parse::<Service>(coerced).unwrap().unit();
+    arguments::parse::<Service>(coerced).unwrap().unit()
+}
+
+#[test]
+fn service_hands_on_what_systemd_takes() {
+    let unit = service(serde_json::json!({"name": "docker", "daemon_reload": true, "masked": false, "runlevel": "2"}));
     assert!(unit.daemon_reload && unit.masked == Some(false) && !unit.daemon_reexec);
+    assert_eq!(service(serde_json::json!({"unit": "docker"})).name.as_deref(), Some("docker"));
+    let unit = service(serde_json::json!({"daemon_reload": true}));
+    assert!(unit.name.is_none() && unit.daemon_reload);
 }
 
 #[test]
