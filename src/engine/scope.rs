@@ -191,27 +191,6 @@ pub(crate) fn is_localhost(host: &str) -> bool {
     matches!(host, "localhost" | "127.0.0.1" | "::1")
 }
 
-fn role_magic(role: &Role) -> Vars {
-    let list = |names: &[Arc<str>]| names.iter().map(|name| Value::from(name.as_ref())).collect::<Value>();
-    // A role of a collection has a long name and a short one.
-    let collection = role.collection();
-    let short = collection.as_ref().and_then(|_| role.name.rsplit('.').next()).unwrap_or(&role.name);
-    let mut vars = Vars::from([
-        ("role_name".into(), Value::from(short)),
-        ("ansible_role_name".into(), Value::from(role.name.as_ref())),
-        ("role_path".into(), Value::from(role.path.display().to_string())),
-    ]);
-    if let Some(collection) = collection {
-        vars.insert("ansible_collection_name".into(), Value::from(collection));
-    }
-    if !role.parents.is_empty() {
-        let paths = role.parent_paths.iter().map(|path| path.display().to_string());
-        vars.insert("ansible_parent_role_names".into(), list(&role.parents));
-        vars.insert("ansible_parent_role_paths".into(), paths.collect());
-    }
-    vars
-}
-
 impl Batch {
     /// The scope of a host, without any task.
     pub fn host_scope(&self, host: &HostRun) -> Scope {
@@ -270,7 +249,7 @@ impl Batch {
         self.live(&mut scope);
         scope.push(host.magic.clone());
         if let Some(role) = role {
-            scope.push(Arc::new(role_magic(role)));
+            scope.push(Arc::new(role.magic()));
         }
         let scope = combined(job, scope);
         let all = Templar::view(&scope);

@@ -148,8 +148,7 @@ impl Load<'_> {
         add(&self.loader.extra_vars);
         vars.insert("playbook_dir".into(), Value::from(self.base.directory.display().to_string()));
         if let Some(role) = &around.role {
-            vars.insert("role_path".into(), Value::from(role.path.display().to_string()));
-            vars.insert("role_name".into(), Value::from(role.name.clone()));
+            vars.extend(role.magic());
         }
         vars
     }

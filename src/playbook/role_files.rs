@@ -9,7 +9,7 @@ use super::inherit::Around;
 use super::load::Load;
 use crate::value::origin::Complaint;
 use crate::value::yaml::Node;
-use crate::value::{Origin, Vars};
+use crate::value::{Origin, Value, Vars};
 
 /// Whether a name is that of something in a collection: `namespace.collection.name`.
 pub(super) fn is_collection_name(name: &str) -> bool {
@@ -30,6 +30,28 @@ impl Role {
     /// The collection that it is in.
     pub fn collection(&self) -> Option<String> {
         collection_of(&self.path)
+    }
+
+    /// What is told of it in its own tasks: `role_name`, `ansible_parent_role_names` and the like.
+    pub fn magic(&self) -> Vars {
+        // A role of a collection has a long name and a short one.
+        let collection = self.collection();
+        let short = collection.as_ref().and_then(|_| self.name.rsplit('.').next()).unwrap_or(&self.name);
+        let mut vars = Vars::from([
+            ("role_name".into(), Value::from(short)),
+            ("ansible_role_name".into(), Value::from(self.name.as_ref())),
+            ("role_path".into(), Value::from(self.path.display().to_string())),
+        ]);
+        if let Some(collection) = collection {
+            vars.insert("ansible_collection_name".into(), Value::from(collection));
+        }
+        if !self.parents.is_empty() {
+            let names = self.parents.iter().map(|name| Value::from(name.as_ref()));
+            let paths = self.parent_paths.iter().map(|path| Value::from(path.display().to_string()));
+            vars.insert("ansible_parent_role_names".into(), names.collect());
+            vars.insert("ansible_parent_role_paths".into(), paths.collect());
+        }
+        vars
     }
 }
 

@@ -53,6 +53,19 @@ fn a_role_of_a_collection_is_found_by_its_long_name() {
 }
 
 #[test]
+fn tags_may_tell_of_the_role_and_of_those_that_use_it() {
+    let common =
+        "- ping:\n  tags: ['{{ ansible_parent_role_names }}', '{{ ansible_collection_name }}', '{{ role_name }}']\n";
+    let files = &[
+        ("collections/ansible_collections/acme/tools/roles/web/tasks/main.yml", "- import_role: {name: common}\n"),
+        ("collections/ansible_collections/acme/tools/roles/common/tasks/main.yml", common),
+    ];
+    let play = project("- hosts: all\n  roles: [acme.tools.web]\n", files).play();
+    let common = block(&block(&play.roles[0]).steps[0]);
+    assert_eq!(tags(task(&common.steps[0])), "acme.tools.web,acme.tools,common");
+}
+
+#[test]
 fn the_use_of_a_role_passes_keywords_parameters_and_variables() {
     let text = "- hosts: all\n  tags: p\n  roles:\n    - {role: web, when: go, tags: 'a,b', become: true, size: 3, vars: {v: 1}}\n";
     let play = project(text, WEB).play();
