@@ -13,7 +13,7 @@ use crate::value::origin::Complaint;
 use crate::value::yaml::{Node, NodeKind};
 
 impl Load<'_> {
-    /// The entry of the description that fits the tasks in use: `main`, or the stem of `tasks_from`.
+    /// The entry of the description that fits the tasks in use: `main`, or `tasks_from` as it is written.
     pub(super) fn argument_spec(
         &mut self,
         path: &Path,
@@ -33,8 +33,7 @@ impl Load<'_> {
             self.complain(Complaint::new(message, Some(&specs.origin)));
             return None;
         }
-        let entry = tasks.map_or("main", |name| name.split('.').next().unwrap_or(name));
-        let entry = specs.get(entry)?;
+        let entry = specs.get(tasks.unwrap_or("main"))?;
         let value = entry.to_value(&self.loader.keyring);
         Some(Written { value: self.keep(value)?, origin: entry.origin.clone() })
     }
@@ -43,7 +42,7 @@ impl Load<'_> {
     pub(super) fn validation(&mut self, role: &Arc<Role>, tasks: Option<&str>, around: &Around) -> Option<Step> {
         let spec = role.argument_spec.as_ref()?;
         let doc = self.loader.known.module("validate_argument_spec")?;
-        let entry = tasks.map_or("main", |name| name.split('.').next().unwrap_or(name));
+        let entry = tasks.unwrap_or("main");
         let options = spec.value.get_attr("options").ok().filter(|options| !options.is_undefined());
         let written = |value: Value| Written { value, origin: spec.origin.clone() };
         let provided = role.params.iter().map(|(name, value)| (name.clone(), value.clone()));
