@@ -194,6 +194,15 @@ fn conditions_are_true_false_or_an_error() {
 }
 
 #[test]
+fn a_backslash_escapes_in_expressions_and_is_one_in_texts() {
+    for holds in [r"'a1' is match('a\\d')", r"'a1' is match('a\d')", r"'\\' | length == 1", r"'\n' | length == 1"] {
+        assert!(condition(holds).unwrap(), "{holds}");
+    }
+    assert!(condition(r"'\x1' == ''").is_err() && Templar::new().check_expression(r"'\x1' == ''", None).is_err());
+    assert_eq!(render(r#"it: '{{ "\\" | length }}'"#).unwrap().to_string(), "2");
+}
+
+#[test]
 fn a_condition_is_neither_a_text_nor_a_list_unless_it_may_be() {
     for (expression, truth) in [("n", true), ("[1]", true), ("[]", false), ("a.b", true), ("a", true), ("none", false)]
     {

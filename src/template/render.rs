@@ -38,7 +38,10 @@ const TEXT: &str = "text:";
 /// Marks names that are the texts of template files.
 const FILE: &str = "file:";
 
-static EXPRESSIONS: LazyLock<RwLock<HashMap<Box<str>, Arc<Compiled>>>> = LazyLock::new(RwLock::default);
+/// By whether a backslash in a string literal is a backslash, as in texts, or escapes, as in expressions without braces.
+static EXPRESSIONS: LazyLock<[Expressions; 2]> = LazyLock::new(Default::default);
+
+type Expressions = RwLock<HashMap<Box<str>, Arc<Compiled>>>;
 
 /// An expression, or why it is none.
 type Compiled = Result<Expression<'static, 'static>, Error>;
@@ -86,7 +89,7 @@ pub fn text(source: &str, origin: Option<&Origin>, scope: &Arc<Scope>) -> Result
     // A block scalar's newline behind a lone expression does not make it text; behind text it stays.
     let body = source.strip_suffix('\n');
     let Some(expression) = lone_expression(body.unwrap_or(source)) else { return mixed(source, origin, scope) };
-    let value = self::expression(expression, origin, scope)?;
+    let value = evaluate(expression, true, origin, scope)?;
     Ok(match value.as_str().filter(|_| body.is_some()) {
         Some(text) => Value::from(format!("{text}\n")),
         None => value,
@@ -95,8 +98,13 @@ pub fn text(source: &str, origin: Option<&Origin>, scope: &Arc<Scope>) -> Result
 
 /// Evaluates an expression without braces. The result may be lazy, but not undefined.
 pub fn expression(source: &str, origin: Option<&Origin>, scope: &Arc<Scope>) -> Result<Value, Error> {
+    evaluate(source, false, origin, scope)
+}
+
+/// `backslashes`: as for [`rewrite`].
+fn evaluate(source: &str, backslashes: bool, origin: Option<&Origin>, scope: &Arc<Scope>) -> Result<Value, Error> {
     let _session = Session::enter();
-    let compiled = compile(source);
+    let compiled = compile(source, backslashes);
     let compiled = (*compiled).as_ref().map_err(|error| place(error.clone(), origin))?;
     let explain = |error| naming::explain(&error, source, Reading::Expression, origin, scope);
     let value = guard::located(origin, || compiled.eval(root(scope)).map_err(explain))?;
@@ -184,31 +192,32 @@ fn float(value: &Value) -> String {
 }
 
 /// The compiled expression of a source, from the cache or new.
-fn compile(source: &str) -> Arc<Compiled> {
-    if let Some(compiled) = EXPRESSIONS.read().unwrap_or_else(|e| e.into_inner()).get(source) {
+fn compile(source: &str, backslashes: bool) -> Arc<Compiled> {
+    let known = &EXPRESSIONS[usize::from(backslashes)];
+    if let Some(compiled) = known.read().unwrap_or_else(|e| e.into_inner()).get(source) {
         return compiled.clone();
     }
-    let compiled = Arc::new(new_expression(source));
-    EXPRESSIONS.write().unwrap_or_else(|e| e.into_inner()).insert(source.into(), compiled.clone());
+    let compiled = Arc::new(new_expression(source, backslashes));
+    known.write().unwrap_or_else(|e| e.into_inner()).insert(source.into(), compiled.clone());
     compiled
 }
 
-fn new_expression(source: &str) -> Compiled {
-    rewrite(source, Reading::Expression, &SyntaxConfig::default(), true)
+fn new_expression(source: &str, backslashes: bool) -> Compiled {
+    rewrite(source, Reading::Expression, &SyntaxConfig::default(), backslashes)
         .and_then(|text| ENGINE.compile_expression_owned(text))
         .map_err(|error| Error::other(super::words(&error), None))
 }
 
-/// Whether an expression compiles; the error has no place yet. What is compiled is not kept: it takes 20 KiB, and most of
-/// what is checked in a large project is not rendered in the same run.
+/// Whether an expression without braces compiles; the error has no place yet. What is compiled is not kept: it takes
+/// 20 KiB, and most of what is checked in a large project is not rendered in the same run.
 pub fn check_expression(source: &str) -> Result<(), Error> {
-    new_expression(source).map(drop)
+    new_expression(source, false).map(drop)
 }
 
 /// Whether a text compiles, likewise.
 pub fn check_text(source: &str) -> Result<(), Error> {
     if let Some(expression) = lone_expression(source.strip_suffix('\n').unwrap_or(source)) {
-        return check_expression(expression);
+        return new_expression(expression, true).map(drop);
     }
     rewrite(source, Reading::Template, &syntax(), true)
         .and_then(|text| ENGINE.template_from_named_str(TEXT, &text).map(drop))
