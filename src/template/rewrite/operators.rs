@@ -201,13 +201,13 @@ impl<'a> Walk<'_, 'a> {
         }
     }
 
-    /// The place behind a name, which may have dots.
+    /// The place behind a name, which may have dots; the text may end before it.
     fn name(&self, first: usize) -> usize {
         let mut next = first + 1;
         while matches!(self.token(next), Some(Token::Dot)) {
             next += 2;
         }
-        next
+        next.min(self.tokens.len())
     }
 
     fn arguments(&mut self, open: usize) -> usize {
@@ -246,7 +246,7 @@ impl<'a> Walk<'_, 'a> {
         }
         loop {
             next = match self.token(next) {
-                Some(Token::Dot) => next + 2,
+                Some(Token::Dot) => self.name(next + 1),
                 Some(Token::ParenOpen) => match self.arguments(next) {
                     same if same == next => return next,
                     after => after,
