@@ -6,7 +6,6 @@ use super::item::Item;
 use crate::modules::Entry;
 use crate::playbook::Written;
 use crate::template;
-use crate::value::doc::ANY_NAME;
 use crate::value::{Template, Value, Vars, has_marks};
 
 impl Item<'_> {
@@ -18,10 +17,7 @@ impl Item<'_> {
             for key in value.try_iter().into_iter().flatten() {
                 let item = value.get_item(&key).unwrap_or_default();
                 if !template::is_omit(&item) {
-                    let name = key.to_string();
-                    let argument = entry.doc.argument(&name).filter(|argument| argument.name != ANY_NAME);
-                    let name = argument.map_or(name.as_str(), |argument| argument.name);
-                    rendered.insert(name.into(), item);
+                    rendered.insert(key.to_string().into(), item);
                 }
             }
         };

@@ -261,7 +261,7 @@ impl<'a> Item<'a> {
     async fn module(&self, delegate: Option<&Delegate>, apart: Option<Duration>) -> Result<Done, modules::Error> {
         let job = &self.batch.run.job;
         let entry = modules::of(self.task.action.doc);
-        let args = self.arguments(entry)?;
+        let (args, twice) = modules::arguments::without_aliases(entry.doc, self.arguments(entry)?);
         let args = modules::arguments::coerce(entry.doc, self.args.get_or_init(|| args))?;
         let check = self.flag(self.task.keywords.check_mode.as_ref(), job.check)?;
         let diff = self.flag(self.task.keywords.diff.as_ref(), job.diff)?;
@@ -284,17 +284,20 @@ impl<'a> Item<'a> {
             ask: &ask,
             host: &door,
         };
-        let done = match entry.place {
+        let tell = |warning| run.tell(Event::Warning(format!("{host}: {warning}")));
+        twice.iter().for_each(|warning| tell(warning.to_string()));
+        let mut done = match entry.place {
             Place::Controller => (entry.run)(args, None, &here).await,
             Place::Host => {
                 let remote = self.remote(delegate).await?;
                 (entry.run)(args, Some(&remote), &here).await
             }
         }?;
-        if let Some(warnings) = done.outcome.values.get("warnings").filter(|_| !no_log) {
-            for warning in warnings.try_iter().into_iter().flatten() {
-                run.tell(Event::Warning(format!("{host}: {warning}")));
-            }
+        let own = done.outcome.values.get("warnings").and_then(|own| own.try_iter().ok());
+        let own: Vec<Value> = own.into_iter().flatten().collect();
+        own.iter().filter(|_| !no_log).for_each(|warning| tell(warning.to_string()));
+        if !twice.is_empty() {
+            done.outcome = done.outcome.with("warnings", twice.into_iter().chain(own).collect::<Value>());
         }
         Ok(done)
     }

@@ -50,6 +50,22 @@ pub fn coerce(doc: &Doc, args: &Vars) -> Result<Value, Error> {
     Ok(Value::from_pairs(coerced))
 }
 
+/// Arguments under the names of the documentation. Of an argument and its aliases the last alias that is given counts, and
+/// Ansible's words for that are in the list.
+pub fn without_aliases(doc: &Doc, mut args: Vars) -> (Vars, Vec<Value>) {
+    let mut twice = Vec::new();
+    for argument in doc.arguments {
+        for alias in argument.aliases {
+            let Some(value) = args.shift_remove(*alias) else { continue };
+            if args.insert(argument.name.into(), value).is_some() {
+                let name = argument.name;
+                twice.push(Value::from(format!("Both option {name} and its alias {alias} are set.")));
+            }
+        }
+    }
+    (args, twice)
+}
+
 /// A value as a kind, or what it should have been.
 pub fn fit(kind: Kind, value: &Value) -> Result<Value, &'static str> {
     coercion::coerce(kind, value).map_err(|problem| problem.wanted)
@@ -279,6 +295,20 @@ mod tests {
     fn an_alias_beside_the_name_is_refused() {
         let (message, _) = complaint(serde_json::json!({"path": "/x", "dest": "/y"}));
         assert_eq!(message, "sample: \"path\" is written twice (one is an alias)");
+    }
+
+    #[test]
+    fn of_a_name_and_its_aliases_the_last_alias_counts_and_that_is_told() {
+        let args = vars(serde_json::json!({"name": "/z", "path": "/x", "dest": "/y", "mode": "0600"}));
+        let (args, twice) = without_aliases(&DOC, args);
+        let twice: Vec<String> = twice.iter().map(ToString::to_string).collect();
+        assert_eq!((args.len(), args["path"].as_str()), (2, Some("/z")));
+        assert_eq!(
+            twice,
+            ["Both option path and its alias dest are set.", "Both option path and its alias name are set."]
+        );
+        let (args, twice) = without_aliases(&DOC, vars(serde_json::json!({"dest": "/y"})));
+        assert_eq!((args["path"].as_str(), twice.len()), (Some("/y"), 0));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::action::Chosen;
 use super::free_form::{self, Unbalanced};
 use super::load::Load;
 use super::read::{bool_of, is_float, is_int, is_null, is_template, pairs};
-use super::{Action, Keywords, Written, names};
+use super::{Action, Keywords, Written, include, names};
 use crate::value::doc::{ANY_NAME, Argument, Doc, Kind};
 use crate::value::origin::{Complaint, nearest};
 use crate::value::yaml::{Node, NodeKind};
@@ -126,7 +126,8 @@ impl Load<'_> {
         self.add_argument(doc, argument, name, written, &part.origin, all) && fits
     }
 
-    /// Adds an argument under its canonical name; false if it is there already by another of its names.
+    /// Adds an argument under the name that it was written with, or a statement's under its canonical one; false if that cannot
+    /// be a name.
     fn add_argument(
         &mut self,
         doc: &'static Doc,
@@ -149,7 +150,11 @@ impl Load<'_> {
             all.insert(name.into(), written);
             return right;
         }
-        all.insert(argument.name.into(), written);
+        // Of a module's argument and its aliases it is known when they are rendered which counts
+        // (`modules::arguments::without_aliases`).
+        let is_alias =
+            argument.aliases.contains(&name) && !include::DOCS.iter().any(|statement| statement.name == doc.name);
+        all.insert(if is_alias { name } else { argument.name }.into(), written);
         true
     }
 
@@ -221,8 +226,11 @@ impl Load<'_> {
 
     fn complain_of_missing(&mut self, chosen: &Chosen, all: &Arguments) {
         let required = chosen.doc.arguments.iter().filter(|argument| argument.required);
-        let missing: Vec<&str> =
-            required.map(|argument| argument.name).filter(|name| !all.contains_key(*name)).collect();
+        let names = |argument: &Argument| std::iter::once(argument.name).chain(argument.aliases.iter().copied());
+        let missing: Vec<&str> = required
+            .filter(|argument| !names(argument).any(|name| all.contains_key(name)))
+            .map(|one| one.name)
+            .collect();
         if !missing.is_empty() {
             let word = if missing.len() == 1 { "argument" } else { "arguments" };
             let names: Vec<String> = missing.iter().map(|name| format!("{name:?}")).collect();

@@ -29,9 +29,10 @@ fn a_command_keeps_its_text_and_gives_up_known_arguments() {
 }
 
 #[test]
-fn aliases_become_the_name_in_the_documentation() {
-    assert_eq!(given("- file: dest=/x state=touch"), "path=/x state=touch");
-    assert_eq!(given("- file: {name: /x}"), "path=/x");
+fn aliases_are_names_of_their_arguments() {
+    assert_eq!(given("- file: dest=/x state=touch"), "dest=/x state=touch");
+    assert_eq!(given("- file: {dest: /x, path: /y}\n  args: {dest: /z}"), "dest=/x path=/y");
+    assert!(wrong("- file: {state: touch}").contains("file needs the argument \"path\""));
 }
 
 #[test]
