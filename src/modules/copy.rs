@@ -108,6 +108,12 @@ impl Module for Copy {
             file_arguments::OWNER,
             file_arguments::GROUP,
             Argument::new("mode", Kind::Mode, "Permissions, or preserve for those of the source"),
+            file_arguments::ATTRIBUTES,
+            file_arguments::SEUSER,
+            file_arguments::SEROLE,
+            file_arguments::SETYPE,
+            file_arguments::SELEVEL,
+            file_arguments::UNSAFE_WRITES,
         ],
         free_form: None,
         example: r#"

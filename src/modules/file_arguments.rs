@@ -5,6 +5,14 @@ use crate::value::doc::{Argument, Kind, Return};
 pub const OWNER: Argument = Argument::new("owner", Kind::Str, "User that is to own it");
 pub const GROUP: Argument = Argument::new("group", Kind::Str, "Group that is to own it");
 pub const MODE: Argument = Argument::new("mode", Kind::Mode, "Permissions, octal or symbolic");
+pub const ATTRIBUTES: Argument =
+    Argument::new("attributes", Kind::Str, "Flags of chattr, such as +i, -i or =a").alias(&["attr"]);
+pub const SEUSER: Argument = Argument::new("seuser", Kind::Str, "User of its SELinux context, where SELinux is on");
+pub const SEROLE: Argument = Argument::new("serole", Kind::Str, "Role of its SELinux context");
+pub const SETYPE: Argument = Argument::new("setype", Kind::Str, "Type of its SELinux context");
+pub const SELEVEL: Argument = Argument::new("selevel", Kind::Str, "Level of its SELinux context");
+pub const UNSAFE_WRITES: Argument =
+    Argument::new("unsafe_writes", Kind::Bool, "Only false is taken: a file is written whole or not at all");
 pub const DIRECTORY_MODE: Argument =
     Argument::new("directory_mode", Kind::Mode, "Permissions of directories that are made");
 pub const BACKUP: Argument =

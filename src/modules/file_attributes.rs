@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::file_mode::{Mode, octal};
-use super::{Diff, Error, Outcome};
-use crate::remote::{Attributes, Command, FileKind, Probe, Stat};
+use super::{Diff, Error, Outcome, file_labels};
+use crate::remote::{self, Attributes, Command, FileKind, Links, Probe, Stat};
 
 /// The attributes that a task asks for.
 #[derive(Debug, Clone, Default)]
@@ -83,6 +83,38 @@ pub fn describe(outcome: Outcome, stat: &Stat) -> Outcome {
         .with("mode", octal(stat.mode))
         .with("size", stat.size)
         .with("state", state(Some(stat)))
+}
+
+/// Adds what Ansible tells of the file that a result names, unless the module did.
+pub async fn complete(outcome: Outcome, probe: &Probe) -> Result<Outcome, Error> {
+    let named = outcome.values.get("path").or_else(|| outcome.values.get("dest"));
+    let Some(path) = named.and_then(|path| path.as_str()).map(str::to_owned) else { return Ok(outcome) };
+    if outcome.values.contains_key("uid") {
+        return with_context(outcome, &path, probe).await;
+    }
+    match look(probe, &path).await {
+        Ok(Some(stat)) => with_context(describe(outcome, &stat), &path, probe).await,
+        // What cannot be looked at is as if it were not there.
+        Ok(None) | Err(remote::Error::Refused { .. }) => Ok(outcome),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Adds the SELinux context of a file that is there, where SELinux is on.
+async fn with_context(outcome: Outcome, path: &str, probe: &Probe) -> Result<Outcome, Error> {
+    match probe.has_selinux() {
+        true => Ok(outcome.with("secontext", file_labels::context(probe, path).await?)),
+        false => Ok(outcome),
+    }
+}
+
+/// What is at a path; a symbolic link is looked at itself, if there is something where it leads.
+pub async fn look(probe: &Probe, path: &str) -> Result<Option<Stat>, remote::Error> {
+    let stat = probe.stat(path, Links::Keep).await?;
+    match stat.as_ref().map(|stat| stat.kind) {
+        Some(FileKind::Link) => Ok(probe.stat(path, Links::Follow).await?.and(stat)),
+        _ => Ok(stat),
+    }
 }
 
 /// Ansible's word for what a path is.

@@ -70,7 +70,7 @@ impl Module for KnownHosts {
             Return::new("key", "Its key as given"),
             Return::new("path", "The file"),
             Return::new("hash_host", "Whether its name is hidden"),
-            Return::new("state", "Present or absent"),
+            Return::new("state", "What the file is, or absent"),
         ],
     };
     type Change = Change;
@@ -264,7 +264,7 @@ mod tests {
         assert!(bench.check(&add).await.unwrap().changed);
         let done = bench.run_twice(&add).await;
         assert!(done.changed);
-        assert_eq!((value(&done.outcome, "state"), bench.text("known")), ("present".into(), format!("{A}\n")));
+        assert_eq!((value(&done.outcome, "state"), bench.text("known")), ("file".into(), format!("{A}\n")));
         let hashed = add.replace("path", "hash_host: true, path");
         assert!(bench.run_twice(&hashed).await.changed);
         assert!(bench.run_twice("known_hosts: {name: h, path: HOST/known, state: absent}").await.changed);

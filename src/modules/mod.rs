@@ -28,6 +28,7 @@ mod file_attributes;
 mod file_diff;
 mod file_digest;
 mod file_edit;
+mod file_labels;
 mod file_mode;
 mod file_write;
 mod find;
@@ -99,6 +100,7 @@ use serde::de::DeserializeOwned;
 
 pub use setup::gathers_facts;
 
+use self::file_labels::Labels;
 use crate::remote::{Probe, Remote};
 use crate::template::{Scope, Templar};
 use crate::value::doc::Doc;
@@ -421,7 +423,7 @@ const fn entry<M: Module>() -> Entry {
     Entry {
         doc: &M::DOC,
         place: Place::Host,
-        accepts: |args| arguments::parse::<M>(args).map(drop),
+        accepts: |args| arguments::parse::<M>(Labels::take(&M::DOC, args).0).map(drop),
         run: &|args, remote, here| Box::pin(run::<M>(args, remote, here)),
     }
 }
@@ -481,10 +483,22 @@ impl Entry {
     }
 }
 
-/// The one place that knows of check mode.
 async fn run<M: Module>(args: Value, remote: Option<&Remote>, here: &Controller<'_>) -> Result<Done, Error> {
+    let (args, labels) = Labels::take(&M::DOC, args);
+    labels.check()?;
     let module: M = arguments::parse(args)?;
     let remote = remote.expect("the engine opens the host for every module that is placed there");
+    let mut done = plan_and_apply(&module, remote, here).await?;
+    // The path that `fetch` names is one of the controller.
+    if M::DOC.name != "fetch" {
+        labels.settle(&mut done, remote, here).await?;
+        done.outcome = file_attributes::complete(done.outcome, remote).await?;
+    }
+    Ok(done)
+}
+
+/// The one place that knows of check mode.
+async fn plan_and_apply<M: Module>(module: &M, remote: &Remote, here: &Controller<'_>) -> Result<Done, Error> {
     let (diff, planned, change) = match module.plan(remote.probe(), here).await? {
         Plan::Unchanged(outcome) => return Ok(Done { changed: false, diff: Vec::new(), outcome }),
         Plan::Change { diff, outcome, .. } if here.check => return Ok(Done { changed: true, diff, outcome }),

@@ -53,6 +53,12 @@ impl Module for Replace {
             file_arguments::OWNER,
             file_arguments::GROUP,
             file_arguments::MODE,
+            file_arguments::ATTRIBUTES,
+            file_arguments::SEUSER,
+            file_arguments::SEROLE,
+            file_arguments::SETYPE,
+            file_arguments::SELEVEL,
+            file_arguments::UNSAFE_WRITES,
         ],
         free_form: None,
         example: r#"

@@ -69,6 +69,12 @@ impl Module for Unarchive {
             Argument::new("owner", Kind::Str, "User that is to own the files"),
             Argument::new("group", Kind::Str, "Group that is to own the files"),
             Argument::new("mode", Kind::Mode, "Permissions of the files, best symbolic: u=rwX,go=rX"),
+            file_arguments::ATTRIBUTES,
+            file_arguments::SEUSER,
+            file_arguments::SEROLE,
+            file_arguments::SETYPE,
+            file_arguments::SELEVEL,
+            file_arguments::UNSAFE_WRITES,
         ],
         free_form: None,
         example: r#"

@@ -209,6 +209,11 @@ impl Probe {
         &self.account.user
     }
 
+    /// Whether SELinux is on.
+    pub fn has_selinux(&self) -> bool {
+        self.account.selinux
+    }
+
     /// Refuses an address that an offline run may not connect to.
     pub fn may_reach(&self, host: &str) -> Result<(), Error> {
         Ok(self.sessions.connection().may_reach(host)?)

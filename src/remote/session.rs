@@ -30,6 +30,7 @@ const OVER: i32 = 998;
 pub(super) struct Account {
     pub(super) user: String,
     pub(super) home: String,
+    pub(super) selinux: bool,
 }
 
 /// An open session.
@@ -84,7 +85,7 @@ impl Session {
             host: connection.description(),
             connection: connection.clone(),
             directory: String::new(),
-            account: Arc::new(Account { user: String::new(), home: String::new() }),
+            account: Arc::new(Account { user: String::new(), home: String::new(), selinux: false }),
             bears: false,
             guards: false,
             keeps_directories: false,
@@ -236,7 +237,8 @@ impl Session {
             "printf '\\n%s\\n' \"$wl_n\"\n\
              [ \"$wl_d\" ] || { wl_d=/dev/null; wl_r 1; exit; }\n\
              { id -un || id -u; } >\"$wl_d/e\" 2>/dev/null; read -r wl_i <\"$wl_d/e\"; true >\"$wl_d/e\"\n\
-             printf '%s\\000' \"$wl_i\" \"${HOME-}\" \"$wl_d\"; wl_r 0\n",
+             wl_v=\n[ ! -e /sys/fs/selinux/enforce ] || wl_v=1\n\
+             printf '%s\\000' \"$wl_i\" \"${HOME-}\" \"$wl_v\" \"$wl_d\"; wl_r 0\n",
         )
         .await?;
         let first = format!("\n{}\n", self.nonce);
@@ -253,6 +255,7 @@ impl Session {
         self.account = Arc::new(Account {
             user: fields.next().unwrap_or_default(),
             home: fields.next().filter(|home| !home.is_empty()).unwrap_or_else(|| "/".to_owned()),
+            selinux: fields.next().is_some_and(|is| is == "1"),
         });
         self.directory = fields.next().unwrap_or_default();
         Ok(())

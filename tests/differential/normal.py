@@ -48,8 +48,6 @@ def pair(host, ours, theirs):
     return ours, theirs
 
 
-# Of a file.
-ATTRIBUTES = {"uid", "gid", "owner", "group", "mode", "size", "state"}
 # What a failure says.
 WORDS = {"msg", "argument_errors", "cmd", "stderr", "stderr_lines", "failed_when_result", "changed_when_result"}
 # Words of the engine in a result: these are the same to the last.
@@ -64,11 +62,6 @@ def align(ours, theirs):
             if "changed" not in theirs:
                 # A template that cannot be rendered.
                 ours.pop("changed")
-            # The reference tells of every file that a result names; windlass leaves that to some (docs/compatibility.md).
-            for key in ATTRIBUTES - ours.keys():
-                theirs.pop(key, None)
-            if ours.get("state") in ("present", "absent") and theirs.get("state") == "file":
-                ours.pop("state"), theirs.pop("state")
             # A module may tell more than the reference's does; of a failure it need not tell all, and its words are ours.
             for key in ours.keys() - theirs.keys() - ENGINE:
                 ours.pop(key)
