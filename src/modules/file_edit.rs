@@ -18,11 +18,18 @@ pub struct Target {
 impl Target {
     /// Reads the file, if there is one.
     pub async fn open(probe: &Probe, path: &str) -> Result<Target, Error> {
+        Target::at(probe, path, true).await
+    }
+
+    /// As [`Target::open`]; unless it follows a symbolic link, that is to be replaced by the edited file.
+    pub async fn at(probe: &Probe, path: &str, follow: bool) -> Result<Target, Error> {
         let mut path = probe.expand(path).await?;
         let mut there = probe.stat(&path, Links::Keep).await?;
         if there.as_ref().is_some_and(|stat| stat.kind == FileKind::Link) {
-            path = file_write::real_path(probe, &path).await?;
-            there = probe.stat(&path, Links::Keep).await?;
+            if follow {
+                path = file_write::real_path(probe, &path).await?;
+            }
+            there = probe.stat(&path, Links::Follow).await?;
         }
         if there.as_ref().is_some_and(|stat| stat.kind == FileKind::Directory) {
             return Err(Error::failed(format!("cannot edit {path}: it is a directory")));

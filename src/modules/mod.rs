@@ -49,6 +49,7 @@ mod known_hosts;
 mod kubernetes;
 mod lineinfile;
 mod meta;
+mod mount;
 mod mount_facts;
 mod name_pattern;
 pub mod own;
@@ -143,6 +144,7 @@ pub static MODULES: &[Entry] = &[
     entry::<known_hosts::KnownHosts>(),
     entry::<lineinfile::Lineinfile>(),
     local::<meta::Meta>(),
+    entry::<mount::Mount>(),
     entry::<mount_facts::MountFacts>(),
     entry::<package::Package>(),
     entry::<package::facts::PackageFacts>(),

@@ -1,0 +1,420 @@
+//! `mount`: what is mounted where, now and after a boot.
+
+mod table;
+
+use async_trait::async_trait;
+use serde::Deserialize;
+
+use super::file_attributes::Wanted;
+use super::file_edit::{self, Manner, Target};
+use super::file_write::{self, Write};
+use super::{Controller, Diff, Error, Module, Outcome, Plan};
+use crate::remote::{Attributes, Command, Links, Output, Probe, Remote};
+use crate::value::doc::{Argument, Doc, Kind, Return};
+use table::{Entry, Mounted};
+
+const FSTAB: &str = "/etc/fstab";
+/// What Ansible shows of a value that is not to be logged.
+const HIDDEN: &str = "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER";
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mount {
+    path: String,
+    src: Option<String>,
+    fstype: Option<String>,
+    opts: Option<String>,
+    opts_no_log: bool,
+    dump: String,
+    passno: String,
+    state: State,
+    fstab: Option<String>,
+    boot: bool,
+    backup: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    Absent,
+    AbsentFromFstab,
+    Mounted,
+    Present,
+    Unmounted,
+    Remounted,
+    Ephemeral,
+}
+
+/// What is to be done, in this order.
+#[derive(Default)]
+pub struct Change {
+    /// Outermost first.
+    make: Vec<String>,
+    fstab: Option<Write>,
+    /// What the table held, to be put back if the mount fails; None: there was no table.
+    before: Option<Vec<u8>>,
+    act: Option<Act>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Act {
+    Mount,
+    Remount,
+    /// Off and on again, as another source is to be there.
+    Replace,
+    Unmount,
+    /// Unmounts if something is mounted, and removes the directory.
+    Clear {
+        mounted: bool,
+    },
+}
+
+#[async_trait]
+impl Module for Mount {
+    const DOC: Doc = Doc {
+        name: "mount",
+        collection: "ansible.posix",
+        summary: "Mounts file systems, now and after a boot",
+        arguments: &[
+            Argument::new("path", Kind::Path, "Where it is mounted; none for swap").required().alias(&["name"]),
+            Argument::new("src", Kind::Path, "The device, or what else is mounted there"),
+            Argument::new("fstype", Kind::Str, "Its type"),
+            Argument::new("opts", Kind::Str, "Options, with commas between them; defaults unless given"),
+            Argument::new("opts_no_log", Kind::Bool, "Whether the options are secret").default("false"),
+            Argument::new("dump", Kind::Str, "The fifth field of the table").default("0"),
+            Argument::new("passno", Kind::Str, "The sixth field: when it is checked at boot").default("0"),
+            Argument::new(
+                "state",
+                Kind::Str,
+                "In the table and mounted, in the table, mounted without it, mounted anew, not mounted, not in the table, or nothing of it left",
+            )
+            .required()
+            .choices(&["absent", "absent_from_fstab", "mounted", "present", "unmounted", "remounted", "ephemeral"]),
+            Argument::new("fstab", Kind::Str, "The table; /etc/fstab unless given"),
+            Argument::new("boot", Kind::Bool, "Whether it is mounted at boot").default("true"),
+            Argument::new("backup", Kind::Bool, "Whether to keep the old table beside the new one").default("false"),
+        ],
+        free_form: None,
+        example: r#"
+- name: The disk for the data, now and after a boot
+  ansible.posix.mount:
+    src: UUID=b3e48f45-f933-4c8e-a700-22a159ec9077
+    path: /var/lib/etcd
+    fstype: ext4
+    opts: noatime
+    passno: "2"
+    state: mounted
+
+- name: No swap after a boot
+  ansible.posix.mount:
+    path: none
+    src: /dev/sda2
+    fstype: swap
+    state: absent_from_fstab
+"#,
+        returns: &[
+            Return::new("name", "Where it is mounted"),
+            Return::new("src", "What is mounted there"),
+            Return::new("fstype", "Its type"),
+            Return::new("opts", "The options"),
+            Return::new("dump", "The fifth field of the table"),
+            Return::new("passno", "The sixth field"),
+            Return::new("boot", "Whether it is mounted at boot: yes or no"),
+            Return::new("fstab", "The table"),
+            Return::new("backup_file", "Where the old table is kept, or empty"),
+        ],
+    };
+    type Change = Change;
+
+    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
+        let entry = self.entry(probe).await?;
+        let outcome = self.outcome(&entry);
+        let mounts = match probe.read("/proc/self/mountinfo").await? {
+            Some(text) => Mounted::all(&String::from_utf8_lossy(&text)),
+            None => Vec::new(),
+        };
+        let mounted = mounts.iter().rfind(|mount| mount.path == entry.path);
+        let (mut change, mut diff) = (Change::default(), Vec::new());
+        if !matches!(self.state, State::Unmounted | State::Remounted | State::Ephemeral) {
+            (change, diff) = self.table(probe, here, &entry).await?;
+        }
+        let edits = change.fstab.is_some();
+        change.act = match self.state {
+            State::Present | State::AbsentFromFstab => None,
+            State::Unmounted => mounted.map(|_| Act::Unmount),
+            State::Absent => edits.then_some(Act::Clear { mounted: mounted.is_some() }),
+            State::Remounted => Some(Act::Remount),
+            State::Mounted | State::Ephemeral if mounted.is_none() => Some(Act::Mount),
+            State::Mounted if !edits => None,
+            State::Mounted => match self.has_other_source(probe, &entry).await? {
+                true => Some(Act::Replace),
+                false => Some(Act::Remount),
+            },
+            State::Ephemeral => {
+                let src = self.src.as_deref().unwrap_or_default();
+                if !mounted.is_some_and(|mount| mount.sources(&mounts).any(|source| source == src)) {
+                    return Err(Error::Failed {
+                        message: format!("something else than {src} is mounted at {}", entry.path),
+                        hint: Some("unmount it with a task before: state: unmounted".to_owned()),
+                    });
+                }
+                Some(Act::Remount)
+            }
+        };
+        if change.act == Some(Act::Mount) {
+            change.make = file_write::missing_directories(probe, &entry.path).await?;
+        }
+        if !edits && change.act.is_none() {
+            return Ok(Plan::Unchanged(outcome));
+        }
+        Ok(Plan::Change { diff, outcome, change })
+    }
+
+    async fn apply(&self, change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
+        let entry = self.entry(remote).await?;
+        let mut outcome = self.outcome(&entry);
+        for directory in &change.make {
+            remote.make_directory(directory, &Attributes::default()).await?;
+        }
+        let table = change.fstab.as_ref().map(|write| write.path.clone());
+        if let Some(write) = change.fstab
+            && let Some(backup) = write.apply(remote, here).await?
+        {
+            outcome = outcome.with("backup_file", backup);
+        }
+        let Some(act) = change.act else { return Ok(outcome) };
+        let Err(error) = self.act(act, &entry, remote).await else { return Ok(outcome) };
+        // A table with an entry that does not work may stop the next boot.
+        if let (State::Mounted, Some(table)) = (self.state, table) {
+            match &change.before {
+                Some(before) => remote.write(&table, before, &Attributes::default()).await?,
+                None => remote.remove(&table).await?,
+            }
+        }
+        for directory in change.make.iter().rev() {
+            remote.run(&Command::program(["rmdir", "--", directory])).await?;
+        }
+        Err(error)
+    }
+}
+
+impl Mount {
+    /// The line that the table is to have.
+    async fn entry(&self, probe: &Probe) -> Result<Entry, Error> {
+        let path = probe.expand(&self.path).await?;
+        let path = if path.len() > 1 { path.trim_end_matches('/').to_owned() } else { path };
+        let src = match &self.src {
+            Some(src) => Some(probe.expand(src).await?),
+            None => None,
+        };
+        let needs = matches!(self.state, State::Mounted | State::Present | State::Ephemeral);
+        if needs && (src.is_none() || self.fstype.is_none()) {
+            return Err(Error::failed("mount: src and fstype are required with this state"));
+        }
+        let mut opts = self.opts.clone().unwrap_or_else(|| "defaults".to_owned());
+        if !self.boot && !opts.split(',').any(|option| option == "noauto") {
+            opts.push_str(",noauto");
+        }
+        let entry = Entry {
+            src,
+            path,
+            fstype: self.fstype.clone(),
+            opts,
+            dump: self.dump.clone(),
+            passno: self.passno.clone(),
+        };
+        let is_wrong = entry.texts().any(|text| text.is_empty() || text.contains(['\n', '\r', '\t', '\0']));
+        match is_wrong {
+            true => Err(Error::failed("mount: no field of the table may be empty or have line ends or tabs in it")),
+            false => Ok(entry),
+        }
+    }
+
+    fn outcome(&self, entry: &Entry) -> Outcome {
+        let opts = if self.opts_no_log && self.opts.is_some() { HIDDEN } else { &entry.opts };
+        let mut outcome = Outcome::default()
+            .with("name", entry.path.as_str())
+            .with("opts", opts)
+            .with("dump", entry.dump.as_str())
+            .with("passno", entry.passno.as_str())
+            .with("boot", if self.boot { "yes" } else { "no" })
+            .with("fstab", self.fstab())
+            .with("backup_file", "");
+        for (name, text) in [("src", &entry.src), ("fstype", &entry.fstype)] {
+            if let Some(text) = text {
+                outcome = outcome.with(name, text.as_str());
+            }
+        }
+        if self.boot && entry.opts.split(',').any(|option| option == "noauto") {
+            outcome = outcome.with("warnings", vec!["Ignore the 'boot' due to 'opts' contains 'noauto'."]);
+        }
+        outcome
+    }
+
+    fn fstab(&self) -> &str {
+        self.fstab.as_deref().unwrap_or(FSTAB)
+    }
+
+    /// What is to be done to the table.
+    async fn table(&self, probe: &Probe, here: &Controller<'_>, entry: &Entry) -> Result<(Change, Vec<Diff>), Error> {
+        let target = Target::open(probe, self.fstab()).await?;
+        let text = &target.text.characters;
+        let entry = entry.adapt(|text| target.text.adapt(text));
+        let edited = match self.state {
+            State::Absent | State::AbsentFromFstab => table::without(text, &entry),
+            _ => table::with(text, &entry),
+        };
+        if edited == *text {
+            return Ok((Change::default(), Vec::new()));
+        }
+        let wanted = Wanted::default();
+        let manner = Manner { wanted: &wanted, backup: self.backup, validate: None, make_directories: true };
+        let edit = file_edit::compare(probe, here, &target, &edited, &manner).await?;
+        let before = target.there.as_ref().map(|_| target.text.encode(text));
+        let diff = if self.opts_no_log { Vec::new() } else { edit.diff };
+        Ok((Change { fstab: edit.write, before, ..Change::default() }, diff))
+    }
+
+    /// Whether the table, as it is, has another source for the path: that cannot be remounted.
+    async fn has_other_source(&self, probe: &Probe, entry: &Entry) -> Result<bool, Error> {
+        let target = Target::open(probe, self.fstab()).await?;
+        let src = entry.src.as_ref().map(|src| table::escaped(&target.text.adapt(src)));
+        Ok(table::source(&target.text.characters, entry).is_some_and(|found| Some(found) != src.as_deref()))
+    }
+
+    async fn act(&self, act: Act, entry: &Entry, remote: &Remote) -> Result<(), Error> {
+        let path = entry.path.as_str();
+        match act {
+            Act::Unmount => run(remote, "unmount", path, &["umount", path]).await,
+            Act::Clear { mounted } => {
+                if mounted {
+                    run(remote, "unmount", path, &["umount", path]).await?;
+                }
+                match remote.stat(path, Links::Keep).await? {
+                    Some(_) => run(remote, "remove", path, &["rmdir", "--", path]).await,
+                    None => Ok(()),
+                }
+            }
+            Act::Mount => self.mount(entry, remote).await,
+            Act::Replace => {
+                run(remote, "unmount", path, &["umount", path]).await?;
+                self.mount(entry, remote).await
+            }
+            Act::Remount => self.remount(entry, remote).await,
+        }
+    }
+
+    async fn mount(&self, entry: &Entry, remote: &Remote) -> Result<(), Error> {
+        let words = match self.state {
+            State::Ephemeral => self.ephemeral(entry),
+            _ => self.other_table(),
+        };
+        let argv: Vec<&str> = ["mount"].into_iter().chain(words).chain([entry.path.as_str()]).collect();
+        run(remote, "mount", &entry.path, &argv).await
+    }
+
+    /// With the options of the task or the table; where that does not work, off and on again.
+    async fn remount(&self, entry: &Entry, remote: &Remote) -> Result<(), Error> {
+        let own = self.state == State::Remounted && entry.opts != "defaults";
+        let options = if own { format!("remount,{}", entry.opts) } else { "remount".to_owned() };
+        let words = match self.state {
+            State::Ephemeral => self.ephemeral(entry),
+            _ => self.other_table(),
+        };
+        let path = entry.path.as_str();
+        let argv: Vec<&str> = ["mount", "-o", &options].into_iter().chain(words).chain([path]).collect();
+        match run(remote, "remount", path, &argv).await {
+            Err(Error::Failed { .. }) if !own => {
+                run(remote, "unmount", path, &["umount", path]).await?;
+                self.mount(entry, remote).await
+            }
+            done => done,
+        }
+    }
+
+    /// What tells `mount` of another table than the usual.
+    fn other_table(&self) -> Vec<&str> {
+        match self.fstab() {
+            FSTAB => Vec::new(),
+            other => vec!["-T", other],
+        }
+    }
+
+    /// What tells `mount` all that a table would.
+    fn ephemeral<'a>(&'a self, entry: &'a Entry) -> Vec<&'a str> {
+        let mut words = vec!["-t", self.fstype.as_deref().unwrap_or("auto")];
+        if entry.opts != "defaults" {
+            words.extend(["-o", entry.opts.as_str()]);
+        }
+        words.extend(entry.src.as_deref());
+        words
+    }
+}
+
+async fn run(remote: &Remote, what: &str, path: &str, argv: &[&str]) -> Result<(), Error> {
+    let Output { code, stdout, stderr } = remote.run(&Command::program(argv.iter().copied())).await?;
+    if code == 0 {
+        return Ok(());
+    }
+    let words = [stdout, stderr].concat();
+    let words = String::from_utf8_lossy(&words);
+    let words = words.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
+    Err(Error::failed(format!("cannot {what} {path}: {words}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Bench, value};
+
+    const TABLE: &str =
+        "# the disks\nUUID=1 / ext4 errors=remount-ro 0 1\n/dev/sdb1 /data xfs noatime # mine\nodd line\n";
+
+    #[tokio::test]
+    async fn a_line_of_the_table_comes_changes_and_goes_and_all_others_stay() {
+        let bench = Bench::new().await;
+        bench.on_host("fstab", TABLE);
+        let common = "path: /no/such/a b, src: /dev/sdc1, fstype: ext4, fstab: HOST/fstab";
+        let task = format!("mount: {{{common}, state: present}}");
+        assert!(bench.check(&task).await.unwrap().changed);
+        let done = bench.run_twice(&task).await;
+        assert_eq!(bench.text("fstab"), format!("{TABLE}/dev/sdc1 /no/such/a\\040b ext4 defaults 0 0\n"));
+        assert_eq!((value(&done.outcome, "opts"), value(&done.outcome, "boot")), ("defaults".into(), "yes".into()));
+        let done = bench.run_twice(&format!("mount: {{{common}, state: present, boot: false, backup: true}}")).await;
+        assert_eq!(bench.text("fstab"), format!("{TABLE}/dev/sdc1 /no/such/a\\040b ext4 defaults,noauto 0 0\n"));
+        assert!(std::path::Path::new(&value(&done.outcome, "backup_file")).exists());
+        assert!(bench.run_twice(&format!("mount: {{{common}, state: absent_from_fstab}}")).await.changed);
+        assert_eq!(bench.text("fstab"), TABLE);
+        bench.close().await;
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_mounted_leaves_nothing_behind() {
+        let bench = Bench::new().await;
+        bench.on_host("fstab", TABLE);
+        let task = "mount: {path: HOST/new/place, src: /no/such, fstype: nosuch, state: mounted, fstab: HOST/fstab}";
+        assert!(bench.check(task).await.unwrap().changed);
+        let told = bench.failure(task).await;
+        assert!(told.starts_with("cannot mount "), "{told}");
+        assert_eq!(bench.text("fstab"), TABLE);
+        assert!(!bench.host("new").exists());
+        bench.failure(&task.replace("HOST/fstab", "HOST/none")).await;
+        assert!(!bench.host("none").exists());
+        bench.close().await;
+    }
+
+    #[tokio::test]
+    async fn what_is_wrong_is_told_and_secret_options_are_not() {
+        let bench = Bench::new().await;
+        let told = bench.failure("mount: {path: /x, state: present, fstab: HOST/f}").await;
+        assert_eq!(told, "mount: src and fstype are required with this state");
+        let told = bench.failure("mount: {path: /x, src: \"a\\nb\", fstype: x, state: present, fstab: HOST/f}").await;
+        assert!(told.contains("line ends"), "{told}");
+        let told = bench.failure("mount: {path: /proc, src: /other, fstype: x, state: ephemeral}").await;
+        assert_eq!(told, "something else than /other is mounted at /proc");
+        let secret = "path: /x, src: //s/x, fstype: cifs, opts: 'password=pw', opts_no_log: true";
+        let done = bench.run(&format!("mount: {{{secret}, state: present, fstab: HOST/f}}")).await.unwrap();
+        assert!(done.diff.is_empty() && !value(&done.outcome, "opts").contains("pw"));
+        assert!(bench.text("f").contains("password=pw"));
+        bench.close().await;
+    }
+}
