@@ -49,6 +49,7 @@ mod known_hosts;
 mod kubernetes;
 mod lineinfile;
 mod meta;
+mod modprobe;
 mod mount;
 mod mount_facts;
 mod name_pattern;
@@ -144,6 +145,7 @@ pub static MODULES: &[Entry] = &[
     entry::<known_hosts::KnownHosts>(),
     entry::<lineinfile::Lineinfile>(),
     local::<meta::Meta>(),
+    entry::<modprobe::Modprobe>(),
     entry::<mount::Mount>(),
     entry::<mount_facts::MountFacts>(),
     entry::<package::Package>(),
