@@ -43,6 +43,7 @@ mod host_tree;
 mod hostname;
 pub(crate) mod http;
 mod include_vars;
+mod ini_file;
 mod iptables;
 mod known_flags;
 mod known_hosts;
@@ -138,6 +139,7 @@ pub static MODULES: &[Entry] = &[
     local::<group_by::GroupBy>(),
     entry::<hostname::Hostname>(),
     local::<include_vars::IncludeVars>(),
+    entry::<ini_file::IniFile>(),
     entry::<iptables::Iptables>(),
     entry::<kubernetes::K8s>(),
     entry::<kubernetes::K8sInfo>(),

@@ -1,0 +1,334 @@
+//! The text of an INI file with an option as it is to be.
+
+use crate::modules::file_edit::{bare, lines};
+
+/// What is wanted, in the characters of the file.
+pub struct Wish {
+    /// None: what stands before the first section.
+    pub section: Option<String>,
+    pub conditions: Vec<Condition>,
+    pub option: Option<String>,
+    pub values: Vec<String>,
+    pub present: bool,
+    pub exclusive: bool,
+    pub style: Style,
+}
+
+/// What the section has that is meant.
+pub struct Condition {
+    pub option: String,
+    pub values: Vec<String>,
+}
+
+#[derive(Clone, Copy)]
+pub struct Style {
+    pub no_extra_spaces: bool,
+    pub ignore_spaces: bool,
+    pub allow_no_value: bool,
+    pub modify_inactive_option: bool,
+}
+
+impl Condition {
+    pub fn adapt(&self, adapt: impl Fn(&str) -> String) -> Condition {
+        Condition { option: adapt(&self.option), values: self.values.iter().map(|value| adapt(value)).collect() }
+    }
+
+    fn holds(&self, lines: &[String]) -> bool {
+        let found: Vec<&str> =
+            lines.iter().filter_map(|line| read(&self.option, line, false)).map(|found| found.value).collect();
+        match self.values.is_empty() {
+            true => !found.is_empty(),
+            false => self.values.iter().all(|value| found.contains(&value.as_str())),
+        }
+    }
+}
+
+impl Wish {
+    /// The text as it is to be, None if it stays; and Ansible's word for what was done.
+    pub fn applied(&self, text: &str) -> (Option<String>, &'static str) {
+        let mut all = lines(text);
+        if all.is_empty() {
+            all.push("\n".to_owned());
+        }
+        let mut changed = false;
+        if let Some(last) = all.last_mut().filter(|last| !last.ends_with('\n')) {
+            last.push('\n');
+            changed = true;
+        }
+        let before = all.clone();
+        let message = match (self.section(&all), self.present) {
+            (Some((start, end)), true) => {
+                let mut body: Vec<Line> = all.drain(start..end).map(Line::of).collect();
+                let message = self.put(&mut body);
+                all.splice(start..start, body.into_iter().map(|line| line.text));
+                message
+            }
+            (Some((start, end)), false) => {
+                let kept = self.kept(&all[start..end]);
+                let whole = self.option.is_none();
+                let start = if whole && self.section.is_some() { start - 1 } else { start };
+                all.splice(start..end, kept);
+                if whole { "section removed" } else { "option changed" }
+            }
+            (None, true) => self.add(&mut all),
+            (None, false) => "OK",
+        };
+        if all == before {
+            return (changed.then(|| all.concat()), "OK");
+        }
+        (Some(all.concat()), message)
+    }
+
+    /// The lines of the section that is meant, without its header.
+    fn section(&self, all: &[String]) -> Option<(usize, usize)> {
+        let is_header = |line: &String| line.starts_with('[');
+        let end = |start: usize| all[start..].iter().position(is_header).map_or(all.len(), |length| start + length);
+        let Some(name) = &self.section else { return Some((0, end(0))) };
+        let named = all.iter().enumerate().filter(|(_, line)| is_named(line, name.trim()));
+        let bodies = named.map(|(at, _)| (at + 1, end(at + 1)));
+        let mut meant = bodies.filter(|(start, end)| self.conditions.iter().all(|it| it.holds(&all[*start..*end])));
+        meant.next()
+    }
+
+    /// What is left of a section when the option is not to be there.
+    fn kept(&self, body: &[String]) -> Vec<String> {
+        let Some(option) = &self.option else { return Vec::new() };
+        let goes = |line: &&String| {
+            read(option, line, false)
+                .is_some_and(|found| self.exclusive || self.values.iter().any(|it| it == found.value))
+        };
+        body.iter().filter(|line| !goes(line)).cloned().collect()
+    }
+
+    /// Puts the option into a section that is there.
+    fn put(&self, body: &mut Vec<Line>) -> &'static str {
+        let Some(option) = &self.option else { return "OK" };
+        let read = |line: &str| read(option, line, self.style.modify_inactive_option).map(|it| it.value.to_owned());
+        let bare_option = format!("{option}\n");
+        let mut message = "OK";
+        let mut values = self.values.clone();
+        let mut stands_bare = false;
+        // Lines that have a value that is wanted.
+        for line in body.iter_mut() {
+            let Some(found) = read(&line.text) else { continue };
+            let new = match values.iter().position(|value| *value == found) {
+                Some(at) => {
+                    values.remove(at);
+                    if found.is_empty() && self.style.allow_no_value { None } else { Some(self.line(option, &found)) }
+                }
+                None if self.values.is_empty() && self.style.allow_no_value => None,
+                None => continue,
+            };
+            stands_bare |= new.is_none();
+            self.replace(line, new.unwrap_or_else(|| bare_option.clone()), option, &mut message);
+            if self.values.is_empty() {
+                break;
+            }
+        }
+        // All others take the values that are left, or go.
+        if self.exclusive && !self.style.allow_no_value {
+            for line in body.iter_mut().filter(|line| !line.seen && read(&line.text).is_some()) {
+                if values.is_empty() {
+                    break;
+                }
+                let new = self.line(option, &values.remove(0));
+                self.replace(line, new, option, &mut message);
+            }
+            let before = body.len();
+            body.retain(|line| line.seen || self::read(option, &line.text, false).is_none());
+            if body.len() < before {
+                message = "option changed";
+            }
+        }
+        let bare_is_missing = self.values.is_empty() && self.style.allow_no_value && !stands_bare;
+        let mut new: Vec<String> = values.iter().map(|value| self.line(option, value)).collect();
+        new.extend(bare_is_missing.then_some(bare_option));
+        if !new.is_empty() {
+            // Behind the last line that says something.
+            let at = body.iter().rposition(|line| !is_idle(&line.text)).map_or(0, |at| at + 1);
+            body.splice(at..at, new.into_iter().map(Line::of));
+            message = "option added";
+        }
+        message
+    }
+
+    /// Adds the section at the end.
+    fn add(&self, all: &mut Vec<String>) -> &'static str {
+        all.extend(self.section.iter().map(|name| format!("[{name}]\n")));
+        let mut values = self.values.clone();
+        for condition in &self.conditions {
+            if Some(&condition.option) == self.option.as_ref() {
+                let more = condition.values.iter().filter(|value| !self.exclusive && !self.values.contains(value));
+                values.extend(more.cloned());
+            } else if condition.values.is_empty() {
+                all.extend(self.style.allow_no_value.then(|| format!("{}\n", condition.option)));
+            } else {
+                all.extend(condition.values.iter().map(|value| self.line(&condition.option, value)));
+            }
+        }
+        let Some(option) = &self.option else { return "only section added" };
+        match values.is_empty() {
+            true => all.push(format!("{option}\n")),
+            false => all.extend(values.iter().map(|value| self.line(option, value))),
+        }
+        "section and option added"
+    }
+
+    fn line(&self, option: &str, value: &str) -> String {
+        let sign = if self.style.no_extra_spaces { "=" } else { " = " };
+        format!("{option}{sign}{value}\n")
+    }
+
+    fn replace(&self, line: &mut Line, new: String, option: &str, message: &mut &'static str) {
+        line.seen = true;
+        let same = match read(option, &line.text, false) {
+            Some(active) if self.style.ignore_spaces => {
+                read(option, &new, false).is_some_and(|new| new.value == active.value)
+            }
+            _ => bare(&line.text) == bare(&new),
+        };
+        if !same {
+            line.text = new;
+            *message = "option changed";
+        }
+    }
+}
+
+struct Line {
+    text: String,
+    /// It is as it should be.
+    seen: bool,
+}
+
+impl Line {
+    fn of(text: String) -> Line {
+        Line { text, seen: false }
+    }
+}
+
+struct Found<'a> {
+    value: &'a str,
+}
+
+/// The value that a line gives an option, empty if it has none; with `inactive` also in a comment.
+fn read<'a>(option: &str, line: &'a str, inactive: bool) -> Option<Found<'a>> {
+    const BLANKS: [char; 2] = [' ', '\t'];
+    let mut rest = bare(line).trim_start_matches(BLANKS);
+    if inactive {
+        rest = rest.strip_prefix(['#', ';']).unwrap_or(rest).trim_start_matches(BLANKS);
+    }
+    let rest = rest.strip_prefix(option)?.trim_start_matches(BLANKS);
+    match rest.is_empty() {
+        true => Some(Found { value: "" }),
+        false => Some(Found { value: rest.strip_prefix('=')?.trim_start_matches(BLANKS) }),
+    }
+}
+
+fn is_named(line: &str, name: &str) -> bool {
+    let rest = line.strip_prefix('[').and_then(|rest| rest.trim_start().strip_prefix(name));
+    rest.is_some_and(|rest| rest.trim_start().starts_with(']'))
+}
+
+/// Whether a line is blank or a comment.
+fn is_idle(line: &str) -> bool {
+    let text = bare(line).trim_start_matches([' ', '\t']);
+    text.is_empty() || text.starts_with(['#', ';'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wish(option: &str, values: &[&str]) -> Wish {
+        Wish {
+            section: Some("s".into()),
+            conditions: Vec::new(),
+            option: Some(option.into()).filter(|option: &String| !option.is_empty()),
+            values: values.iter().map(|value| (*value).to_owned()).collect(),
+            present: true,
+            exclusive: true,
+            style: Style {
+                no_extra_spaces: false,
+                ignore_spaces: false,
+                allow_no_value: false,
+                modify_inactive_option: true,
+            },
+        }
+    }
+
+    /// The text afterwards, and the word for it; nothing may be left to do.
+    fn edited(wish: &Wish, text: &str) -> (String, &'static str) {
+        let (edited, message) = wish.applied(text);
+        let edited = edited.unwrap_or_else(|| text.to_owned());
+        assert_eq!(wish.applied(&edited), (None, "OK"), "again: {edited:?}");
+        (edited, message)
+    }
+
+    #[test]
+    fn an_option_goes_behind_the_last_line_that_says_something() {
+        let text = "a=1\n[s]\nx = 1\n\n# end\n\n[t]\nk = 5\n";
+        let (with, message) = edited(&wish("k", &["2"]), text);
+        assert_eq!((with.as_str(), message), ("a=1\n[s]\nx = 1\nk = 2\n\n# end\n\n[t]\nk = 5\n", "option added"));
+        assert_eq!(edited(&wish("k", &["2"]), "[ s ]").0, "[ s ]\nk = 2\n");
+        assert_eq!(edited(&wish("k", &["2"]), ""), ("\n[s]\nk = 2\n".into(), "section and option added"));
+        assert_eq!(edited(&Wish { section: None, ..wish("k", &["2"]) }, "a=1\n[s]\n").0, "a=1\nk = 2\n[s]\n");
+    }
+
+    #[test]
+    fn what_was_a_comment_is_replaced_unless_told_otherwise() {
+        let text = "[s]\n;k = 1\n k=3\n";
+        assert_eq!(edited(&wish("k", &["2"]), text), ("[s]\nk = 2\n".into(), "option changed"));
+        let mut active = wish("k", &["2"]);
+        active.style.modify_inactive_option = false;
+        assert_eq!(edited(&active, text).0, "[s]\n;k = 1\nk = 2\n");
+    }
+
+    #[test]
+    fn several_values_are_several_lines() {
+        let text = "[s]\nk = 1\nk = 2\nk = 3\n";
+        assert_eq!(edited(&wish("k", &["2", "4"]), text).0, "[s]\nk = 4\nk = 2\n");
+        let more = Wish { exclusive: false, ..wish("k", &["2", "4"]) };
+        assert_eq!(edited(&more, text).0, "[s]\nk = 1\nk = 2\nk = 3\nk = 4\n");
+        let fewer = Wish { exclusive: false, present: false, ..wish("k", &["2"]) };
+        assert_eq!(edited(&fewer, text), ("[s]\nk = 1\nk = 3\n".into(), "option changed"));
+    }
+
+    #[test]
+    fn blanks_may_not_matter() {
+        let mut wish = wish("k", &["2"]);
+        assert_eq!(edited(&wish, "[s]\nk=2\n").0, "[s]\nk = 2\n");
+        wish.style.ignore_spaces = true;
+        assert_eq!(wish.applied("[s]\nk=2\n"), (None, "OK"));
+        wish.style.no_extra_spaces = true;
+        assert_eq!(edited(&wish, "[s]\nk=1\n").0, "[s]\nk=2\n");
+    }
+
+    #[test]
+    fn an_option_may_have_no_value() {
+        let mut wish = wish("k", &[]);
+        wish.style.allow_no_value = true;
+        assert_eq!(edited(&wish, "[s]\nx\n").0, "[s]\nx\nk\n");
+        assert_eq!(edited(&wish, "[s]\nk = 1\n").0, "[s]\nk\n");
+        wish.option = None;
+        assert_eq!(edited(&wish, "x\n"), ("x\n[s]\n".into(), "only section added"));
+    }
+
+    #[test]
+    fn a_section_goes_with_all_that_is_in_it() {
+        let gone = Wish { present: false, ..wish("", &[]) };
+        assert_eq!(edited(&gone, "a\n[s]\nk\n[t]\n"), ("a\n[t]\n".into(), "section removed"));
+        assert_eq!(gone.applied("[t]\n"), (None, "OK"));
+        let option = Wish { present: false, ..wish("k", &[]) };
+        assert_eq!(edited(&option, "[s]\n#k = 1\nk = 1\nkk = 1\n").0, "[s]\n#k = 1\nkk = 1\n");
+    }
+
+    #[test]
+    fn one_of_several_sections_is_known_by_what_it_has() {
+        let text = "[s]\nn = 1\nk = 1\n[s]\nn = 2\nk = 1\n";
+        let condition = |value: &str| vec![Condition { option: "n".into(), values: vec![value.into()] }];
+        let second = Wish { conditions: condition("2"), ..wish("k", &["5"]) };
+        assert_eq!(edited(&second, text).0, "[s]\nn = 1\nk = 1\n[s]\nn = 2\nk = 5\n");
+        let third = Wish { conditions: condition("3"), ..wish("k", &["5"]) };
+        assert_eq!(edited(&third, text).0, format!("{text}[s]\nn = 3\nk = 5\n"));
+    }
+}
