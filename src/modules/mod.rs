@@ -79,6 +79,7 @@ mod template;
 #[cfg(test)]
 mod testing;
 mod timezone;
+mod ufw;
 mod unarchive;
 mod uri;
 mod user;
@@ -174,6 +175,7 @@ pub static MODULES: &[Entry] = &[
     entry::<tempfile::Tempfile>(),
     entry::<template::Template>(),
     entry::<timezone::Timezone>(),
+    entry::<ufw::Ufw>(),
     entry::<unarchive::Unarchive>(),
     entry::<uri::Uri>(),
     entry::<user::User>(),
