@@ -28,6 +28,9 @@ pub struct Shadow {
     pub password: String,
     /// Days since 1970 on which the account ends.
     pub expires: Option<i64>,
+    /// Days: how long a password stays at least and at most, how long before its end the user is warned, and how long after
+    /// it the account is of no use.
+    pub ages: [Option<i64>; 4],
 }
 
 /// The tools of a host.
@@ -150,7 +153,8 @@ fn account(fields: &[&str]) -> Option<Account> {
 
 fn shadow(fields: &[&str]) -> Option<Shadow> {
     let password = (*fields.get(1)?).to_owned();
-    Some(Shadow { password, expires: fields.get(7).and_then(|days| days.parse().ok()) })
+    let days = |at: usize| fields.get(at).and_then(|days| days.parse().ok());
+    Some(Shadow { password, expires: days(7), ages: [3, 4, 5, 6].map(days) })
 }
 
 fn group(fields: &[&str]) -> Option<Group> {
@@ -183,7 +187,8 @@ mod tests {
         assert_eq!((account.uid, account.gid, account.home.as_str()), (105, 110, "/var/lib/etcd"));
         assert_eq!(accounts.groups_of("etcd"), ["adm", "ssl"]);
         assert_eq!(accounts.group("110").unwrap().name, "etcd");
-        assert_eq!(accounts.shadow, Some(Shadow { password: "!$6$x".into(), expires: Some(20000) }));
+        let ages = [Some(0), Some(99999), Some(7), None];
+        assert_eq!(accounts.shadow, Some(Shadow { password: "!$6$x".into(), expires: Some(20000), ages }));
         assert_eq!(accounts.tools, Some(Tools::Shadow));
     }
 

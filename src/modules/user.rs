@@ -33,6 +33,10 @@ pub struct User {
     update_password: Update,
     password_lock: Option<bool>,
     expires: Option<f64>,
+    password_expire_min: Option<i64>,
+    password_expire_max: Option<i64>,
+    password_expire_warn: Option<i64>,
+    password_expire_account_disable: Option<i64>,
     state: State,
     remove: bool,
     force: bool,
@@ -95,6 +99,14 @@ impl Module for User {
                 .choices(&["always", "on_create"]),
             Argument::new("password_lock", Kind::Bool, "Whether the password is of no use"),
             Argument::new("expires", Kind::Float, "When the account ends, in seconds since 1970; negative: never"),
+            Argument::new("password_expire_min", Kind::Int, "How many days a password stays at least"),
+            Argument::new("password_expire_max", Kind::Int, "How many days a password is good for"),
+            Argument::new("password_expire_warn", Kind::Int, "How many days before its end the user is warned"),
+            Argument::new(
+                "password_expire_account_disable",
+                Kind::Int,
+                "How many days after its end the account is of no use",
+            ),
             Argument::new("state", Kind::Str, "Whether they are to be there")
                 .default("present")
                 .choices(&["present", "absent"]),
@@ -268,10 +280,11 @@ impl User {
     }
 
     fn creation(&self, accounts: &Accounts, tools: Tools) -> Change {
-        let commands = match tools {
+        let mut commands = match tools {
             Tools::Shadow => vec![self.useradd(accounts)],
             Tools::Busybox => self.adduser(),
         };
+        commands.extend(self.chage([None; 4]));
         let lock = (self.password_lock == Some(true) && self.password.is_some()).then_some("-L");
         Change { commands, set_password: self.password.is_some(), lock, ..Change::default() }
     }
@@ -306,6 +319,25 @@ impl User {
         argv.extend(self.system.then(|| "-r".to_owned()));
         argv.push(self.name.clone());
         argv
+    }
+
+    /// The command that makes the ages of the password those that are wanted.
+    fn chage(&self, found: [Option<i64>; 4]) -> Option<Vec<String>> {
+        let wanted = [
+            ("-m", self.password_expire_min),
+            ("-M", self.password_expire_max),
+            ("-W", self.password_expire_warn),
+            ("-I", self.password_expire_account_disable),
+        ];
+        let mut argv = words(&["chage"]);
+        for ((name, wanted), found) in wanted.into_iter().zip(found) {
+            // A number below 0 stands for none.
+            if let Some(days) = wanted.filter(|days| Some(*days).filter(|days| *days >= 0) != found) {
+                option(&mut argv, name, days.to_string());
+            }
+        }
+        argv.push(self.name.clone());
+        (argv.len() > 2).then_some(argv)
     }
 
     /// busybox: one command for the user, one for each further group.
@@ -384,6 +416,7 @@ impl User {
             argv.push(self.name.clone());
             commands.push(argv);
         }
+        commands.extend(self.chage(shadow.map_or([None; 4], |shadow| shadow.ages)));
         Ok(Change { commands, set_password, lock, ..Change::default() })
     }
 

@@ -22,6 +22,10 @@ fn user() -> User {
         update_password: Update::Always,
         password_lock: None,
         expires: None,
+        password_expire_min: None,
+        password_expire_max: None,
+        password_expire_warn: None,
+        password_expire_account_disable: None,
         state: State::Present,
         remove: false,
         force: false,
@@ -48,7 +52,7 @@ fn accounts(groups: &[(&str, u32, &[&str])], password: &str) -> Accounts {
             home: "/home/etcd".into(),
             shell: "/bin/sh".into(),
         }),
-        shadow: Some(Shadow { password: password.into(), expires: None }),
+        shadow: Some(Shadow { password: password.into(), expires: None, ages: [Some(0), Some(99999), Some(7), None] }),
         groups: groups.iter().map(group).collect(),
         tools: Some(Tools::Shadow),
     }
@@ -119,6 +123,20 @@ fn a_password_is_set_when_it_differs_and_never_stands_in_a_command() {
     assert_eq!(wanted("$6$a", Some(false), "!$6$a").lock, Some("-U"));
     let new = User { password: Some("$6$secret".into()), ..user() };
     assert!(!new.useradd(&accounts(&[], "")).join(" ").contains("secret"));
+}
+
+#[test]
+fn ages_of_a_password_are_set_where_they_differ() {
+    let found = accounts(&[], "*");
+    let same = User { password_expire_min: Some(0), password_expire_max: Some(99999), ..user() };
+    assert!(changed(&same, &found).is_empty());
+    let none = User { password_expire_account_disable: Some(-1), ..user() };
+    assert!(changed(&none, &found).is_empty());
+    let other =
+        User { password_expire_min: Some(0), password_expire_max: Some(90), password_expire_warn: Some(14), ..user() };
+    assert_eq!(changed(&other, &found), ["chage -M 90 -W 14 etcd"]);
+    let new = other.creation(&accounts(&[], ""), Tools::Shadow).commands;
+    assert_eq!(new[1].join(" "), "chage -m 0 -M 90 -W 14 etcd");
 }
 
 #[test]
