@@ -12,6 +12,7 @@ use serde::Deserialize;
 use self::keys::Wish;
 use super::accounts::{self, Account};
 use super::http::follow::{Manner, Redirects};
+use super::http::network::Network;
 use super::http::tls::Files;
 use super::http::{Failure, Request, Tls, Url};
 use super::{Controller, Error, Module, Outcome, Plan, file_diff, file_write, host_path};
@@ -100,7 +101,7 @@ impl Module for AuthorizedKey {
             Return::new("key", "The keys as given"),
             Return::new("key_options", "What they may be used for"),
             Return::new("path", "The path as given"),
-            Return::new("state", "Present or absent"),
+            Return::new("state", "Present or absent; with path what the file is"),
             Return::new("exclusive", "Whether nothing else is to be in the file"),
             Return::new("manage_dir", "Whether the directory is looked after"),
             Return::new("validate_certs", "Whether certificates are checked"),
@@ -190,8 +191,11 @@ impl AuthorizedKey {
             Url::parse(&self.key).map_err(|why| Error::failed(format!("the key's address is of no use: {why}")))?;
         let failed = |words: String| Error::failed(format!("cannot get keys from {url}: {words}"));
         let tls = Tls::load(probe, Files::default(), self.validate_certs).await?;
-        let manner = Manner { tls: &tls, limit: FETCH_LIMIT, redirects: Redirects::Safe, unredirected: &[] };
+        let network = Network::load(probe, true, true).await?;
+        let redirects = Redirects::Safe;
+        let manner = Manner { tls: &tls, limit: FETCH_LIMIT, redirects, unredirected: &[], network: &network };
         let mut request = Request::get(url.clone());
+        request.log_in(&network);
         request.headers.push(("User-Agent".to_owned(), "ansible-httpget".to_owned()));
         match manner.send(probe, &mut request, None).await {
             Ok(response) if response.status == 200 => Ok(String::from_utf8_lossy(&response.body).into_owned()),

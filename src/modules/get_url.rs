@@ -13,10 +13,10 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 
 use self::checksum::Checksum;
-use self::fetched::{Answer, Fetched};
+use self::fetched::{Answer, Fetched, Source};
 use super::file_attributes::{self, Wanted, is_empty};
 use super::file_write::{self, Content, Destination, Wish, Write};
-use super::http::{Url, arguments as web};
+use super::http::arguments as web;
 use super::{Controller, Error, Module, Outcome, Plan, file_arguments, host_path};
 use crate::remote::{Attributes, Digest, FileKind, Links, Probe, Remote, Stat};
 use crate::value::Value;
@@ -41,7 +41,8 @@ pub struct GetUrl {
     force_basic_auth: bool,
     http_agent: String,
     decompress: bool,
-    use_proxy: Option<bool>,
+    use_proxy: bool,
+    use_netrc: bool,
     owner: Option<String>,
     group: Option<String>,
     mode: Option<String>,
@@ -65,7 +66,8 @@ impl Module for GetUrl {
         collection: "ansible.builtin",
         summary: "Downloads a file to a host, as the host sees the network",
         arguments: &[
-            Argument::new("url", Kind::Str, "The address, http or https").required(),
+            Argument::new("url", Kind::Str, "The address, http or https; with file the path of a file on the host")
+                .required(),
             Argument::new("dest", Kind::Path, "Where to keep it on the host; in a directory the server names the file")
                 .required(),
             Argument::new(
@@ -98,10 +100,17 @@ impl Module for GetUrl {
             web::HTTP_AGENT,
             Argument::new("decompress", Kind::Bool, "Whether an answer that was packed for the way is unpacked")
                 .default("true"),
-            Argument::new("use_proxy", Kind::Bool, "Only false is taken: no proxy is ever used"),
+            web::USE_PROXY,
+            web::USE_NETRC,
             file_arguments::OWNER,
             file_arguments::GROUP,
             file_arguments::MODE,
+            file_arguments::ATTRIBUTES,
+            file_arguments::SEUSER,
+            file_arguments::SEROLE,
+            file_arguments::SETYPE,
+            file_arguments::SELEVEL,
+            file_arguments::UNSAFE_WRITES,
         ],
         free_form: None,
         example: r#"
@@ -143,10 +152,7 @@ impl Module for GetUrl {
     type Change = Planned;
 
     async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Planned>, Error> {
-        if self.use_proxy == Some(true) {
-            return Err(Error::failed("get_url: use_proxy cannot be true, no proxy is ever used"));
-        }
-        let url = Url::parse(&self.url).map_err(|why| Error::failed(format!("the url is of no use: {why}")))?;
+        let url = Source::parse(&self.url).map_err(|why| Error::failed(format!("the url is of no use: {why}")))?;
         let dest = probe.expand(&self.dest).await?;
         let checksum = match self.checksum.as_str() {
             "" => None,
@@ -270,7 +276,7 @@ impl GetUrl {
             .with("checksum_src", found.digests.sha1.as_str())
             .with("checksum_dest", old.map_or(Value::from(()), Value::from))
             .with("md5sum", found.digests.md5.as_str())
-            .with("status_code", 200)
+            .with("status_code", fetched.status)
             .message(fetched.words.as_str());
         Ok(match (found.write, &destination.there) {
             (Some(write), _) => {
@@ -287,15 +293,15 @@ impl GetUrl {
     }
 
     /// The digest that the task asks for, from a list on a server if it says so.
-    async fn wanted_checksum(&self, probe: &Probe, url: &Url, text: &str) -> Result<Checksum, Error> {
+    async fn wanted_checksum(&self, probe: &Probe, url: &Source, text: &str) -> Result<Checksum, Error> {
         let (algorithm, digest) = checksum::split(text)?;
         if !digest.contains("://") {
             return Checksum::parse(algorithm, digest);
         }
         let of_no_use = |why| Error::failed(format!("the checksum's address is of no use: {why}"));
-        let list = Url::parse(digest).map_err(of_no_use)?;
+        let list = Source::parse(digest).map_err(of_no_use)?;
         let text = self.fetch_text(probe, list.clone()).await?;
-        let name = fetched::file_name(&url.path);
+        let name = fetched::file_name(url.path());
         match checksum::find(&text, &name) {
             Some(digest) => Checksum::parse(algorithm, digest),
             None => Err(Error::failed(format!("unable to find a checksum for file {name:?} in {list}"))),
@@ -305,7 +311,7 @@ impl GetUrl {
 
 /// An address without a password in it.
 fn shown(url: &str) -> String {
-    Url::parse(url).map(|url| url.to_string()).unwrap_or_default()
+    Source::parse(url).map(|url| url.to_string()).unwrap_or_default()
 }
 
 /// The algorithm of a name.

@@ -51,6 +51,8 @@ impl Bench {
 
     /// The host's programs get these variables.
     pub async fn with_environment(variables: &[(&str, &str)]) -> Bench {
+        // This machine's own proxy and logins are none of a test's.
+        let variables = [&[("no_proxy", "*"), ("NETRC", "/nonexistent")][..], variables].concat();
         let directory = tempfile::Builder::new().prefix("windlass-test-").tempdir().unwrap();
         for side in ["host", "here"] {
             std::fs::create_dir(directory.path().join(side)).unwrap();

@@ -1,6 +1,7 @@
 //! `uri`: talks to a web service, as the host sees it.
 
 mod body;
+mod multipart;
 
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,7 @@ use serde::Deserialize;
 
 use super::file_attributes::Wanted;
 use super::http::follow::{Manner, Redirects, basic};
+use super::http::network::Network;
 use super::http::tls::Files;
 use super::http::{Failure, Request, Response, Tls, Url, arguments as web};
 use super::{Controller, Error, Module, Outcome, Plan, file_arguments};
@@ -40,6 +42,8 @@ pub struct Uri {
     timeout: u64,
     follow_redirects: String,
     decompress: bool,
+    use_proxy: bool,
+    use_netrc: bool,
     dest: Option<String>,
     creates: Option<String>,
     removes: Option<String>,
@@ -54,6 +58,7 @@ pub enum Format {
     Raw,
     Json,
     FormUrlencoded,
+    FormMultipart,
 }
 
 #[async_trait]
@@ -68,12 +73,14 @@ impl Module for Uri {
             Argument::new(
                 "body",
                 Kind::Any,
-                "What to send; with body_format json or form-urlencoded a mapping will do",
+                "What to send; with body_format json or form-urlencoded a mapping will do; with form-multipart a mapping of texts, \
+                 and of mappings with filename or content, mime_type and multipart_encoding",
             ),
             Argument::new("body_format", Kind::Str, "How body is written").default("raw").choices(&[
                 "raw",
                 "json",
                 "form-urlencoded",
+                "form-multipart",
             ]),
             Argument::new("src", Kind::Path, "A file to send instead of body"),
             file_arguments::REMOTE_SRC.default("false"),
@@ -94,12 +101,20 @@ impl Module for Uri {
                 .default("safe")
                 .choices(&["all", "none", "safe", "urllib2", "yes", "no"]),
             Argument::new("decompress", Kind::Bool, "Whether a compressed answer is unpacked").default("true"),
+            web::USE_PROXY,
+            web::USE_NETRC,
             Argument::new("dest", Kind::Path, "Where on the host to keep the answer's body: a file or a directory"),
             Argument::new("creates", Kind::Path, "If this path exists, nothing is sent"),
             Argument::new("removes", Kind::Path, "Unless this path exists, nothing is sent"),
             file_arguments::OWNER,
             file_arguments::GROUP,
             file_arguments::MODE,
+            file_arguments::ATTRIBUTES,
+            file_arguments::SEUSER,
+            file_arguments::SEROLE,
+            file_arguments::SETYPE,
+            file_arguments::SELEVEL,
+            file_arguments::UNSAFE_WRITES,
         ],
         free_form: None,
         example: "\
@@ -141,6 +156,8 @@ impl Module for Uri {
 
     async fn apply(&self, (): (), remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
         let mut request = self.request(remote, here).await?;
+        let network = Network::load(remote, self.use_proxy, self.use_netrc && self.url_username.is_none()).await?;
+        request.log_in(&network);
         let files = Files {
             ca: self.ca_path.as_deref(),
             client_cert: self.client_cert.as_deref(),
@@ -152,7 +169,7 @@ impl Module for Uri {
         let tls = if needs_tls { Tls::load(remote, files, self.validate_certs).await? } else { Tls::none() };
         let clock = Instant::now();
         let limit = Duration::from_secs(self.timeout);
-        let manner = Manner { tls: &tls, limit, redirects: self.redirects(), unredirected: &[] };
+        let manner = Manner { tls: &tls, limit, redirects: self.redirects(), unredirected: &[], network: &network };
         let answer = manner.send(remote, &mut request, None).await;
         let elapsed = clock.elapsed().as_secs();
         match answer {
@@ -175,6 +192,19 @@ impl Uri {
         let (content, kind) = match &self.src {
             Some(_) if self.body.is_some() => return Err(Error::failed("only body or src can be given, not both")),
             Some(src) => (self.file(src, remote, here).await?, None),
+            None if self.body_format == Format::FormMultipart => {
+                let body = self.body.as_ref().ok_or_else(|| Error::failed("form-multipart needs a body"))?;
+                let mut parts = multipart::parts(body)?;
+                for part in &mut parts {
+                    if let Some(file) = part.file() {
+                        part.content = self.file(file, remote, here).await?;
+                    }
+                }
+                headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
+                let (content, kind) = multipart::joined(&parts);
+                headers.push(("Content-Type".to_owned(), kind));
+                (content, None)
+            }
             None => body::encoded(self.body.as_ref(), self.body_format)?,
         };
         if let Some(kind) = kind
@@ -193,7 +223,7 @@ impl Uri {
         {
             headers.push(("Authorization".to_owned(), basic(login)));
         }
-        Ok(Request { method: self.method.clone(), url, headers, body: content })
+        Ok(Request { method: self.method.clone(), headers, body: content, ..Request::get(url) })
     }
 
     async fn file(&self, src: &str, remote: &Remote, here: &Controller<'_>) -> Result<Vec<u8>, Error> {

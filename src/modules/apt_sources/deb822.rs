@@ -9,6 +9,7 @@ use super::Places;
 use crate::modules::file_attributes::Wanted;
 use crate::modules::file_write::{self, Content, Destination, Wish, Write};
 use crate::modules::http::follow::{Manner, Redirects};
+use crate::modules::http::network::Network;
 use crate::modules::http::{Failure, Request, Tls, Url, tls};
 use crate::modules::{Controller, Diff, Error, Module, Outcome, Plan};
 use crate::remote::{FileKind, Links, Probe, Remote};
@@ -325,7 +326,8 @@ async fn fetch(probe: &Probe, address: &str) -> Result<Vec<u8>, Error> {
     let mut request = Request::get(Url::parse(address).map_err(&failed)?);
     // It may lead on to an address with TLS.
     let tls = Tls::load(probe, tls::Files::default(), true).await?;
-    let manner = Manner { tls: &tls, limit: LIMIT, redirects: Redirects::All, unredirected: &[] };
+    let network = Network::load(probe, true, false).await?;
+    let manner = Manner { tls: &tls, limit: LIMIT, redirects: Redirects::All, unredirected: &[], network: &network };
     match manner.send(probe, &mut request, None).await {
         Ok(response) if response.status == 200 => Ok(response.body),
         Ok(response) => Err(failed(format!("HTTP {} {}", response.status, response.reason))),

@@ -171,9 +171,9 @@ impl Gateway<'_> {
     async fn call<T: for<'de> Deserialize<'de>>(&self, path: &str, body: Value) -> Result<Result<T, Refusal>, Failure> {
         let request = Request {
             method: "POST".to_owned(),
-            url: Url { path: path.to_owned(), ..self.url.clone() },
             headers: vec![("content-type".to_owned(), "application/json".to_owned())],
             body: body.to_string().into_bytes(),
+            ..Request::get(Url { path: path.to_owned(), ..self.url.clone() })
         };
         let response = self.send(request).await?;
         if response.status != 200 {

@@ -1,8 +1,8 @@
 //! The `checksum` argument: what it asks for, and lists of digests as `sha256sum` and BSD's tools write them.
 
 use super::algorithm;
+use super::fetched::Source;
 use crate::modules::Error;
-use crate::modules::http::Url;
 use crate::remote::Digest;
 
 /// A digest that a file must have.
@@ -35,7 +35,7 @@ impl Checksum {
     }
 
     /// An error if the digest of what came is another.
-    pub fn check(&self, url: &Url, found: String) -> Result<(), Error> {
+    pub fn check(&self, url: &Source, found: String) -> Result<(), Error> {
         if self.digest == found {
             return Ok(());
         }

@@ -10,9 +10,11 @@ use tempfile::TempDir;
 use super::GetUrl;
 use crate::modules::Error;
 use crate::modules::http::follow::{Manner, Redirects, basic};
+use crate::modules::http::network::Network;
 use crate::modules::http::tls::Files;
+use crate::modules::http::url::decode;
 use crate::modules::http::{Failure, Request, Response, Tls, Url};
-use crate::remote::{Digest, Probe};
+use crate::remote::{Digest, FileKind, Links, Probe};
 
 /// What a server answered.
 pub enum Answer {
@@ -26,6 +28,45 @@ pub enum Answer {
     },
 }
 
+/// Where a file is.
+#[derive(Debug, Clone)]
+pub enum Source {
+    Web(Url),
+    /// On the host.
+    File {
+        address: String,
+        path: String,
+    },
+}
+
+impl Source {
+    /// The error says what is wrong and does not show a password.
+    pub fn parse(text: &str) -> Result<Source, String> {
+        let Some(rest) = text.strip_prefix("file:") else { return Url::parse(text).map(Source::Web) };
+        let path = rest.strip_prefix("//localhost").or_else(|| rest.strip_prefix("//")).unwrap_or(rest);
+        match path.starts_with('/') {
+            true => Ok(Source::File { address: text.to_owned(), path: decode(path) }),
+            false => Err(format!("{text:?} names no absolute path of the host, as file:///etc/hosts does")),
+        }
+    }
+
+    pub fn path(&self) -> &str {
+        match self {
+            Source::Web(url) => &url.path,
+            Source::File { path, .. } => path,
+        }
+    }
+}
+
+impl std::fmt::Display for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Source::Web(url) => url.fmt(f),
+            Source::File { address, .. } => f.write_str(address),
+        }
+    }
+}
+
 /// A file that came, on the controller. It is removed with this.
 pub struct Fetched {
     directory: TempDir,
@@ -33,6 +74,8 @@ pub struct Fetched {
     pub name: String,
     /// Ansible's `msg`.
     pub words: String,
+    /// The code of the answer; None: no server was asked.
+    pub status: Option<u16>,
 }
 
 impl Fetched {
@@ -73,11 +116,18 @@ impl GetUrl {
     pub(super) async fn fetch(
         &self,
         probe: &Probe,
-        url: Url,
+        source: Source,
         since: Option<f64>,
         force: bool,
     ) -> Result<Answer, Error> {
+        let directory = tempfile::Builder::new().prefix(".windlass.").tempdir().map_err(|error| not_kept(&error))?;
+        let url = match source {
+            Source::Web(url) => url,
+            Source::File { path, .. } => return of_host(probe, &path, directory).await,
+        };
+        let network = self.network(probe).await?;
         let mut request = self.request(url);
+        request.log_in(&network);
         if force {
             request.headers.push(("Cache-Control".to_owned(), "no-cache".to_owned()));
         } else if let Some(since) = since.and_then(|seconds| DateTime::from_timestamp(seconds as i64, 0)) {
@@ -85,11 +135,10 @@ impl GetUrl {
             request.headers.push(("If-Modified-Since".to_owned(), date));
         }
         let tls = self.tls(probe).await?;
-        let directory = tempfile::Builder::new().prefix(".windlass.").tempdir().map_err(|error| not_kept(&error))?;
         let mut file =
             tokio::fs::File::create(directory.path().join("download")).await.map_err(|error| not_kept(&error))?;
         let unredirected = lower_case(&self.unredirected_headers);
-        let answer = self.manner(&tls, &unredirected).send(probe, &mut request, Some(&mut file)).await;
+        let answer = self.manner(&tls, &unredirected, &network).send(probe, &mut request, Some(&mut file)).await;
         let response = match answer {
             Ok(response) => response,
             Err(Failure::Host(error)) => return Err(error.into()),
@@ -108,7 +157,7 @@ impl GetUrl {
         let packed = matches!(response.header("content-encoding"), Some("gzip" | "x-gzip"));
         let name = disposed_name(&response).unwrap_or_else(|| file_name(&request.url.path));
         let words = format!("OK ({} bytes)", response.header("content-length").unwrap_or("unknown"));
-        let fetched = Fetched { directory, name, words };
+        let fetched = Fetched { directory, name, words, status: Some(200) };
         if packed && self.decompress {
             unpack(fetched.path()).await?;
         }
@@ -116,12 +165,21 @@ impl GetUrl {
     }
 
     /// A short text from a server, such as a list of digests.
-    pub(super) async fn fetch_text(&self, probe: &Probe, url: Url) -> Result<String, Error> {
-        let mut request = self.request(url.clone());
+    pub(super) async fn fetch_text(&self, probe: &Probe, source: Source) -> Result<String, Error> {
+        let failed = |words: String| Error::failed(format!("cannot read {source}: {words}"));
+        let url = match &source {
+            Source::Web(url) => url.clone(),
+            Source::File { path, .. } => {
+                let text = probe.read(path).await?.ok_or_else(|| failed("there is no such file on the host".into()))?;
+                return Ok(String::from_utf8_lossy(&text).into_owned());
+            }
+        };
+        let network = self.network(probe).await?;
+        let mut request = self.request(url);
+        request.log_in(&network);
         let tls = self.tls(probe).await?;
         let unredirected = lower_case(&self.unredirected_headers);
-        let failed = |words: String| Error::failed(format!("cannot read {url}: {words}"));
-        match self.manner(&tls, &unredirected).send(probe, &mut request, None).await {
+        match self.manner(&tls, &unredirected, &network).send(probe, &mut request, None).await {
             Ok(response) if response.status == 200 => Ok(String::from_utf8_lossy(&response.body).into_owned()),
             Ok(response) => Err(failed(format!("HTTP Error {}: {}", response.status, response.reason))),
             Err(Failure::Host(error)) => Err(error.into()),
@@ -129,8 +187,12 @@ impl GetUrl {
         }
     }
 
-    fn manner<'a>(&self, tls: &'a Tls, unredirected: &'a [String]) -> Manner<'a> {
-        Manner { tls, limit: Duration::from_secs(self.timeout), redirects: Redirects::Safe, unredirected }
+    fn manner<'a>(&self, tls: &'a Tls, unredirected: &'a [String], network: &'a Network) -> Manner<'a> {
+        Manner { tls, limit: Duration::from_secs(self.timeout), redirects: Redirects::Safe, unredirected, network }
+    }
+
+    async fn network(&self, probe: &Probe) -> Result<Network, Error> {
+        Network::load(probe, self.use_proxy, self.use_netrc && self.url_username.is_none()).await
     }
 
     async fn tls(&self, probe: &Probe) -> Result<Tls, Error> {
@@ -157,6 +219,20 @@ impl GetUrl {
         }
         Request { headers, ..Request::get(url) }
     }
+}
+
+/// A file of the host itself.
+async fn of_host(probe: &Probe, path: &str, directory: TempDir) -> Result<Answer, Error> {
+    let size = match probe.stat(path, Links::Follow).await? {
+        Some(stat) if stat.kind == FileKind::File => stat.size,
+        _ => {
+            let words = format!("there is no file {path} on the host");
+            return Ok(Answer::Refused { status: -1, words });
+        }
+    };
+    probe.download(path, &directory.path().join("download")).await?;
+    let words = format!("OK ({size} bytes)");
+    Ok(Answer::File(Fetched { directory, name: file_name(path), words, status: None }))
 }
 
 fn lower_case(names: &[String]) -> Vec<String> {

@@ -216,12 +216,51 @@ async fn what_cannot_be_done_is_refused_by_name() {
     for (arguments, message) in [
         (format!("url: 'http://{at}/abc', dest: HOST/no/dir"), "HOST/no does not exist"),
         ("url: 'ftp://h/x', dest: HOST/a".to_owned(), "the url is of no use: \"ftp\" is not http or https"),
-        (format!("url: 'http://{at}/abc', dest: HOST/a, use_proxy: true"), "no proxy is ever used"),
+        ("url: 'file:x', dest: HOST/a".to_owned(), "names no absolute path of the host, as file:///etc/hosts does"),
         (format!("url: 'http://{at}/abc', dest: HOST/a, checksum: abc"), "must be an algorithm, a colon"),
     ] {
         let said = bench.failure(&format!("get_url: {{{arguments}}}")).await;
         let message = message.replace("HOST", bench.host("").to_str().unwrap().trim_end_matches('/'));
         assert!(said.ends_with(&message) || said.contains(&message), "{said}");
     }
+    bench.close().await;
+}
+
+#[tokio::test]
+async fn a_file_of_the_host_may_be_an_address() {
+    let bench = Bench::new().await;
+    let from = bench.on_host("a b", "abc");
+    bench.on_host("sums", format!("{SHA256_OF_ABC}  a b\n"));
+    let address = format!("file://{}", from.display().to_string().replace(' ', "%20"));
+    let sums = bench.host("sums").display().to_string();
+    let task = format!("get_url: {{url: '{address}', dest: HOST/got, checksum: 'sha256:file://{sums}', force: true}}");
+    let done = bench.run_twice(&task).await;
+    assert_eq!((bench.text("got").as_str(), done.outcome.message.as_deref()), ("abc", Some("OK (3 bytes)")));
+    assert!(
+        bench.failure("get_url: {url: 'file:///no/such', dest: HOST/x}").await.contains("there is no file /no/such")
+    );
+    bench.close().await;
+}
+
+#[tokio::test]
+async fn a_proxy_and_logins_are_taken_from_the_environment() {
+    let server = Server::start().await;
+    let proxy = format!("http://u:p@{}", server.address);
+    let own = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(own.path(), "machine far.invalid login me password secret\n").unwrap();
+    let netrc = own.path().to_str().unwrap();
+    let bench = Bench::with_environment(&[("http_proxy", &proxy), ("no_proxy", ""), ("NETRC", netrc)]).await;
+    bench.run("get_url: {url: 'http://far.invalid/x', dest: HOST/a}").await.unwrap();
+    let head = server.last();
+    assert!(head.starts_with("get http://far.invalid/x http/1.1\r\n"), "{head}");
+    assert!(
+        head.contains("proxy-authorization: basic dtpw") && head.contains("\r\nauthorization: basic bwu6c2vjcmv0"),
+        "{head}"
+    );
+    bench.run("get_url: {url: 'http://far.invalid/x', dest: HOST/b, use_netrc: false}").await.unwrap();
+    assert!(!server.last().contains("\r\nauthorization: "));
+    let count = server.count();
+    let told = bench.failure("get_url: {url: 'http://far.invalid/x', dest: HOST/c, use_proxy: false}").await;
+    assert!(told.starts_with("Request failed: cannot connect to far.invalid:80") && server.count() == count, "{told}");
     bench.close().await;
 }

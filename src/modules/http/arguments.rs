@@ -16,3 +16,9 @@ pub const FORCE_BASIC_AUTH: Argument =
         .default("false");
 pub const HTTP_AGENT: Argument =
     Argument::new("http_agent", Kind::Str, "What to call oneself").default("ansible-httpget");
+pub const USE_PROXY: Argument =
+    Argument::new("use_proxy", Kind::Bool, "Whether to go through http_proxy and https_proxy of the host or the task")
+        .default("true");
+pub const USE_NETRC: Argument =
+    Argument::new("use_netrc", Kind::Bool, "Whether to log in as ~/.netrc on the host says, without url_username")
+        .default("true");

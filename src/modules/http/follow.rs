@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use base64::Engine;
 
-use super::{Failure, Request, Response, Sink, Tls};
+use super::network::Network;
+use super::tls::Files;
+use super::{Failure, Request, Response, Sink, Tls, Url};
+use crate::modules::Error;
 use crate::remote::Probe;
 
 const MOST_REDIRECTS: usize = 10;
@@ -25,6 +28,7 @@ pub struct Manner<'a> {
     pub redirects: Redirects,
     /// Headers, lower case, that only the first server is told.
     pub unredirected: &'a [String],
+    pub network: &'a Network,
 }
 
 impl Manner<'_> {
@@ -37,6 +41,8 @@ impl Manner<'_> {
         mut sink: Option<Sink<'_>>,
     ) -> Result<Response, Failure> {
         for _ in 0..MOST_REDIRECTS {
+            let no_way = |reason| Failure::Connect { address: request.url.address(), reason };
+            request.proxy = self.network.proxy(&request.url).map_err(no_way)?;
             let response = match &mut sink {
                 Some(sink) => super::download(probe, self.tls, request, self.limit, *sink).await?,
                 None => super::send(probe, self.tls, request, self.limit).await?,
@@ -99,6 +105,26 @@ impl Manner<'_> {
         }
         request.url = url;
         Ok(())
+    }
+}
+
+/// What is at an address, as the host sees it.
+pub async fn fetch(probe: &Probe, address: &str) -> Result<Vec<u8>, Error> {
+    let url = Url::parse(address).map_err(|why| Error::failed(format!("the address is of no use: {why}")))?;
+    let tls = Tls::load(probe, Files::default(), true).await?;
+    let manner = Manner {
+        tls: &tls,
+        limit: Duration::from_secs(300),
+        redirects: Redirects::All,
+        unredirected: &[],
+        network: &Network::load(probe, true, false).await?,
+    };
+    let failed = |words: String| Error::failed(format!("cannot fetch {url}: {words}"));
+    match manner.send(probe, &mut Request::get(url.clone()), None).await {
+        Ok(response) if response.status == 200 => Ok(response.body),
+        Ok(response) => Err(failed(format!("HTTP Error {}: {}", response.status, response.reason))),
+        Err(Failure::Host(error)) => Err(error.into()),
+        Err(failure) => Err(failed(failure.to_string())),
     }
 }
 

@@ -3,6 +3,7 @@
 
 pub mod arguments;
 pub mod follow;
+pub mod network;
 mod page;
 pub mod tls;
 pub mod url;
@@ -15,7 +16,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
-use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
@@ -51,11 +52,23 @@ pub struct Request {
     pub url: Url,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
+    /// Through which it goes.
+    pub proxy: Option<Url>,
 }
 
 impl Request {
     pub fn get(url: Url) -> Request {
-        Request { method: "GET".to_owned(), url, headers: Vec::new(), body: Vec::new() }
+        Request { method: "GET".to_owned(), url, headers: Vec::new(), body: Vec::new(), proxy: None }
+    }
+}
+
+impl Request {
+    /// Logs in as the host's `~/.netrc` says, unless the address itself does.
+    pub fn log_in(&mut self, network: &network::Network) {
+        if let (None, Some(login)) = (&self.url.login, network.login(&self.url.host)) {
+            self.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("authorization"));
+            self.headers.push(("Authorization".to_owned(), follow::basic(&login)));
+        }
     }
 }
 
@@ -103,14 +116,18 @@ pub async fn download(
 
 /// Opens a connection from the host, to an address that the run may connect to.
 pub async fn connect(probe: &Probe, host: &str, port: u16) -> Result<Box<dyn Stream>, Failure> {
-    let refused = |error| match error {
+    allow(probe, host, port)?;
+    connect_to_api(probe, host, port).await
+}
+
+/// Refuses an address that the run may not connect to.
+fn allow(probe: &Probe, host: &str, port: u16) -> Result<(), Failure> {
+    probe.may_reach(host).map_err(|error| match error {
         remote::Error::Connection(connection::Error::Start { reason, .. }) => {
             Failure::Offline { address: format!("{host}:{port}"), reason }
         }
         gone => Failure::Host(gone),
-    };
-    probe.may_reach(host).map_err(refused)?;
-    connect_to_api(probe, host, port).await
+    })
 }
 
 /// As [`connect`], to an API server that a task names: an offline run may connect to it, wherever it is.
@@ -155,8 +172,38 @@ async fn within<T>(
 
 /// The way to the server, with TLS if the address asks for it.
 async fn open(probe: &Probe, tls: &Tls, request: &Request) -> Result<Box<dyn Stream>, Failure> {
-    let stream = connect(probe, &request.url.host, request.url.port).await?;
+    let url = &request.url;
+    let Some(proxy) = &request.proxy else {
+        return secured(connect(probe, &url.host, url.port).await?, tls, request).await;
+    };
+    allow(probe, &url.host, url.port)?;
+    let mut stream = connect(probe, &proxy.host, proxy.port).await?;
+    if url.secure {
+        lead_on(&mut stream, proxy, url).await?;
+    }
     secured(stream, tls, request).await
+}
+
+/// Has a proxy connect to the server itself.
+async fn lead_on(stream: &mut Box<dyn Stream>, proxy: &Url, url: &Url) -> Result<(), Failure> {
+    const LONGEST: usize = 16 * 1024;
+    let address = url.address();
+    let login = proxy.login.as_ref().map(|login| format!("Proxy-Authorization: {}\r\n", follow::basic(login)));
+    let head = format!("CONNECT {address} HTTP/1.1\r\nHost: {address}\r\n{}\r\n", login.unwrap_or_default());
+    let broken = |reason: String| Failure::Connect { address: address.clone(), reason };
+    let lost = |error: std::io::Error| broken(format!("the proxy {}: {error}", proxy.address()));
+    stream.write_all(head.as_bytes()).await.map_err(lost)?;
+    let mut answer = Vec::new();
+    // Not a byte more than the head is the proxy's.
+    while !answer.ends_with(b"\r\n\r\n") && answer.len() < LONGEST {
+        answer.push(stream.read_u8().await.map_err(lost)?);
+    }
+    let answer = String::from_utf8_lossy(&answer);
+    let words = answer.lines().next().unwrap_or_default();
+    match words.split(' ').nth(1).is_some_and(|code| code.starts_with('2')) {
+        true => Ok(()),
+        false => Err(broken(format!("the proxy {} answered {words:?}", proxy.address()))),
+    }
 }
 
 async fn secured(stream: Box<dyn Stream>, tls: &Tls, request: &Request) -> Result<Box<dyn Stream>, Failure> {
@@ -233,7 +280,15 @@ async fn pour(mut body: Incoming, request: &Request, sink: &mut Sink<'_>, limit:
 }
 
 fn message(request: &Request) -> Result<hyper::Request<Full<Bytes>>, String> {
-    let mut builder = hyper::Request::builder().method(request.method.as_str()).uri(&request.url.path);
+    let mut builder = hyper::Request::builder().method(request.method.as_str());
+    // A proxy is told the whole address, unless it only leads on.
+    builder = match request.proxy.as_ref().filter(|_| !request.url.secure) {
+        Some(_) => builder.uri(request.url.to_string()),
+        None => builder.uri(&request.url.path),
+    };
+    if let Some(login) = request.proxy.as_ref().filter(|_| !request.url.secure).and_then(|proxy| proxy.login.as_ref()) {
+        builder = builder.header("proxy-authorization", follow::basic(login));
+    }
     let has = |name: &str| request.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
     if !has("host") {
         builder = builder.header("host", request.url.host_header());

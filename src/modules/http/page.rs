@@ -1,6 +1,7 @@
 //! A page of a web server, as this machine sees it: for the lookup `url`.
 
 use super::follow::{self, Manner, Redirects};
+use super::network::Network;
 use super::{Request, Tls, Url};
 use crate::template::Page;
 
@@ -29,7 +30,7 @@ pub fn page(page: &Page) -> Result<String, String> {
         "none" | "no" | "false" => Redirects::None,
         other => return Err(format!("follow_redirects is {other:?}: one of all, safe, none, urllib2")),
     };
-    let manner = Manner { tls: &tls, limit: page.limit, redirects, unredirected: &[] };
+    let manner = Manner { tls: &tls, limit: page.limit, redirects, unredirected: &[], network: &Network::default() };
     // A thread of its own: the one that asks may belong to a runtime, which must not be waited in.
     let asked = std::thread::scope(|scope| {
         let ask = || {

@@ -93,7 +93,8 @@ impl fmt::Display for Url {
     }
 }
 
-fn decode(text: &str) -> String {
+/// A text without `%20` and the like.
+pub fn decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {

@@ -25,6 +25,7 @@ pub fn encoded(body: Option<&Value>, format: Format) -> Result<(Vec<u8>, Option<
             let form = text.map_or_else(|| form(body), Ok)?;
             (form.into_bytes(), Some("application/x-www-form-urlencoded"))
         }
+        Format::FormMultipart => return Err(Error::failed("a body of several parts is made elsewhere")),
     })
 }
 

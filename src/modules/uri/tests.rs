@@ -123,3 +123,23 @@ async fn a_body_is_kept_once() {
     assert_eq!((bench.text("json"), bench.mode("json")), ("{\"a\": [1]}".to_owned(), 0o640));
     bench.close().await;
 }
+
+#[tokio::test]
+async fn a_form_of_several_parts_has_texts_and_files() {
+    let (bench, address) = (Bench::new().await, server().await);
+    bench.on_controller("files/up.txt", "from here");
+    bench.on_host("there", "from the host");
+    let task = format!(
+        "uri: {{url: 'http://{address}/echo', method: POST, body_format: form-multipart, return_content: true, \
+         body: {{field: text, file: {{filename: up.txt, multipart_encoding: 7or8bit}}}}}}"
+    );
+    let said = value(&bench.run(&task).await.unwrap().outcome, "content");
+    for part in
+        ["multipart/form-data; boundary=", "name=\"field\"\r\n\r\ntext\r\n", "filename=\"up.txt\"\r\n\r\nfrom here"]
+    {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let task = task.replace("up.txt", "HOST/there").replace("method", "remote_src: true, method");
+    assert!(value(&bench.run(&task).await.unwrap().outcome, "content").contains("\r\n\r\nfrom the host\r\n"));
+    bench.close().await;
+}

@@ -141,7 +141,7 @@ impl Sending {
         headers.extend(login(&self.settings.url));
         headers.extend(self.settings.headers.iter().map(|(name, value)| (name.clone(), value.reveal().to_string())));
         let url = self.settings.url.clone();
-        Request { method: "POST".to_string(), url, headers, body: body.to_string().into_bytes() }
+        Request { method: "POST".to_string(), headers, body: body.to_string().into_bytes(), ..Request::get(url) }
     }
 
     fn warnings(self) -> Vec<String> {

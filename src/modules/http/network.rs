@@ -1,0 +1,141 @@
+//! What the environment of a host's programs says of the network: its proxies, and the logins in `~/.netrc`.
+
+use super::Url;
+use crate::modules::Error;
+use crate::remote::{Command, Probe};
+
+/// None of it unless it was asked for.
+#[derive(Default)]
+pub struct Network {
+    /// As they stand in the variables; empty: none.
+    http: String,
+    https: String,
+    /// The servers that are reached without a proxy.
+    direct: String,
+    logins: Vec<Login>,
+}
+
+struct Login {
+    /// None: any other.
+    machine: Option<String>,
+    user: String,
+    password: String,
+}
+
+impl Network {
+    /// Asks the host, with the task's own `environment`.
+    pub async fn load(probe: &Probe, proxies: bool, netrc: bool) -> Result<Network, Error> {
+        let line = "printf '%s\\n' \"${http_proxy-${HTTP_PROXY-}}\" \"${https_proxy-${HTTPS_PROXY-}}\" \"${no_proxy-${NO_PROXY-}}\"\n\
+            cat \"${NETRC:-$HOME/.netrc}\" 2>/dev/null; exit 0";
+        if !proxies && !netrc {
+            return Ok(Network::default());
+        }
+        let output = probe.query(&Command::shell(line)).await?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let mut parts = text.splitn(4, '\n');
+        let mut next = |wanted| parts.next().filter(|_| wanted).unwrap_or_default().trim().to_owned();
+        let (http, https, direct) = (next(proxies), next(proxies), next(proxies));
+        Ok(Network { http, https, direct, logins: logins(&next(netrc)) })
+    }
+
+    /// The proxy for an address; the error says what is wrong with it.
+    pub fn proxy(&self, url: &Url) -> Result<Option<Url>, String> {
+        let (name, text) = if url.secure { ("https_proxy", &self.https) } else { ("http_proxy", &self.http) };
+        if text.is_empty() || self.is_direct(url) {
+            return Ok(None);
+        }
+        let whole = if text.contains("://") { text.clone() } else { format!("http://{text}") };
+        match Url::parse(&whole) {
+            Ok(proxy) if !proxy.secure => Ok(Some(proxy)),
+            Ok(_) => Err(format!("{name} of the host must be an http address")),
+            Err(why) => Err(format!("{name} of the host is of no use: {why}")),
+        }
+    }
+
+    /// Whether `no_proxy` names the server: itself, a domain above it, or all.
+    fn is_direct(&self, url: &Url) -> bool {
+        let (host, address) = (url.host.to_ascii_lowercase(), url.address().to_ascii_lowercase());
+        let is_in = |name: &str| {
+            let ends = |text: &str| text.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+            ends(&host) || ends(&address)
+        };
+        let names = self.direct.split(',').map(|name| name.trim().trim_start_matches('.').to_ascii_lowercase());
+        self.direct.trim() == "*" || names.filter(|name| !name.is_empty()).any(|name| is_in(&name))
+    }
+
+    /// Who to log in as on a server.
+    pub fn login(&self, host: &str) -> Option<(String, String)> {
+        let own = self.logins.iter().find(|login| login.machine.as_deref() == Some(host));
+        let login = own.or_else(|| self.logins.iter().find(|login| login.machine.is_none()))?;
+        (!login.user.is_empty() && !login.password.is_empty()).then(|| (login.user.clone(), login.password.clone()))
+    }
+}
+
+/// The entries of a file like `~/.netrc`.
+fn logins(text: &str) -> Vec<Login> {
+    let mut logins: Vec<Login> = Vec::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if line.trim_start().starts_with('#') {
+            continue;
+        }
+        let words = shlex::split(line).unwrap_or_default();
+        if words.first().is_some_and(|word| word == "macdef") {
+            // Up to a blank line.
+            lines.by_ref().find(|line| line.trim().is_empty());
+            continue;
+        }
+        let mut words = words.into_iter();
+        while let Some(word) = words.next() {
+            let mut value = || words.next().unwrap_or_default();
+            match (word.as_str(), logins.last_mut()) {
+                ("default", _) => {
+                    logins.push(Login { machine: None, user: String::new(), password: String::new() });
+                }
+                ("machine", _) => {
+                    logins.push(Login { machine: Some(value()), user: String::new(), password: String::new() });
+                }
+                ("login" | "user", Some(login)) => login.user = value(),
+                ("password", Some(login)) => login.password = value(),
+                ("account", _) => drop(value()),
+                _ => {}
+            }
+        }
+    }
+    logins
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_proxy_names_servers_domains_and_ports() {
+        let of = |direct: &str, address: &str| {
+            let network = Network { http: "proxy:3128".into(), direct: direct.into(), ..Network::default() };
+            network.proxy(&Url::parse(address).unwrap()).unwrap().map(|proxy| proxy.address())
+        };
+        assert_eq!(of("", "http://a.b/"), Some("proxy:3128".to_owned()));
+        assert_eq!(of("", "https://a.b/"), None);
+        for direct in ["a.b", "x, .b", "b", "a.b:80", "*"] {
+            assert_eq!(of(direct, "http://a.b/"), None, "{direct}");
+        }
+        for direct in ["c", "a", "xa.b", "a.b:81"] {
+            assert!(of(direct, "http://a.b/").is_some(), "{direct}");
+        }
+        let odd = Network { http: "socks5://p".into(), ..Network::default() };
+        assert!(odd.proxy(&Url::parse("http://a/").unwrap()).unwrap_err().starts_with("http_proxy of the host"));
+    }
+
+    #[test]
+    fn logins_are_found_by_their_machine() {
+        let text = "# mine\nmachine a login u password \"p w\"\nmachine b\n  login v\n  password x\nmacdef m\nmachine z\n\n\
+            default login any password y\n";
+        let network = Network { logins: logins(text), ..Network::default() };
+        let login = |host: &str| network.login(host).unwrap();
+        assert_eq!(login("a"), ("u".into(), "p w".into()));
+        assert_eq!(login("b"), ("v".into(), "x".into()));
+        assert_eq!(login("z"), ("any".into(), "y".into()));
+        assert!(Network::default().login("a").is_none());
+    }
+}
