@@ -11,11 +11,12 @@ use serde::Deserialize;
 use self::policy::Policy;
 use super::dpkg::{self, Installed, Spec, candidate, outdated};
 use super::{failure, in_english, said};
+use crate::modules::http::follow;
 use crate::modules::{Controller, Error, Module, Outcome, Plan};
-use crate::remote::{Command, Output, Probe, Remote};
+use crate::remote::{Attributes, Command, Links, Output, Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Apt {
     pub name: Option<Vec<String>>,
@@ -150,7 +151,7 @@ impl Module for Apt {
             .alias(&["install-recommends"]),
             Argument::new("default_release", Kind::Str, "The release to take packages from")
                 .alias(&["default-release"]),
-            Argument::new("deb", Kind::Path, "A package file on the host to install"),
+            Argument::new("deb", Kind::Path, "A package file to install: its path on the host, or its address"),
             Argument::new(
                 "upgrade",
                 Kind::Str,
@@ -221,9 +222,9 @@ impl Module for Apt {
         let names_nothing = self.name.is_none() && self.deb.is_none() && self.upgrade == Upgrade::No;
         let outcome =
             Outcome::default().with("cache_updated", false).with("cache_update_time", fetched(probe).await?.at);
-        // Fetched lists may hold newer versions: only afterwards it is known what changes.
+        // Fetched lists may hold newer versions, a fetched file anything: only afterwards it is known what changes.
         let looks_again = change.update && (self.state == State::Latest || self.upgrade != Upgrade::No);
-        Ok(if looks_again && !here.check {
+        Ok(if looks_again && !here.check || self.address().is_some() {
             Plan::Unknown(change)
         } else if change.is_of_packages() || (change.update || change.clean) && names_nothing {
             Plan::Change { diff: Vec::new(), outcome, change }
@@ -234,7 +235,11 @@ impl Module for Apt {
         })
     }
 
-    async fn apply(&self, mut change: Change, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
+    async fn apply(&self, mut change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
+        if let Some(address) = self.address() {
+            let apt = self.with_file(address, remote).await?;
+            return apt.apply(apt.changes(remote).await?, remote, here).await;
+        }
         let mut outputs = Vec::new();
         let updated = change.update;
         if change.clean {
@@ -297,13 +302,28 @@ impl Apt {
         if wanted.iter().filter(|is| **is).count() > 1 {
             return Err(Error::failed("only one of name, deb and upgrade can be given"));
         }
-        match self.deb.as_ref().filter(|deb| deb.contains("://")) {
-            None => Ok(()),
-            Some(deb) => Err(Error::Failed {
-                message: format!("deb is a path on the host, not an address: {deb}"),
-                hint: Some("fetch it with get_url first".to_owned()),
-            }),
+        match self.deb.is_some() && self.state != State::Present {
+            true => Err(Error::failed("deb goes with state: present only")),
+            false => Ok(()),
         }
+    }
+
+    /// The address of a package file, if `deb` is one.
+    fn address(&self) -> Option<&str> {
+        self.deb.as_deref().filter(|deb| deb.contains("://"))
+    }
+
+    /// The same with a package file of the host, which is fetched; it goes when the session ends.
+    async fn with_file(&self, address: &str, remote: &Remote) -> Result<Apt, Error> {
+        let directory = remote.temporary_directory().await?;
+        let name = address.split(['?', '#']).next().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
+        let path = format!("{directory}/{}", if name.ends_with(".deb") { name } else { "package.deb" });
+        let package = follow::fetch(remote, address).await?;
+        // apt reads it as a user of its own.
+        let mode = |mode| Attributes { mode: Some(mode), ..Attributes::default() };
+        remote.set_attributes(&directory, &mode(0o755), Links::Follow).await?;
+        remote.write(&path, &package, &mode(0o644)).await?;
+        Ok(Apt { deb: Some(path), ..self.clone() })
     }
 
     /// Everything that is about packages, one after the other.
@@ -358,7 +378,7 @@ impl Apt {
                 change.install.extend(self.outdated(probe, there.map(|spec| spec.name.as_str()).collect()).await?);
             }
         }
-        if let Some(deb) = &self.deb
+        if let Some(deb) = self.deb.as_ref().filter(|_| self.address().is_none())
             && let Some(path) = self.lacks_file(probe, deb, &installed).await?
         {
             change.install.push(path);
@@ -506,6 +526,8 @@ mod tests {
         apt.upgrade = Upgrade::Dist;
         assert_eq!(apt.check().unwrap_err().to_string(), "only one of name, deb and upgrade can be given");
         let fetched = Apt { name: None, deb: Some("http://d/x.deb".into()), ..Apt::of(Vec::new(), State::Present) };
-        assert!(fetched.check().unwrap_err().to_string().starts_with("deb is a path on the host"));
+        assert!(fetched.check().is_ok() && fetched.address().is_some());
+        let removed = Apt { state: State::Absent, ..fetched };
+        assert_eq!(removed.check().unwrap_err().to_string(), "deb goes with state: present only");
     }
 }

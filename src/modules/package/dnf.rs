@@ -7,12 +7,14 @@ use super::{failure, first_of, in_english, run, said};
 use crate::modules::execution::quote;
 use crate::modules::{Controller, Error, Module, Outcome, Plan};
 use crate::remote::{Command, Probe, Remote};
+use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Dnf {
     pub name: Vec<String>,
+    pub list: Option<String>,
     /// Present if not given; absent with `autoremove`.
     pub state: Option<State>,
     pub enablerepo: Vec<String>,
@@ -102,6 +104,7 @@ impl Module for Dnf {
             )
             .alias(&["pkg"])
             .default("[]"),
+            Argument::new("list", Kind::Str, "What to tell of instead: installed, available, updates, repos or a package"),
             Argument::new("state", Kind::Str, "Whether they are to be there, or there in the newest version; present if not given, absent with autoremove")
                 .choices(&["present", "installed", "absent", "removed", "latest"]),
             Argument::new("enablerepo", Kind::List(&Kind::Str), "Repositories to use, too").default("[]"),
@@ -148,7 +151,7 @@ impl Module for Dnf {
     install_weak_deps: false
 ",
         returns: &[
-            Return::new("results", "What dnf said, as lines"),
+            Return::new("results", "What dnf said, as lines; with list, packages or repositories"),
             Return::new("stdout", "What dnf said"),
             Return::new("stderr", "What it complained of"),
             Return::new("rc", "0"),
@@ -162,6 +165,9 @@ impl Module for Dnf {
         let tool = first_of(probe, tools)
             .await?
             .ok_or_else(|| Error::failed(format!("the host has no program for it: looked for {}", tools.join(", "))))?;
+        if let Some(what) = &self.list {
+            return Ok(Plan::Unchanged(self.list(probe, &tool, what).await?));
+        }
         let change = self.changes(probe, tool).await?;
         let outcome = Outcome::default().with("rc", 0);
         Ok(if self.autoremove && !here.check {
@@ -205,6 +211,32 @@ impl Change {
 }
 
 impl Dnf {
+    /// What `list` asks for, as `results`.
+    async fn list(&self, probe: &Probe, tool: &str, what: &str) -> Result<Outcome, Error> {
+        let kinds: &[(&str, &str)] = match what {
+            "installed" => &[("--installed", "installed")],
+            "available" => &[("--available", "available")],
+            "updates" | "upgrades" => &[("--upgrades", "available")],
+            "repos" | "repositories" => {
+                let argv = self.argv(tool, &["-q", "repolist", "--enabled"], &[]);
+                return Ok(listed(repositories(&asked(probe, &argv).await?)));
+            }
+            spec if spec.is_empty() || spec.starts_with('-') => {
+                return Err(Error::failed(format!(
+                    "list is {spec:?}: installed, available, updates, repos or a package"
+                )));
+            }
+            _ => &[("--installed", "installed"), ("--available", "available")],
+        };
+        let spec = if kinds.len() > 1 { vec![what.to_owned()] } else { Vec::new() };
+        let mut packages = Vec::new();
+        for (option, state) in kinds {
+            let argv = self.argv(tool, &["-q", "repoquery", "--qf", FORMAT, option], &spec);
+            packages.extend(packages_of(&asked(probe, &argv).await?, state));
+        }
+        Ok(listed(packages))
+    }
+
     async fn changes(&self, probe: &Probe, tool: String) -> Result<Change, Error> {
         let names: Vec<&str> = self.name.iter().map(|name| name.trim()).filter(|name| !name.is_empty()).collect();
         if let Some(wrong) = names.iter().find(|name| name.starts_with('-') || name.contains(char::is_whitespace)) {
@@ -342,6 +374,46 @@ impl Dnf {
     }
 }
 
+/// One line for a package. dnf ends lines by itself up to version 4; version 5 does not.
+const FORMAT: &str = "%{name} %{arch} %{epoch} %{release} %{version} %{repoid}\n";
+
+async fn asked(probe: &Probe, argv: &[String]) -> Result<String, Error> {
+    let output = probe.query(&in_english(Command::program(argv.iter().cloned()))).await?;
+    match output.code {
+        0 => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        _ => Err(failure(argv, &output)),
+    }
+}
+
+fn listed(results: Vec<Value>) -> Outcome {
+    Outcome::default().message("").with("results", results)
+}
+
+fn packages_of(text: &str, state: &str) -> Vec<Value> {
+    let package = |line: &str| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let [name, arch, epoch, release, version, repo] = fields[..] else { return None };
+        let whole = format!("{epoch}:{name}-{version}-{release}.{arch}");
+        Some(Value::from_pairs([
+            ("name", name),
+            ("arch", arch),
+            ("epoch", epoch),
+            ("release", release),
+            ("version", version),
+            ("repo", repo),
+            ("envra", &whole),
+            ("nevra", &whole),
+            ("yumstate", state),
+        ]))
+    };
+    text.lines().filter_map(package).collect()
+}
+
+fn repositories(text: &str) -> Vec<Value> {
+    let ids = text.lines().filter_map(|line| line.split_whitespace().next()).filter(|id| *id != "repo");
+    ids.map(|id| Value::from_pairs([("repoid", id), ("state", "enabled")])).collect()
+}
+
 /// The names in `check-update`: `curl.x86_64  7.88  updates`, up to the part about obsolete packages.
 fn updates(text: &str) -> Vec<String> {
     text.lines()
@@ -419,6 +491,16 @@ mod tests {
         }
         let backend = |name: &str| Dnf { use_backend: Some(name.into()), ..Dnf::default() }.tools();
         assert_eq!((backend("dnf5"), backend("dnf4")), (&["dnf5"][..], &["dnf-3", "dnf"][..]));
+    }
+
+    #[test]
+    fn packages_and_repositories_are_listed() {
+        let found = packages_of("curl x86_64 0 1.fc39 7.88 @System\n\nwarning of something\n", "installed");
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].get_attr("nevra").unwrap().as_str(), Some("0:curl-7.88-1.fc39.x86_64"));
+        assert_eq!(found[0].get_attr("yumstate").unwrap().as_str(), Some("installed"));
+        let found = repositories("repo id       repo name\nfedora        Fedora 39\n");
+        assert_eq!((found.len(), found[0].get_attr("repoid").unwrap().as_str()), (1, Some("fedora")));
     }
 
     #[test]
