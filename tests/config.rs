@@ -4,7 +4,8 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::HashSet;
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::{Read, Write as _};
 use std::path::Path;
 
 use assert_cmd::Command;
@@ -87,6 +88,44 @@ fn a_key_that_is_there_twice_is_told_wherever_it_stands() {
     assert!(code == 0 && !(stdout + &stderr).contains("twice"));
     let (code, _, stderr) = run("error");
     assert!(code != 0 && stderr.contains("the key \"in_extra\" is given twice, first in line 1"), "{stderr}");
+}
+
+/// Answers as many requests as there are answers, and gives what was asked.
+fn server(answers: &'static [&'static str]) -> (String, std::thread::JoinHandle<String>) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let asked = std::thread::spawn(move || {
+        let mut asked = String::new();
+        for answer in answers {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut request = [0; 2048];
+            let count = stream.read(&mut request).unwrap();
+            asked += &String::from_utf8_lossy(&request[..count]);
+            stream.write_all(answer.as_bytes()).unwrap();
+        }
+        asked
+    });
+    (address, asked)
+}
+
+#[test]
+fn the_lookup_url_goes_by_the_proxy_and_the_logins_of_this_machine() {
+    const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfound";
+    let (proxy, asked) = server(&[ANSWER, ANSWER]);
+    let play = "- hosts: localhost\n  gather_facts: false\n  tasks:\n    - debug: {msg: \"{{ lookup('url', 'http://no.such.host/x', \
+                force=true) }}\"}\n    - debug: {msg: \"{{ lookup('url', 'http://no.such.host/y', use_netrc=false) }}\"}\n    \
+                - debug: {msg: \"{{ lookup('url', 'http://me:s3' ~ 'cret@127.0.0.1:9/x', use_proxy=false) }}\"}\n";
+    let files = directory(&[("p.yml", play), (".netrc", "machine no.such.host login u password p\n")]);
+    let proxy = format!("http://{proxy}");
+    let variables = [("http_proxy", proxy.as_str()), ("no_proxy", "")];
+    let (code, stdout, _) = windlass(files.path(), &variables, &["playbook", "p.yml"]);
+    let asked = asked.join().unwrap();
+    assert!(asked.contains("GET http://no.such.host/x HTTP/1.1\r\n"), "{asked}");
+    // u:p in base64, for the first alone.
+    assert_eq!(asked.to_lowercase().matches("authorization: basic dtpw").count(), 1, "{asked}");
+    assert_eq!(asked.to_lowercase().matches("cache-control: no-cache").count(), 1, "{asked}");
+    assert!(code == 2 && stdout.matches("\"msg\": \"found\"").count() == 2, "{stdout}");
+    assert!(stdout.contains("cannot fetch http://127.0.0.1:9/x") && !stdout.contains("s3cret"), "{stdout}");
 }
 
 #[test]

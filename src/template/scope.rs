@@ -47,6 +47,11 @@ pub struct Page {
     pub authorities: Option<PathBuf>,
     /// Which redirections: `all`, `safe` or `urllib2`, `none`.
     pub follow: String,
+    /// Whether the proxies of this machine's environment are used, and the logins of its `~/.netrc`.
+    pub proxies: bool,
+    pub netrc: bool,
+    /// Headers, lower case, that only the first server is told.
+    pub unredirected: Vec<String>,
 }
 
 impl Scope {

@@ -41,8 +41,7 @@ impl Manner<'_> {
         mut sink: Option<Sink<'_>>,
     ) -> Result<Response, Failure> {
         for _ in 0..MOST_REDIRECTS {
-            let no_way = |reason| Failure::Connect { address: request.url.address(), reason };
-            request.proxy = self.network.proxy(&request.url).map_err(no_way)?;
+            self.direct(request)?;
             let response = match &mut sink {
                 Some(sink) => super::download(probe, self.tls, request, self.limit, *sink).await?,
                 None => super::send(probe, self.tls, request, self.limit).await?,
@@ -57,12 +56,20 @@ impl Manner<'_> {
     /// As [`Manner::send`], from this machine.
     pub async fn send_from_here(&self, request: &mut Request) -> Result<Response, Failure> {
         for _ in 0..MOST_REDIRECTS {
+            self.direct(request)?;
             let response = super::from_here(self.tls, request, self.limit).await?;
             if !self.leads_on(request, &response)? {
                 return Ok(response);
             }
         }
         Err(endless(request))
+    }
+
+    /// Settles whether a request goes through a proxy.
+    fn direct(&self, request: &mut Request) -> Result<(), Failure> {
+        let no_way = |reason| Failure::Connect { address: request.url.address(), reason };
+        request.proxy = self.network.proxy(&request.url).map_err(no_way)?;
+        Ok(())
     }
 
     /// Whether there is another request to send; it is then in `request`.

@@ -150,10 +150,14 @@ async fn exchange(probe: &Probe, tls: &Tls, request: &Request) -> Result<Respons
 pub async fn from_here(tls: &Tls, request: &Request, limit: Duration) -> Result<Response, Failure> {
     let address = request.url.address();
     let exchange = async {
-        let stream = TcpStream::connect((request.url.host.as_str(), request.url.port)).await;
-        let stream =
-            stream.map_err(|error| Failure::Connect { address: request.url.address(), reason: error.to_string() })?;
-        talk(secured(Box::new(stream), tls, request).await?, request, None).await
+        let next = request.proxy.as_ref().unwrap_or(&request.url);
+        let stream = TcpStream::connect((next.host.as_str(), next.port)).await;
+        let stream = stream.map_err(|error| Failure::Connect { address: next.address(), reason: error.to_string() })?;
+        let mut stream: Box<dyn Stream> = Box::new(stream);
+        if let Some(proxy) = request.proxy.as_ref().filter(|_| request.url.secure) {
+            lead_on(&mut stream, proxy, &request.url).await?;
+        }
+        talk(secured(stream, tls, request).await?, request, None).await
     };
     match tokio::time::timeout(limit, exchange).await {
         Ok(answer) => answer,

@@ -1,5 +1,7 @@
 //! What the environment of a host's programs says of the network: its proxies, and the logins in `~/.netrc`.
 
+use std::path::{Path, PathBuf};
+
 use super::Url;
 use crate::modules::Error;
 use crate::remote::{Command, Probe};
@@ -38,6 +40,17 @@ impl Network {
         Ok(Network { http, https, direct, logins: logins(&next(netrc)) })
     }
 
+    /// As [`Network::load`], of this machine.
+    pub fn from_here(proxies: bool, netrc: bool) -> Network {
+        let variable = |name: &str| std::env::var(name).or_else(|_| std::env::var(name.to_uppercase()));
+        let set =
+            |name: &str| if proxies { variable(name).unwrap_or_default().trim().to_owned() } else { String::new() };
+        let file = std::env::var_os("NETRC").map(PathBuf::from);
+        let file = file.or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".netrc")));
+        let text = file.filter(|_| netrc).and_then(|file| std::fs::read_to_string(file).ok()).unwrap_or_default();
+        Network { http: set("http_proxy"), https: set("https_proxy"), direct: set("no_proxy"), logins: logins(&text) }
+    }
+
     /// The proxy for an address; the error says what is wrong with it.
     pub fn proxy(&self, url: &Url) -> Result<Option<Url>, String> {
         let (name, text) = if url.secure { ("https_proxy", &self.https) } else { ("http_proxy", &self.http) };
@@ -47,8 +60,8 @@ impl Network {
         let whole = if text.contains("://") { text.clone() } else { format!("http://{text}") };
         match Url::parse(&whole) {
             Ok(proxy) if !proxy.secure => Ok(Some(proxy)),
-            Ok(_) => Err(format!("{name} of the host must be an http address")),
-            Err(why) => Err(format!("{name} of the host is of no use: {why}")),
+            Ok(_) => Err(format!("{name} must be an http address")),
+            Err(why) => Err(format!("{name} is of no use: {why}")),
         }
     }
 
@@ -124,7 +137,7 @@ mod tests {
             assert!(of(direct, "http://a.b/").is_some(), "{direct}");
         }
         let odd = Network { http: "socks5://p".into(), ..Network::default() };
-        assert!(odd.proxy(&Url::parse("http://a/").unwrap()).unwrap_err().starts_with("http_proxy of the host"));
+        assert!(odd.proxy(&Url::parse("http://a/").unwrap()).unwrap_err().starts_with("http_proxy is of no use"));
     }
 
     #[test]

@@ -8,11 +8,12 @@ use crate::template::Page;
 /// The body of an answer with a code below 300. Waits: for threads that templates are rendered on.
 pub fn page(page: &Page) -> Result<String, String> {
     let mut request = Request::get(Url::parse(&page.address)?);
+    let network = Network::from_here(page.proxies, page.netrc && page.login.is_none());
     request.headers.push(("User-Agent".into(), page.agent.clone()));
     match &page.login {
         Some(login) if page.login_at_once => request.headers.push(("Authorization".into(), follow::basic(login))),
         Some(login) => request.url.login = Some(login.clone()),
-        None => {}
+        None => request.log_in(&network),
     }
     for (name, value) in &page.headers {
         request.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
@@ -30,7 +31,8 @@ pub fn page(page: &Page) -> Result<String, String> {
         "none" | "no" | "false" => Redirects::None,
         other => return Err(format!("follow_redirects is {other:?}: one of all, safe, none, urllib2")),
     };
-    let manner = Manner { tls: &tls, limit: page.limit, redirects, unredirected: &[], network: &Network::default() };
+    let manner =
+        Manner { tls: &tls, limit: page.limit, redirects, unredirected: &page.unredirected, network: &network };
     // A thread of its own: the one that asks may belong to a runtime, which must not be waited in.
     let asked = std::thread::scope(|scope| {
         let ask = || {
@@ -67,6 +69,9 @@ mod tests {
             verify: true,
             authorities: None,
             follow: "urllib2".into(),
+            proxies: false,
+            netrc: false,
+            unredirected: Vec::new(),
         }
     }
 

@@ -44,6 +44,10 @@ const URL_OPTIONS: &[&str] = &[
     "validate_certs",
     "ca_path",
     "follow_redirects",
+    "force",
+    "unredirected_headers",
+    "use_netrc",
+    "use_proxy",
 ];
 
 /// What web servers answer: line by line, or whole with `split_lines=false`.
@@ -55,13 +59,21 @@ pub fn url(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     let mut found = Vec::new();
     for address in call.texts() {
         let body = outside.fetch(&page(call, &address)?);
-        let body = body.map_err(|why| fail(format!("cannot fetch {address}: {why}")))?;
+        let body = body.map_err(|why| fail(format!("cannot fetch {}: {why}", without_login(&address))))?;
         match call.flag("split_lines", true) {
             true => found.extend(body.lines().map(Value::from)),
             false => found.push(Value::from(body)),
         }
     }
     Ok(found)
+}
+
+/// An address as it may be told.
+fn without_login(address: &str) -> String {
+    let Some((scheme, rest)) = address.split_once("://") else { return address.to_owned() };
+    let server = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let shown = server.rsplit_once('@').map_or(rest, |(login, _)| &rest[login.len() + 1..]);
+    format!("{scheme}://{shown}")
 }
 
 fn page(call: &Call<'_>, address: &str) -> Result<Page, Error> {
@@ -71,7 +83,10 @@ fn page(call: &Call<'_>, address: &str) -> Result<Page, Error> {
         .unwrap_or_default()
         .iter()
         .map(|(name, value)| (text(name), text(value)))
+        .chain(call.flag("force", false).then(|| ("Cache-Control".to_owned(), "no-cache".to_owned())))
         .collect();
+    let unredirected = call.option("unredirected_headers").map(args::items).transpose();
+    let unredirected = unredirected.map_err(|error| fail(words(&error)))?.unwrap_or_default();
     let seconds = call.option("timeout").and_then(|seconds| f64::try_from(seconds.clone()).ok()).unwrap_or(10.0);
     Ok(Page {
         address: address.to_owned(),
@@ -83,6 +98,9 @@ fn page(call: &Call<'_>, address: &str) -> Result<Page, Error> {
         verify: call.flag("validate_certs", true),
         authorities: call.option("ca_path").map(text).filter(|path| !path.is_empty()).map(PathBuf::from),
         follow: call.text_option("follow_redirects", "urllib2").to_lowercase(),
+        proxies: call.flag("use_proxy", true),
+        netrc: call.flag("use_netrc", true),
+        unredirected: unredirected.iter().map(|name| text(name).to_lowercase()).collect(),
     })
 }
 
