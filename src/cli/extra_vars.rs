@@ -27,7 +27,10 @@ fn one(argument: &str, keyring: &Keyring) -> Result<Vars, Complaint> {
     if argument.trim_start().starts_with(['{', '[']) {
         let mut duplicates = Vec::new();
         let documents = yaml::parse_with(&source, &mut duplicates)?;
-        keyring.duplicates.found(duplicates)?;
+        // As in Ansible, the last one counts in JSON without a word.
+        if serde_json::from_str::<serde::de::IgnoredAny>(argument).is_err() {
+            keyring.duplicates.found(duplicates)?;
+        }
         return documents.first().map_or_else(|| Ok(Vars::new()), |node| node.to_vars(keyring));
     }
     let origin = Origin { source, line: 1, column: 1 };

@@ -52,6 +52,16 @@ impl Item<'_> {
         Ok(rendered)
     }
 
+    /// Those that can be rendered, and the others as they are written: what is known of a task that could not begin.
+    pub(super) fn arguments_as_far(&self) -> Vars {
+        let templar = &self.batch.run.job.templar;
+        let value = |written: &Written| {
+            let rendered = templar.render(&written.value, &self.scope);
+            rendered.unwrap_or_else(|_| Value::from(written.value.to_string()))
+        };
+        self.task.action.args.iter().map(|(name, written)| (name.clone(), value(written))).collect()
+    }
+
     /// A mapping with its names rendered, those that the person wrote: `set_stats` may have templates there.
     fn with_names(&self, written: &Written, value: Value) -> Result<Value, template::Error> {
         let names: Vec<Value> = written.value.try_iter().into_iter().flatten().collect();
@@ -60,7 +70,9 @@ impl Item<'_> {
         }
         let templar = &self.batch.run.job.templar;
         let render = |name: &Value| match name.as_str().filter(|name| has_marks(name)) {
-            Some(text) => templar.render(&Template::value(text, Some(&written.origin)), &self.scope),
+            Some(text) => {
+                templar.render_string(&Template::value(text, Some(&written.origin)), &self.scope).map(Value::from)
+            }
             None => Ok(name.clone()),
         };
         let pairs = names.iter().map(|name| Ok((render(name)?, value.get_item(name).unwrap_or_default())));

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use indexmap::IndexMap;
 
+use super::Stats;
 use crate::modules::question::Question;
 use crate::modules::{Diff, Progress};
 use crate::value::{Origin, Value, Vars, mapping};
@@ -165,7 +166,7 @@ impl TaskResult {
 pub struct Recap {
     pub hosts: IndexMap<Arc<str>, Counts>,
     /// `set_stats`.
-    pub stats: Vars,
+    pub stats: Stats,
     pub lost: Lost,
     pub took: Duration,
     pub interrupted: bool,

@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use super::batch::Batch;
 use super::event::{Event, Status, TaskResult, TaskStart, registered};
 use super::host::{HostRun, State};
-use super::item::{blank, failed_to_render, failure_of};
+use super::item::{Item, blank, failure_of};
 use super::task::{once, spread_failure, start_of};
 use super::{block, loops, step};
 use crate::playbook::load::From;
@@ -81,7 +81,18 @@ pub(super) fn on_hosts<'a>(
                     rest.push(host);
                 }
                 Err(error) => {
-                    fail(batch, &start, &mut host, failed_to_render(&error).0);
+                    let scope = batch.task_scope(&host, &include.task);
+                    let result = Item::new(batch, &host, &include.task, &start, scope).without_items(&error);
+                    match result.status {
+                        Status::Ignored => {
+                            batch.run.count(&host.name, |counts| {
+                                counts.ok += 1;
+                                counts.ignored += 1;
+                            });
+                            tell(batch, &start, &host, result);
+                        }
+                        _ => fail(batch, &start, &mut host, result),
+                    }
                     rest.push(host);
                 }
             }

@@ -84,7 +84,8 @@ impl<'a> Item<'a> {
         }
         result.took = begun.elapsed();
         self.forgive(result);
-        let args = self.args.into_inner().filter(|_| !no_log);
+        let failed = result.failed() && !no_log;
+        let args = failed.then(|| self.args.take().unwrap_or_else(|| self.arguments_as_far()));
         Ran { result: outcome.0, effects: outcome.1, args, delegate }
     }
 
@@ -261,8 +262,15 @@ impl<'a> Item<'a> {
     async fn module(&self, delegate: Option<&Delegate>, apart: Option<Duration>) -> Result<Done, modules::Error> {
         let job = &self.batch.run.job;
         let entry = modules::of(self.task.action.doc);
-        let (args, twice) = modules::arguments::without_aliases(entry.doc, self.arguments(entry)?);
-        let args = modules::arguments::coerce(entry.doc, self.args.get_or_init(|| args))?;
+        // Once for all attempts, as in Ansible.
+        let (args, twice) = match self.args.get() {
+            Some(args) => (args, Vec::new()),
+            None => {
+                let (args, twice) = modules::arguments::without_aliases(entry.doc, self.arguments(entry)?);
+                (self.args.get_or_init(|| args), twice)
+            }
+        };
+        let args = modules::arguments::coerce(entry.doc, args)?;
         let check = self.flag(self.task.keywords.check_mode.as_ref(), job.check)?;
         let diff = self.flag(self.task.keywords.diff.as_ref(), job.diff)?;
         let no_log = self.flag(self.task.keywords.no_log.as_ref(), false)?;

@@ -22,6 +22,7 @@ mod play;
 mod pool;
 mod scope;
 mod start_at;
+mod stats;
 mod step;
 mod tags;
 mod target;
@@ -40,6 +41,7 @@ use tokio::sync::mpsc::UnboundedSender;
 pub use event::{Counts, Event, Lost, Recap, Status, TaskResult, TaskStart, Told};
 pub use known::Known;
 pub use options::{FactCache, Gathering, Options};
+pub use stats::Stats;
 pub use tags::Tags;
 pub use target::Defaults;
 pub use variables::VARIABLES;
@@ -114,7 +116,7 @@ pub(crate) struct Run {
     pool: pool::Pool,
     board: host::Board,
     counts: Mutex<IndexMap<Arc<str>, Counts>>,
-    stats: Mutex<Vars>,
+    stats: Mutex<Stats>,
     /// What became of hosts in the end.
     lost: Mutex<Lost>,
     forks: Semaphore,

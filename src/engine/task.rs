@@ -326,8 +326,9 @@ async fn apply(
             }
             host.magic = Arc::new(scope::host_magic(inventory, &host.name));
         }),
-        Effect::Stats { vars, .. } => {
-            batch.run.stats.lock().expect("nothing panics while it holds the stats").extend(vars);
+        Effect::Stats { vars, per_host, aggregate } => {
+            let of = per_host.then_some(&host.name);
+            batch.run.stats.lock().expect("nothing panics while it holds the stats").keep(of, vars, aggregate);
         }
         Effect::ResetConnection => meta::reset_connection(batch, task, host).await,
     }

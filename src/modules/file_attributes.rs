@@ -103,7 +103,12 @@ pub async fn complete(outcome: Outcome, probe: &Probe) -> Result<Outcome, Error>
 /// Adds the SELinux context of a file that is there, where SELinux is on.
 async fn with_context(outcome: Outcome, path: &str, probe: &Probe) -> Result<Outcome, Error> {
     match probe.has_selinux() {
-        true => Ok(outcome.with("secontext", file_labels::context(probe, path).await?)),
+        true => Ok(match file_labels::context(probe, path).await {
+            Ok(context) => outcome.with("secontext", context),
+            // Like what cannot be looked at.
+            Err(Error::Failed { .. }) => outcome,
+            Err(error) => return Err(error),
+        }),
         false => Ok(outcome),
     }
 }

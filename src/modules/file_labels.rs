@@ -81,7 +81,12 @@ impl Labels {
             for argv in self.lacking(remote, path, stat).await? {
                 done.changed = true;
                 if !here.check {
-                    succeeded(&argv, &remote.run(&Command::program(argv.iter().cloned())).await?)?;
+                    let output = remote.run(&Command::program(argv.iter().cloned())).await?;
+                    succeeded(&argv, &output)?;
+                    // chattr says that all is well when the kernel refused.
+                    if argv[0] == "chattr" && !output.stderr.is_empty() {
+                        return Err(Error::failed(words_of(&argv, &output)));
+                    }
                 }
             }
         }
@@ -108,8 +113,15 @@ impl Labels {
             let found = flags(probe, path).await?;
             let wanted = with_flags(&found, text)?;
             if wanted != found {
-                let all: String = wanted.iter().collect();
-                commands.push(words(&["chattr", &format!("={all}"), path]));
+                // Flags that nobody speaks of, such as those of the file system itself, stay.
+                let change = |sign: char, flags: Vec<&char>| match flags.is_empty() {
+                    true => None,
+                    false => Some(flags.into_iter().fold(sign.to_string(), |text, flag| format!("{text}{flag}"))),
+                };
+                let more = change('+', wanted.difference(&found).collect());
+                let less = change('-', found.difference(&wanted).collect());
+                let argv = ["chattr".to_owned()].into_iter().chain(more).chain(less).chain([path.to_owned()]);
+                commands.push(argv.collect());
             }
         }
         Ok(commands)
@@ -143,8 +155,12 @@ fn succeeded<S: AsRef<str>>(argv: &[S], output: &Output) -> Result<(), Error> {
     if output.code == 0 {
         return Ok(());
     }
+    Err(Error::failed(words_of(argv, output)))
+}
+
+fn words_of<S: AsRef<str>>(argv: &[S], output: &Output) -> String {
     let program = argv.first().map_or("", AsRef::as_ref);
-    Err(Error::failed(format!("{program} failed: {}", String::from_utf8_lossy(&output.stderr).trim())))
+    format!("{program} failed: {}", String::from_utf8_lossy(&output.stderr).trim())
 }
 
 /// A context with the parts that are wanted; `_default` is what the policy says.
@@ -202,7 +218,10 @@ mod tests {
         let found = found.split(' ').next().unwrap();
         assert!(found.contains('A') && found.contains('d'), "{found}");
         bench.run_twice("lineinfile: {path: HOST/x, line: '2', attributes: -Ad}").await;
-        assert!(!String::from_utf8_lossy(&lsattr().unwrap().stdout).starts_with(['A', 'd']));
+        let after = String::from_utf8_lossy(&lsattr().unwrap().stdout).into_owned();
+        // The flags of the file system itself are as they were.
+        let without = |flags: &str| flags.replace(['A', 'd'], "-");
+        assert_eq!(after.split(' ').next().unwrap(), without(found));
         assert_eq!(bench.text("x"), "1\n2\n");
         bench.on_host("d/e", "");
         bench.run_twice("file: {path: HOST/d, recurse: true, state: directory, attributes: +A}").await;

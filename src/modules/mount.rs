@@ -2,7 +2,10 @@
 
 mod table;
 
+use std::sync::LazyLock;
+
 use async_trait::async_trait;
+use regex::Regex;
 use serde::Deserialize;
 
 use super::file_attributes::Wanted;
@@ -161,7 +164,8 @@ impl Module for Mount {
                 Some(Act::Remount)
             }
         };
-        if change.act == Some(Act::Mount) {
+        // What is there may be a file, over which another one is bound.
+        if change.act == Some(Act::Mount) && probe.stat(&entry.path, Links::Follow).await?.is_none() {
             change.make = file_write::missing_directories(probe, &entry.path).await?;
         }
         if !edits && change.act.is_none() {
@@ -176,20 +180,33 @@ impl Module for Mount {
         for directory in &change.make {
             remote.make_directory(directory, &Attributes::default()).await?;
         }
+        // What cannot be unmounted keeps its line, or nobody would know of it.
+        if let Some(act @ Act::Clear { .. }) = change.act {
+            self.act(act, &entry, remote).await.map_err(|error| self.veiled(error))?;
+        }
         let table = change.fstab.as_ref().map(|write| write.path.clone());
         if let Some(write) = change.fstab
             && let Some(backup) = write.apply(remote, here).await?
         {
             outcome = outcome.with("backup_file", backup);
         }
-        let Some(act) = change.act else { return Ok(outcome) };
+        let Some(act) = change.act.filter(|act| !matches!(act, Act::Clear { .. })) else { return Ok(outcome) };
         let Err(error) = self.act(act, &entry, remote).await else { return Ok(outcome) };
+        let error = self.veiled(error);
         // A table with an entry that does not work may stop the next boot.
         if let (State::Mounted, Some(table)) = (self.state, table) {
-            match &change.before {
-                Some(before) => remote.write(&table, before, &Attributes::default()).await?,
-                None => remote.remove(&table).await?,
+            let restored = match &change.before {
+                Some(before) => remote.write(&table, before, &Attributes::default()).await,
+                None => remote.remove(&table).await,
+            };
+            if let Err(lost) = restored {
+                return Err(Error::failed(format!("{error}; and {table} is not as it was: {lost}")));
             }
+        }
+        if matches!(act, Act::Replace | Act::Remount) {
+            self.as_before(&entry, remote).await.map_err(|lost| {
+                Error::failed(format!("{error}; and what was mounted there is not mounted any more: {lost}"))
+            })?;
         }
         for directory in change.make.iter().rev() {
             remote.run(&Command::program(["rmdir", "--", directory])).await?;
@@ -199,6 +216,28 @@ impl Module for Mount {
 }
 
 impl Mount {
+    /// An error without the options, if they are secret: `mount` may repeat them.
+    fn veiled(&self, error: Error) -> Error {
+        match error {
+            Error::Failed { message, hint } if self.opts_no_log => {
+                let what = message.split(": ").next().unwrap_or_default().to_owned();
+                Error::Failed { message: format!("{what} (why is not told, as of opts_no_log)"), hint }
+            }
+            error => error,
+        }
+    }
+
+    /// Mounts again, as the table says, what is not mounted any more: programs would write into the directory beneath.
+    async fn as_before(&self, entry: &Entry, remote: &Remote) -> Result<(), Error> {
+        let text = remote.read("/proc/self/mountinfo").await?.unwrap_or_default();
+        if self.state == State::Ephemeral
+            || Mounted::all(&String::from_utf8_lossy(&text)).iter().any(|mount| mount.path == entry.path)
+        {
+            return Ok(());
+        }
+        self.mount(entry, remote).await.map_err(|error| self.veiled(error))
+    }
+
     /// The line that the table is to have.
     async fn entry(&self, probe: &Probe) -> Result<Entry, Error> {
         let path = probe.expand(&self.path).await?;
@@ -210,6 +249,9 @@ impl Mount {
         let needs = matches!(self.state, State::Mounted | State::Present | State::Ephemeral);
         if needs && (src.is_none() || self.fstype.is_none()) {
             return Err(Error::failed("mount: src and fstype are required with this state"));
+        }
+        if table::NOWHERE.contains(&path.as_str()) && src.is_none() {
+            return Err(Error::failed(format!("mount: of what is at {path:?} src must tell which is meant")));
         }
         let mut opts = self.opts.clone().unwrap_or_else(|| "defaults".to_owned());
         if !self.boot && !opts.split(',').any(|option| option == "noauto") {
@@ -271,7 +313,8 @@ impl Mount {
         let manner = Manner { wanted: &wanted, backup: self.backup, validate: None, make_directories: true };
         let edit = file_edit::compare(probe, here, &target, &edited, &manner).await?;
         let before = target.there.as_ref().map(|_| target.text.encode(text));
-        let diff = if self.opts_no_log { Vec::new() } else { edit.diff };
+        let hide = |diff: Diff| Diff { before: hidden(&diff.before), after: hidden(&diff.after), ..diff };
+        let diff = if self.opts_no_log { Vec::new() } else { edit.diff.into_iter().map(hide).collect() };
         Ok((Change { fstab: edit.write, before, ..Change::default() }, diff))
     }
 
@@ -351,6 +394,13 @@ impl Mount {
     }
 }
 
+/// A table without the passwords that options may have.
+fn hidden(table: &str) -> String {
+    static PASSWORD: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"(?i)(pass[a-z0-9]*=)[^,\s]+").expect("it is an expression"));
+    PASSWORD.replace_all(table, "${1}***").into_owned()
+}
+
 async fn run(remote: &Remote, what: &str, path: &str, argv: &[&str]) -> Result<(), Error> {
     let Output { code, stdout, stderr } = remote.run(&Command::program(argv.iter().copied())).await?;
     if code == 0 {
@@ -399,6 +449,16 @@ mod tests {
         assert!(!bench.host("new").exists());
         bench.failure(&task.replace("HOST/fstab", "HOST/none")).await;
         assert!(!bench.host("none").exists());
+        bench.close().await;
+    }
+
+    #[tokio::test]
+    async fn a_diff_of_the_table_shows_no_passwords() {
+        let bench = Bench::new().await;
+        bench.on_host("fstab", "//s/x /x cifs user=u,password=pw1,ro 0 0\n");
+        let done = bench.run("mount: {path: /y, src: /dev/y, fstype: ext4, state: present, fstab: HOST/fstab}").await;
+        let diff = format!("{:?}", done.unwrap().diff);
+        assert!(diff.contains("password=***,ro") && !diff.contains("pw1"), "{diff}");
         bench.close().await;
     }
 

@@ -330,6 +330,10 @@ fn flattened(response: &Response, url: &Url) -> Outcome {
             cookies.insert(name.trim().to_owned(), value.trim().to_owned());
         }
         let name = name.replace('-', "_");
+        // Where a file was kept is for the module to say: its attributes are looked after there.
+        if matches!(&*name, "path" | "dest") {
+            continue;
+        }
         headers.entry(name).and_modify(|all| all.push_str(&format!(", {value}"))).or_insert_with(|| value.clone());
     }
     if let Some(location) = headers.get_mut("location")

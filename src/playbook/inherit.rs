@@ -24,11 +24,11 @@ pub(super) struct Around {
 impl Around {
     /// What stands around the steps that an include brings.
     pub(super) fn of_include(include: &Include) -> Around {
-        Around {
-            keywords: include.apply.clone(),
-            role: include.task.role.clone(),
-            directory: include.task.directory.clone(),
+        let mut keywords = include.apply.clone();
+        if keywords.collections != include.task.keywords.collections {
+            Arc::make_mut(&mut keywords).collections.clone_from(&include.task.keywords.collections);
         }
+        Around { keywords, role: include.task.role.clone(), directory: include.task.directory.clone() }
     }
 
     /// The same place with other keywords.

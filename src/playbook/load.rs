@@ -358,7 +358,7 @@ impl<'l> Load<'l> {
         let read = yaml::load_with(shown, &self.loader.keyring, &mut duplicates);
         match self.loader.keyring.duplicates.rule {
             DuplicateKeys::Warn => self.warnings.extend(duplicates),
-            DuplicateKeys::Error => self.complaints.extend(duplicates),
+            DuplicateKeys::Error => self.complaints.extend(duplicates.into_iter().map(yaml::refusal)),
             DuplicateKeys::Ignore => {}
         }
         let node = self.keep(read)?.map(Arc::new);

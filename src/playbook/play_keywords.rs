@@ -9,10 +9,10 @@ use crate::value::doc::{Argument, Kind};
 use crate::value::origin::{Complaint, nearest};
 use crate::value::yaml::{Node, NodeKind};
 
-/// What a play needs to be told of each variable it asks for.
 /// What `encrypt` may be.
 const SCHEMES: &[&str] = &["bcrypt", "sha256_crypt", "sha512_crypt"];
 
+/// What a play needs to be told of each variable it asks for.
 pub(super) const PROMPT: &[Argument] = &[
     Argument::new("name", Kind::Str, "The variable").required(),
     Argument::new("prompt", Kind::Str, "What to ask; its name unless given"),

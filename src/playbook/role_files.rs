@@ -42,9 +42,7 @@ impl Role {
             ("ansible_role_name".into(), Value::from(self.name.as_ref())),
             ("role_path".into(), Value::from(self.path.display().to_string())),
         ]);
-        if let Some(collection) = collection {
-            vars.insert("ansible_collection_name".into(), Value::from(collection));
-        }
+        vars.insert("ansible_collection_name".into(), Value::from(collection.unwrap_or_default()));
         if !self.parents.is_empty() {
             let names = self.parents.iter().map(|name| Value::from(name.as_ref()));
             let paths = self.parent_paths.iter().map(|path| Value::from(path.display().to_string()));

@@ -215,8 +215,12 @@ impl Human {
             let name = self.paint(colour, &format!("{:<longest$}", one_line(host)));
             self.write(&format!("{name} : {}", counted(counts)));
         }
-        if self.shows.stats && !recap.stats.is_empty() {
-            self.say(Colour::Plain, &format!("\nstats: {}", pretty(&recap.stats)));
+        if self.shows.stats && !recap.stats.run.is_empty() {
+            self.say(Colour::Plain, &format!("\nstats: {}", pretty(&recap.stats.run)));
+        }
+        let of_hosts = if self.shows.stats { recap.stats.hosts.clone() } else { indexmap::IndexMap::default() };
+        for (host, stats) in &of_hosts {
+            self.say(Colour::Plain, &format!("\nstats of {}: {}", one_line(host), pretty(stats)));
         }
         if recap.interrupted {
             self.say(Colour::Red, "\ninterrupted: tasks that had begun were finished, nothing after them was begun");

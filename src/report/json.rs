@@ -105,7 +105,9 @@ fn object(event: &Event) -> Option<Plain> {
                     (host.to_string(), counts)
                 })
                 .collect();
-            json!({"event": "recap", "hosts": hosts, "stats": values(&recap.stats),
+            let of_hosts = recap.stats.hosts.iter().map(|(host, stats)| (host.to_string(), values(stats)));
+            let of_hosts: serde_json::Map<_, _> = of_hosts.collect();
+            json!({"event": "recap", "hosts": hosts, "stats": values(&recap.stats.run), "host_stats": of_hosts,
                 "seconds": recap.took.as_secs_f64(), "interrupted": recap.interrupted})
         }
     })

@@ -89,7 +89,8 @@ impl Mask<'_> {
             Event::Meta { task, host, skipped } => Event::Meta { task: self.task(task), host, skipped },
             Event::Warning(text) => Event::Warning(self.text(text)),
             Event::Recap(mut recap) => {
-                recap.stats = self.vars(&recap.stats);
+                recap.stats.run = self.vars(&recap.stats.run);
+                recap.stats.hosts.values_mut().for_each(|stats| *stats = self.vars(stats));
                 Event::Recap(recap)
             }
             Event::NextBatch => Event::NextBatch,

@@ -10,7 +10,7 @@ use super::args::{Args, fail, items, kind, list, text, truthy};
 use super::environment::Test;
 use super::filters::{Url, regex, subset};
 use super::versions::version;
-use super::{lazy, operations, python};
+use super::{operations, python};
 use crate::value::doc::Word;
 use crate::value::{Value, vault};
 
@@ -304,12 +304,12 @@ pub static TESTS: &[(Word, Test)] = &[
         Ok(url(args)?.is_some_and(|url| url.scheme == "urn"))
     }),
     (
-        Word::new("vault_encrypted", "Whether a text is in the format of vault files, or stood there behind !vault.")
-            .gives("'plain' is vault_encrypted", "False"),
-        |state, mut args| {
-            let text = args.text("value")?;
-            Ok(vault::is_vault(&text) || lazy::scope_of(state).keyring.inline.has(&text))
-        },
+        Word::new(
+            "vault_encrypted",
+            "Whether a text is in the format of vault files; what was decrypted is a text like others.",
+        )
+        .gives("'plain' is vault_encrypted", "False"),
+        |_, mut args| Ok(vault::is_vault(&args.text("value")?)),
     ),
     (
         Word::new("vaulted_file", "Whether a file of the controller is in the format of vault files.")
@@ -405,12 +405,14 @@ fn remainder(mut args: Args, by: Option<i64>) -> Result<f64, Error> {
     }
 }
 
-/// A path must be text.
 fn same_file(mut args: Args) -> Result<bool, Error> {
     let (a, b) = (args.text("path")?, args.text("other")?);
-    Ok(std::fs::canonicalize(a).ok().is_some_and(|a| std::fs::canonicalize(b).is_ok_and(|b| a == b)))
+    let whole =
+        |path: String| std::fs::canonicalize(&path).map_err(|error| fail(format!("cannot look at {path}: {error}")));
+    Ok(whole(a)? == whole(b)?)
 }
 
+/// A path must be text.
 fn path(mut args: Args) -> Result<String, Error> {
     let value = args.req("path")?;
     value.as_str().map(str::to_owned).ok_or_else(|| fail(format!("a path is text, this is {}", kind(&value))))

@@ -56,6 +56,9 @@ impl Object for Open {
             let value: Value = named.as_ref().map_or(Ok(Value::UNDEFINED), |named| named.peek(name))?;
             // As in Jinja: what has its value by position already is one more by name.
             let own = self.named[known..].iter().any(|one| one == name) || name == "caller" && takes_caller;
+            if !self.kwargs && self.named[..known].iter().any(|one| one == name) {
+                return Err(Error::new(ErrorKind::TooManyArguments, format!("{name} is given twice")));
+            }
             if own || !self.kwargs {
                 given.push((name.to_owned(), value));
             } else {

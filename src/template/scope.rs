@@ -52,6 +52,8 @@ pub struct Page {
     pub netrc: bool,
     /// Headers, lower case, that only the first server is told.
     pub unredirected: Vec<String>,
+    /// The socket of this machine behind which the server is.
+    pub socket: Option<PathBuf>,
 }
 
 impl Scope {

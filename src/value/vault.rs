@@ -1,9 +1,7 @@
 //! Ansible's vault format, versions 1.1 and 1.2 (AES-256-CTR, HMAC-SHA256, PBKDF2-SHA256 with 10,000 rounds).
 
-use std::collections::HashSet;
 use std::io::Read as _;
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
 
 use aes::Aes256;
 use aes::cipher::{KeyIvInit, StreamCipher};
@@ -21,30 +19,8 @@ pub struct Keyring {
     pub passwords: Vec<(String, Secret)>,
     /// What was decrypted with it, and the passwords: reports and logs do not show them.
     pub hidden: Hidden,
-    /// The texts behind `!vault`.
-    pub inline: Inline,
     /// What becomes of keys that are there twice.
     pub duplicates: Duplicates,
-}
-
-/// Texts that were encrypted where they stand; clones have them together. They are known by what they say.
-#[derive(Clone, Default)]
-pub struct Inline(Arc<RwLock<HashSet<String>>>);
-
-impl Inline {
-    pub fn add(&self, text: &str) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned());
-    }
-
-    pub fn has(&self, text: &str) -> bool {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).contains(text)
-    }
-}
-
-impl std::fmt::Debug for Inline {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("(hidden)")
-    }
 }
 
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
@@ -88,7 +64,7 @@ impl Keyring {
     pub fn new(passwords: Vec<(String, Secret)>) -> Self {
         let hidden = Hidden::default();
         passwords.iter().for_each(|(_, password)| hidden.add(password.reveal()));
-        Keyring { passwords, hidden, inline: Inline::default(), duplicates: Duplicates::default() }
+        Keyring { passwords, hidden, duplicates: Duplicates::default() }
     }
 
     /// Decrypts a vault text; tries the password of the text's own identity first.

@@ -73,7 +73,7 @@ def align(ours, theirs):
             for key in theirs.keys() - ours.keys():
                 theirs.pop(key)
             if "_raw_params" in (theirs.get("args") or {}):
-                ours.pop("args"), theirs.pop("args")
+                theirs["args"]["cmd"] = theirs["args"].pop("_raw_params")
         if theirs.get("ansible_failed_task") == "UNDEFINED":
             # Of a loop: the reference cannot show it, as it has templates with the loop's item in it.
             ours.pop("ansible_failed_task"), theirs.pop("ansible_failed_task")

@@ -56,7 +56,7 @@ pub fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
             })
             .await?;
         let Some(recap) = recap else { return telling.end(ExitCode::Interrupted).await };
-        match recap.stats.get("status") {
+        match recap.stats.run.get("status") {
             Some(found) => show(args.format, &deployment, found, &silent).await?,
             // Nobody was left to put it together.
             None => silent.values().chain(&failures).for_each(|message| note(message)),

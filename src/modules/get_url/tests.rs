@@ -215,7 +215,10 @@ async fn what_cannot_be_done_is_refused_by_name() {
     let at = &server.address;
     for (arguments, message) in [
         (format!("url: 'http://{at}/abc', dest: HOST/no/dir"), "HOST/no does not exist"),
-        ("url: 'ftp://h/x', dest: HOST/a".to_owned(), "the url is of no use: \"ftp\" is not http or https"),
+        (
+            "url: 'ftp://h/x', dest: HOST/a".to_owned(),
+            "the url is of no use: it does not begin with http:// or https://",
+        ),
         ("url: 'file:x', dest: HOST/a".to_owned(), "names no absolute path of the host, as file:///etc/hosts does"),
         (format!("url: 'http://{at}/abc', dest: HOST/a, checksum: abc"), "must be an algorithm, a colon"),
     ] {

@@ -8,6 +8,7 @@ mod page;
 pub mod tls;
 pub mod url;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,7 +18,7 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
 
 pub use page::page;
@@ -54,11 +55,13 @@ pub struct Request {
     pub body: Vec<u8>,
     /// Through which it goes.
     pub proxy: Option<Url>,
+    /// The socket of this machine behind which the server is, whatever the address says.
+    pub socket: Option<PathBuf>,
 }
 
 impl Request {
     pub fn get(url: Url) -> Request {
-        Request { method: "GET".to_owned(), url, headers: Vec::new(), body: Vec::new(), proxy: None }
+        Request { method: "GET".to_owned(), url, headers: Vec::new(), body: Vec::new(), proxy: None, socket: None }
     }
 }
 
@@ -151,9 +154,12 @@ pub async fn from_here(tls: &Tls, request: &Request, limit: Duration) -> Result<
     let address = request.url.address();
     let exchange = async {
         let next = request.proxy.as_ref().unwrap_or(&request.url);
-        let stream = TcpStream::connect((next.host.as_str(), next.port)).await;
-        let stream = stream.map_err(|error| Failure::Connect { address: next.address(), reason: error.to_string() })?;
-        let mut stream: Box<dyn Stream> = Box::new(stream);
+        let stream: std::io::Result<Box<dyn Stream>> = match &request.socket {
+            Some(path) => UnixStream::connect(path).await.map(|stream| Box::new(stream) as _),
+            None => TcpStream::connect((next.host.as_str(), next.port)).await.map(|stream| Box::new(stream) as _),
+        };
+        let lost = |error: std::io::Error| Failure::Connect { address: next.address(), reason: error.to_string() };
+        let mut stream = stream.map_err(lost)?;
         if let Some(proxy) = request.proxy.as_ref().filter(|_| request.url.secure) {
             lead_on(&mut stream, proxy, &request.url).await?;
         }

@@ -61,7 +61,10 @@ impl Network {
         match Url::parse(&whole) {
             Ok(proxy) if !proxy.secure => Ok(Some(proxy)),
             Ok(_) => Err(format!("{name} must be an http address")),
-            Err(why) => Err(format!("{name} is of no use: {why}")),
+            // Why is not told: it may be said with a part of a password.
+            Err(_) => Err(format!(
+                "{name} is of no use: it must be http://[USER:PASSWORD@]HOST:PORT, what is odd in it as %23"
+            )),
         }
     }
 
@@ -78,10 +81,47 @@ impl Network {
 
     /// Who to log in as on a server.
     pub fn login(&self, host: &str) -> Option<(String, String)> {
-        let own = self.logins.iter().find(|login| login.machine.as_deref() == Some(host));
+        let is_own = |login: &&Login| login.machine.as_ref().is_some_and(|name| name.eq_ignore_ascii_case(host));
+        let own = self.logins.iter().rfind(is_own);
         let login = own.or_else(|| self.logins.iter().find(|login| login.machine.is_none()))?;
         (!login.user.is_empty() && !login.password.is_empty()).then(|| (login.user.clone(), login.password.clone()))
     }
+}
+
+/// The words of a line of such a file: only double quotes mean something, and a backslash before one character.
+fn words(line: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let (mut quoted, mut within, mut escaped) = (false, false, false);
+    for c in line.chars() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => {
+                escaped = true;
+                continue;
+            }
+            '"' if quoted || !within => {
+                quoted = !quoted;
+                if !within {
+                    words.push(String::new());
+                    within = true;
+                }
+                continue;
+            }
+            c if c.is_whitespace() && !quoted => {
+                within = false;
+                continue;
+            }
+            _ => {}
+        }
+        if !within {
+            words.push(String::new());
+            within = true;
+        }
+        if let Some(word) = words.last_mut() {
+            word.push(c);
+        }
+    }
+    words
 }
 
 /// The entries of a file like `~/.netrc`.
@@ -92,7 +132,7 @@ fn logins(text: &str) -> Vec<Login> {
         if line.trim_start().starts_with('#') {
             continue;
         }
-        let words = shlex::split(line).unwrap_or_default();
+        let words = words(line);
         if words.first().is_some_and(|word| word == "macdef") {
             // Up to a blank line.
             lines.by_ref().find(|line| line.trim().is_empty());
@@ -148,6 +188,12 @@ mod tests {
         let login = |host: &str| network.login(host).unwrap();
         assert_eq!(login("a"), ("u".into(), "p w".into()));
         assert_eq!(login("b"), ("v".into(), "x".into()));
+        let odd = Network {
+            logins: logins("machine Q login u password it's#1\nmachine q login u password #2\\\""),
+            ..Network::default()
+        };
+        assert_eq!(odd.login("Q").unwrap().1, "#2\"");
+        assert_eq!(words("password it's#1 \"a b\""), ["password", "it's#1", "a b"]);
         assert_eq!(login("z"), ("any".into(), "y".into()));
         assert!(Network::default().login("a").is_none());
     }

@@ -8,7 +8,8 @@ use crate::template::Page;
 /// The body of an answer with a code below 300. Waits: for threads that templates are rendered on.
 pub fn page(page: &Page) -> Result<String, String> {
     let mut request = Request::get(Url::parse(&page.address)?);
-    let network = Network::from_here(page.proxies, page.netrc && page.login.is_none());
+    request.socket.clone_from(&page.socket);
+    let network = Network::from_here(page.proxies && page.socket.is_none(), page.netrc && page.login.is_none());
     request.headers.push(("User-Agent".into(), page.agent.clone()));
     match &page.login {
         Some(login) if page.login_at_once => request.headers.push(("Authorization".into(), follow::basic(login))),
@@ -72,6 +73,7 @@ mod tests {
             proxies: false,
             netrc: false,
             unredirected: Vec::new(),
+            socket: None,
         }
     }
 

@@ -21,7 +21,7 @@ impl Url {
         let (secure, rest) = match text.split_once("://") {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (false, rest),
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (true, rest),
-            Some((scheme, _)) => return Err(format!("{scheme:?} is not http or https")),
+            Some(_) => return Err("it does not begin with http:// or https://".to_owned()),
             None => return Err("it does not begin with http:// or https://".to_owned()),
         };
         let rest = rest.split('#').next().unwrap_or_default();
@@ -42,7 +42,8 @@ impl Url {
         let usual = if secure { 443 } else { 80 };
         let port = match port {
             None | Some("") => usual,
-            Some(port) => port.parse().map_err(|_| format!("{port:?} is no port"))?,
+            // Not what stands there: it may be a part of a password.
+            Some(port) => port.parse().map_err(|_| "its port is no number up to 65535".to_owned())?,
         };
         if host.is_empty() {
             return Err("it names no host".to_owned());

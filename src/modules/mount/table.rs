@@ -37,11 +37,17 @@ impl Entry {
     fn is_of(&self, fields: &[&str]) -> bool {
         // All swap is at none; its source tells which.
         let other_swap = || {
-            fields[1] == "none" && fields[2] == "swap" && self.src.as_ref().is_some_and(|src| escaped(src) != fields[0])
+            NOWHERE.contains(&fields[1])
+                && fields[2] == "swap"
+                && self.src.as_ref().is_none_or(|src| escaped(src) != fields[0])
         };
-        fields[1] == escaped(&self.path) && !other_swap()
+        let path = if fields[1].len() > 1 { fields[1].trim_end_matches('/') } else { fields[1] };
+        path == escaped(&self.path) && !other_swap()
     }
 }
+
+/// What stands in the place of a path where nothing is mounted at one.
+pub const NOWHERE: &[&str] = &["none", "swap"];
 
 /// The text with one line for the entry, in the place of those that it had.
 pub fn with(text: &str, entry: &Entry) -> String {
@@ -78,7 +84,13 @@ pub fn source<'a>(text: &'a str, entry: &Entry) -> Option<&'a str> {
 
 /// The fields of a line that has the four to six of an entry.
 fn fields(line: &str) -> Option<Vec<&str>> {
-    let fields: Vec<&str> = line.split('#').next().unwrap_or_default().split_whitespace().collect();
+    // Only what stands before the line, or behind its fields, is a comment: a source may have that sign.
+    let mut fields: Vec<&str> = line.split([' ', '\t', '\n', '\r']).filter(|field| !field.is_empty()).collect();
+    if fields.first().is_some_and(|first| first.starts_with('#')) {
+        return None;
+    }
+    let comment = fields.iter().skip(4).position(|field| field.starts_with('#'));
+    fields.truncate(comment.map_or(fields.len(), |at| at + 4));
     (4..=6).contains(&fields.len()).then_some(fields)
 }
 
@@ -152,6 +164,16 @@ mod tests {
         let text = "/dev/a none swap sw 0 0\n/dev/b none swap sw 0 0";
         assert_eq!(without(text, &entry("none", "/dev/b", "swap")), "/dev/a none swap sw 0 0\n");
         assert_eq!(with(text, &entry("none", "/dev/c", "swap")), format!("{text}\n/dev/c none swap defaults 0 0\n"));
+    }
+
+    #[test]
+    fn an_entry_is_known_however_its_line_is_written() {
+        let text = "sshfs#me@h:/d /mnt/a#b fuse defaults 0 0\n/dev/b\t/data/ xfs noatime # mine\n/dev/c /c\u{a0}d ext4 x 0 0\n";
+        assert_eq!(with(text, &entry("/mnt/a#b", "sshfs#me@h:/d", "fuse")), text);
+        assert_eq!(without(text, &entry("/mnt/a#b", "x", "fuse")).lines().count(), 2);
+        assert_eq!(source(text, &entry("/data", "x", "xfs")), Some("/dev/b"));
+        assert_eq!(source(text, &entry("/c\u{a0}d", "x", "ext4")), Some("/dev/c"));
+        assert_eq!(source("UUID=a swap swap sw 0 0\n", &entry("swap", "UUID=b", "swap")), None);
     }
 
     #[test]

@@ -18,8 +18,8 @@ pub use result::Shape;
 
 use super::paint::{Colour, harmless, one_line};
 use super::{Report, Shows};
-use crate::engine::{Counts, Event, Recap, Status, TaskResult, TaskStart};
-use crate::value::Value;
+use crate::engine::{Counts, Event, Recap, Stats, Status, TaskResult, TaskStart};
+use crate::value::{Value, Vars};
 
 /// Columns where there is no terminal.
 pub const COLUMNS: usize = 79;
@@ -287,12 +287,18 @@ impl Ansible {
             self.say(Way::Out, Colour::Plain, &line);
         }
         self.say(Way::Out, Colour::Plain, "");
-        if self.style.stats && !recap.stats.is_empty() {
+        let Stats { run, hosts } = &recap.stats;
+        if self.style.stats && (!run.is_empty() || !hosts.is_empty()) {
             self.banner("CUSTOM STATS:");
-            let stats: serde_json::Map<_, _> =
-                recap.stats.iter().map(|(name, value)| (name.to_string(), super::plain(value))).collect();
-            let text = json::without_line_ends(&serde_json::Value::Object(stats));
-            self.say(Way::Out, Colour::Plain, &format!("\n\tRUN: {text}\n"));
+            let text = |stats: &Vars| {
+                let all = stats.iter().map(|(name, value)| (name.to_string(), super::plain(value)));
+                json::without_line_ends(&serde_json::Value::Object(all.collect()))
+            };
+            let mut hosts: Vec<_> = hosts.iter().collect();
+            hosts.sort_by_key(|(host, _)| (*host).clone());
+            let of_hosts: String = hosts.iter().map(|(host, stats)| format!("\t{host}: {}\n", text(stats))).collect();
+            let of_run = if run.is_empty() { String::new() } else { format!("\n\tRUN: {}\n", text(run)) };
+            self.say(Way::Out, Colour::Plain, &format!("{of_hosts}{of_run}"));
         }
         if self.style.check && self.style.marks_check_mode {
             self.banner("DRY RUN");

@@ -76,6 +76,9 @@ fn bcrypt(password: &str, hashing: &Hashing<'_>, salt: Option<String>) -> Result
         "2y" => bcrypt::Version::TwoY,
         other => return Err(fail(format!("bcrypt has no ident {other:?}, take 2b, 2a or 2y"))),
     };
+    if password.contains('\0') {
+        return Err(fail("bcrypt takes no NUL in a password"));
+    }
     let salt = salt.unwrap_or_else(|| random_salt(LENGTH));
     let config = GeneralPurposeConfig::new()
         .with_decode_allow_trailing_bits(true)

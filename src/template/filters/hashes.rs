@@ -96,10 +96,11 @@ pub fn sha1(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
 
 /// `password_hash(hashtype='sha512', salt=None, salt_size=None, rounds=None, ident=None)`
 pub fn password_hash(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let (password, scheme) = (args.text("password")?, args.text_or("hashtype", "sha512"));
+    // Nothing has no hash: an account would get a password that everybody can guess.
+    let (password, scheme) = (args.only_text("password")?, args.text_or("hashtype", "sha512"));
     let salt = args.opt("salt").filter(|salt| !salt.is_none()).map(|salt| salt.to_string());
-    let (salt_size, rounds) = (args.int("salt_size")?, args.int("rounds")?);
-    let ident = args.opt("ident").filter(|ident| !ident.is_none()).map(|ident| ident.to_string());
+    let (salt_size, rounds) = (args.int("salt_size")?, args.int("rounds")?.filter(|rounds| *rounds != 0));
+    let ident = args.opt("ident").filter(|ident| ident.is_true()).map(|ident| ident.to_string());
     crypt(&password, &Hashing { scheme: &scheme, salt, salt_size, rounds, ident }).map(Value::from)
 }
 

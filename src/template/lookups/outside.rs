@@ -45,6 +45,7 @@ const URL_OPTIONS: &[&str] = &[
     "ca_path",
     "follow_redirects",
     "force",
+    "unix_socket",
     "unredirected_headers",
     "use_netrc",
     "use_proxy",
@@ -98,6 +99,7 @@ fn page(call: &Call<'_>, address: &str) -> Result<Page, Error> {
         verify: call.flag("validate_certs", true),
         authorities: call.option("ca_path").map(text).filter(|path| !path.is_empty()).map(PathBuf::from),
         follow: call.text_option("follow_redirects", "urllib2").to_lowercase(),
+        socket: call.option("unix_socket").map(text).filter(|path| !path.is_empty()).map(PathBuf::from),
         proxies: call.flag("use_proxy", true),
         netrc: call.flag("use_netrc", true),
         unredirected: unredirected.iter().map(|name| text(name).to_lowercase()).collect(),
@@ -143,7 +145,7 @@ mod tests {
         let failure = |text: &str| render(text).unwrap_err().to_string();
         let told = failure("{{ lookup('url', 'http://h', headers={'A': 1}) }}");
         assert!(told.contains(r#"cannot fetch http://h: [("A", "1")]"#), "{told}");
-        let told = failure("{{ lookup('url', 'http://h', unix_socket='/x') }}");
-        assert!(told.contains("has no option unix_socket"), "{told}");
+        let told = failure("{{ lookup('url', 'http://h', use_gssapi=true) }}");
+        assert!(told.contains("has no option use_gssapi"), "{told}");
     }
 }

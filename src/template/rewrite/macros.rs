@@ -15,11 +15,11 @@ pub fn open(source: &str, tokens: &[(Token<'_>, Span)], edits: &mut Vec<Edit>) {
             continue;
         }
         let Some(close) = closing(tokens, at + 3) else { continue };
-        let Some(last) = (close..tokens.len()).find(|at| word(*at, "endmacro")) else { continue };
+        let Some(last) = ending(tokens, at) else { continue };
         let Some(ended) = (last..tokens.len()).find(|at| matches!(tokens[*at].0, Token::BlockEnd)) else { continue };
         let named = parameters(tokens, at + 3, close);
         // A parameter of its own may have such a name.
-        let speaks = |name: &&str| !named.contains(name) && (close + 1..last).any(|at| word(at, name));
+        let speaks = |name: &&str| !named.contains(name) && speaks_of(tokens, close + 1, last, name);
         let spoken: Vec<&str> = ["varargs", "kwargs"].into_iter().filter(speaks).collect();
         if spoken.is_empty() {
             continue;
@@ -32,6 +32,33 @@ pub fn open(source: &str, tokens: &[(Token<'_>, Span)], edits: &mut Vec<Edit>) {
         let set = format!("{opens}set {name}={name}|_open({named:?},{spoken:?}) {closes}");
         edits.push(insert(end(&tokens[ended].1), &set));
     }
+}
+
+/// The `endmacro` of a macro, behind those of macros within it.
+fn ending(tokens: &[(Token<'_>, Span)], macro_at: usize) -> Option<usize> {
+    let mut depth = 0;
+    for (at, pair) in tokens.windows(2).enumerate().skip(macro_at) {
+        match (&pair[0].0, &pair[1].0) {
+            (Token::BlockStart, Token::Ident("macro")) => depth += 1,
+            (Token::BlockStart, Token::Ident("endmacro")) if depth == 1 => return Some(at + 1),
+            (Token::BlockStart, Token::Ident("endmacro")) => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Whether a name stands in a macro's own body, not in that of a macro within it.
+fn speaks_of(tokens: &[(Token<'_>, Span)], from: usize, to: usize, name: &str) -> bool {
+    let mut at = from;
+    while at < to {
+        match (&tokens[at].0, &tokens[at + 1].0) {
+            (Token::BlockStart, Token::Ident("macro")) => at = ending(tokens, at).unwrap_or(to),
+            (Token::Ident(found), _) if *found == name => return true,
+            _ => at += 1,
+        }
+    }
+    false
 }
 
 /// The names of a macro's parameters, between its brackets.

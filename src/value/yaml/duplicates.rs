@@ -5,6 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::value::origin::Complaint;
 
+/// The complaint of a key that is there twice, where that is refused.
+pub fn refusal(complaint: Complaint) -> Complaint {
+    let message = complaint.message.trim_end_matches("; this one counts").to_owned();
+    Complaint { message, ..complaint }
+}
+
 /// Whether such a key is told, refused, or neither.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DuplicateKeys {
@@ -32,7 +38,7 @@ impl Duplicates {
     /// Keeps what a file has twice until [`Duplicates::take`], or refuses it.
     pub fn found(&self, found: Vec<Complaint>) -> Result<(), Complaint> {
         match (self.rule, found.into_iter()) {
-            (DuplicateKeys::Error, mut found) => found.next().map_or(Ok(()), Err),
+            (DuplicateKeys::Error, mut found) => found.next().map_or(Ok(()), |one| Err(refusal(one))),
             (DuplicateKeys::Warn, found) => {
                 let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
                 let Told { known, waiting } = &mut *told;

@@ -6,7 +6,7 @@ mod emit;
 mod parse;
 mod scalar;
 
-pub use duplicates::{DuplicateKeys, Duplicates};
+pub use duplicates::{DuplicateKeys, Duplicates, refusal};
 pub use emit::{Flow, Style, emit};
 
 use std::path::Path;
@@ -51,7 +51,12 @@ pub fn load(path: &Path, keyring: &Keyring) -> Result<Option<Node>, Complaint> {
 /// As [`load`], with warnings added to `warnings`.
 pub fn load_with(path: &Path, keyring: &Keyring, warnings: &mut Vec<Complaint>) -> Result<Option<Node>, Complaint> {
     let (source, text) = read(path, keyring)?;
-    let mut documents = parse::documents(&source, text.as_deref().unwrap_or(&source.text), warnings)?;
+    let whole = text.as_deref().unwrap_or(&source.text);
+    let mut documents = parse::documents(&source, whole, warnings)?;
+    // Ansible reads what is JSON as such, where the last one counts without a word.
+    if !warnings.is_empty() && serde_json::from_str::<serde::de::IgnoredAny>(whole).is_ok() {
+        warnings.clear();
+    }
     if text.is_some() {
         documents.iter().for_each(|node| node.hide(keyring));
     }
@@ -203,8 +208,8 @@ impl Node {
                 let plain = String::from_utf8(plain)
                     .map_err(|_| Complaint::new("the decrypted text is not UTF-8", Some(&self.origin)))?;
                 keyring.hidden.add(&plain);
-                keyring.inline.add(&plain);
-                if templates { Template::value(&plain, Some(&self.origin)) } else { Value::from(plain) }
+                // As in Ansible: marks in it mean nothing, a password may have them.
+                Value::from(plain)
             }
             NodeKind::Str(text) if templates => Template::value(text, Some(&self.origin)),
             NodeKind::Str(text) => Value::from(text.clone()),
