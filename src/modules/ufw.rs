@@ -11,6 +11,10 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 const RULES: &str = "grep -hs '^### tuple' /lib/ufw/user.rules /lib/ufw/user6.rules /etc/ufw/user.rules \
     /etc/ufw/user6.rules /var/lib/ufw/user.rules /var/lib/ufw/user6.rules; exit 0";
 
+/// What it is to do once it is on: while it is off, its status does not tell.
+const SETTINGS: &str = "grep -hsE '^(DEFAULT_(INPUT|OUTPUT|FORWARD)_POLICY|LOGLEVEL)=' \
+    /etc/default/ufw /etc/ufw/ufw.conf; exit 0";
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ufw {
@@ -105,11 +109,12 @@ impl Module for Ufw {
             return Ok(Plan::Unknown(commands));
         }
         let status = ask(probe, &["status", "verbose"]).await?;
-        let mut changes = self.would_switch(&status);
+        let mut changes = self.would_switch(&status, &text(probe, SETTINGS).await?);
         if self.rule.is_some() {
-            let told = commands.last().map(Vec::as_slice).unwrap_or_default();
+            let at = commands.len() - 1 - usize::from(self.logging.is_some());
+            let told = commands[at].as_slice();
             let argv: Vec<&str> = ["--dry-run"].into_iter().chain(told.iter().map(String::as_str)).collect();
-            changes |= would_change(&rules(probe).await?, &ask(probe, &argv).await?);
+            changes |= would_change(&text(probe, RULES).await?, &ask(probe, &argv).await?);
         }
         let outcome = Outcome::default().with("commands", lines(&commands));
         Ok(match changes {
@@ -119,7 +124,10 @@ impl Module for Ufw {
     }
 
     async fn apply(&self, commands: Self::Change, remote: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
-        let look = async || Ok::<_, Error>((ask(remote, &["status", "verbose"]).await?, rules(remote).await?));
+        let look = async || {
+            let status = ask(remote, &["status", "verbose"]).await?;
+            Ok::<_, Error>((status, text(remote, RULES).await?, text(remote, SETTINGS).await?))
+        };
         let before = look().await?;
         for argv in &commands {
             let whole = ["ufw".to_owned()].into_iter().chain(argv.iter().cloned());
@@ -163,16 +171,10 @@ impl Ufw {
         Err(Error::failed(format!("ufw: {problem}")))
     }
 
+    /// In the order in which Ansible gives them: what is reset is reset first.
     async fn commands(&self, probe: &Probe) -> Result<Vec<Vec<String>>, Error> {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let mut commands = Vec::new();
-        if let Some(default) = &self.default {
-            let direction = self.direction.as_deref();
-            commands.push(words(&["default", default].into_iter().chain(direction).collect::<Vec<_>>()));
-        }
-        if let Some(logging) = &self.logging {
-            commands.push(words(&["logging", logging]));
-        }
         if let Some(state) = &self.state {
             let verb = match state.as_str() {
                 "enabled" => "enable",
@@ -182,14 +184,21 @@ impl Ufw {
             };
             commands.push(words(&["--force", verb]));
         }
+        if let Some(default) = &self.default {
+            let direction = self.direction.as_deref();
+            commands.push(words(&["default", default].into_iter().chain(direction).collect::<Vec<_>>()));
+        }
         if let Some(rule) = &self.rule {
             let number = match self.insert {
-                Some(insert) if self.insert_relative_to != "zero" => {
+                Some(insert) if !self.delete && self.insert_relative_to != "zero" => {
                     relative(&ask(probe, &["status", "numbered"]).await?, &self.insert_relative_to, insert)
                 }
                 number => number,
             };
             commands.push(self.rule(rule, number));
+        }
+        if let Some(logging) = &self.logging {
+            commands.push(words(&["logging", logging]));
         }
         Ok(commands)
     }
@@ -199,7 +208,8 @@ impl Ufw {
         let mut add = |words: &[&str]| argv.extend(words.iter().map(|word| (*word).to_owned()));
         let flags = [(self.route, "route"), (self.delete, "delete")];
         flags.iter().filter(|(is, _)| *is).for_each(|(_, word)| add(&[word]));
-        if let Some(number) = number {
+        // A rule that is to be gone has no place.
+        if let Some(number) = number.filter(|_| !self.delete) {
             add(&["insert", &number.to_string()]);
         }
         add(&[rule]);
@@ -235,8 +245,8 @@ impl Ufw {
         argv
     }
 
-    /// Whether the status tells of something else than what state, default and logging ask for.
-    fn would_switch(&self, status: &str) -> bool {
+    /// Whether status and settings tell of something else than what state, default and logging ask for.
+    fn would_switch(&self, status: &str, settings: &str) -> bool {
         let is_on = status.lines().any(|line| line == "Status: active");
         let state = match self.state.as_deref() {
             None => false,
@@ -245,22 +255,41 @@ impl Ufw {
             Some(_) => true,
         };
         let line = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
-        let logging = self.logging.as_deref().is_some_and(|wanted| match wanted {
-            "on" => !line("Logging: ").starts_with("on"),
-            "off" => !line("Logging: ").starts_with("off"),
-            level => !line("Logging: ").contains(&format!("({level})")),
+        let setting = |name: &str| {
+            let value =
+                |line: &str| Some(line.strip_prefix(name)?.strip_prefix('=')?.trim().trim_matches('"').to_lowercase());
+            settings.lines().filter_map(value).next_back()
+        };
+        let logging = self.logging.as_deref().is_some_and(|wanted| match (wanted, setting("LOGLEVEL")) {
+            ("on", Some(level)) => level == "off",
+            (wanted, Some(level)) => level != wanted,
+            ("on" | "off", None) => !line("Logging: ").starts_with(wanted),
+            (level, None) => !line("Logging: ").contains(&format!("({level})")),
         });
         let default = self.default.as_deref().is_some_and(|wanted| {
             let direction = self.direction.as_deref().unwrap_or("incoming");
-            !line("Default: ").split(", ").any(|part| part == format!("{wanted} ({direction})"))
+            let policy = match direction {
+                "incoming" => setting("DEFAULT_INPUT_POLICY"),
+                "outgoing" => setting("DEFAULT_OUTPUT_POLICY"),
+                _ => setting("DEFAULT_FORWARD_POLICY"),
+            };
+            match policy.as_deref() {
+                Some("accept") => wanted != "allow",
+                Some("drop") => wanted != "deny",
+                Some(policy) => wanted != policy,
+                // Of a host that forwards nothing the status does not tell what it would do; to Ansible all is well.
+                None => !line("Default: ")
+                    .split(", ")
+                    .any(|part| [wanted, "disabled"].iter().any(|word| part == format!("{word} ({direction})"))),
+            }
         });
         state || logging || default
     }
 }
 
-/// The rules that are kept, one a line.
-async fn rules(probe: &Probe) -> Result<String, Error> {
-    Ok(String::from_utf8_lossy(&probe.query(&Command::shell(RULES)).await?.stdout).into_owned())
+/// What a command says: the rules that are kept, or the settings, one a line.
+async fn text(probe: &Probe, command: &str) -> Result<String, Error> {
+    Ok(String::from_utf8_lossy(&probe.query(&Command::shell(command)).await?.stdout).into_owned())
 }
 
 async fn ask(probe: &Probe, argv: &[&str]) -> Result<String, Error> {
@@ -297,7 +326,11 @@ fn would_change(rules: &str, dry: &str) -> bool {
     let tuples = |text: &str| -> Vec<String> {
         text.lines().filter(|line| line.starts_with("### tuple")).map(str::to_owned).collect()
     };
-    let is_v6 = |line: &String| line.contains(':');
+    // Action, protocol, port and address of the one end, port and address of the other, ...
+    let is_v6 = |line: &String| {
+        let mut fields = line.trim_start_matches("### tuple ###").split_whitespace().skip(3).step_by(2).take(2);
+        fields.any(|address| address.contains(':'))
+    };
     let (there, then) = (tuples(rules), tuples(dry));
     [false, true].into_iter().any(|v6| {
         let of = |all: &[String]| all.iter().filter(|line| is_v6(line) == v6).cloned().collect::<Vec<_>>();
@@ -323,7 +356,7 @@ fn relative(numbered: &str, to: &str, insert: i64) -> Option<i64> {
         _ if rules.iter().any(|(_, v6)| *v6) => last,
         _ => last + 1,
     };
-    Some(insert + from).filter(|number| *number <= last)
+    insert.checked_add(from).filter(|number| *number <= last)
 }
 
 #[cfg(test)]
@@ -351,9 +384,11 @@ mod tests {
         let words = rule.rule("allow", Some(2));
         assert_eq!(
             words.join(" "),
-            "route delete insert 2 allow in on eth0 out on eth1 log from any to any port 80,443 proto tcp comment the web"
+            "route delete allow in on eth0 out on eth1 log from any to any port 80,443 proto tcp comment the web"
         );
         assert_eq!(words.last().unwrap(), "the web");
+        let added = Ufw { delete: false, ..rule }.rule("allow", Some(2)).join(" ");
+        assert!(added.starts_with("route insert 2 allow in on eth0"), "{added}");
         let app =
             Ufw { direction: Some("out".into()), interface: Some("lo".into()), name: Some("OpenSSH".into()), ..ufw() };
         assert_eq!(app.rule("deny", None).join(" "), "deny out on lo from any to any app OpenSSH");
@@ -371,6 +406,7 @@ mod tests {
             (number("last-ipv6", 0), number("last-ipv6", 1), relative("", "last-ipv4", 0)),
             (Some(3), None, None)
         );
+        assert_eq!((number("first-ipv4", i64::MAX), number("last-ipv6", i64::MAX)), (None, None));
     }
 
     #[test]
@@ -380,9 +416,16 @@ mod tests {
         assert!(!would_change(there, "Skipping adding existing rule\nSkipping adding existing rule (v6)\n"));
         assert!(!would_change(there, "*filter\n### tuple ### allow tcp 22 0.0.0.0/0 any 0.0.0.0/0 in\n"));
         assert!(would_change(there, "### tuple ### deny tcp 22 0.0.0.0/0 any 0.0.0.0/0 in\n"));
+        // Neither the name of an interface, a range of ports nor a forwarded rule makes one of IPv6.
+        let there = "### tuple ### route:allow tcp 60:70 10.0.0.1 any 0.0.0.0/0 in_eth0:1\n";
+        assert!(would_change(&format!("{there}### tuple ### allow tcp 22 ::/0 any ::/0 in\n"), "Rule deleted (v6)\n"));
+        let both = format!(
+            "{there}### tuple ### allow tcp 22 0.0.0.0/0 any 0.0.0.0/0 in\n### tuple ### allow tcp 22 ::/0 any ::/0 in\n"
+        );
+        assert!(!would_change(&both, both.rsplit_once("### tuple").unwrap().0));
         let status =
             "Status: active\nLogging: on (low)\nDefault: deny (incoming), allow (outgoing), disabled (routed)\n";
-        let switches = |ufw: Ufw| ufw.would_switch(status);
+        let switches = |ufw: Ufw| ufw.would_switch(status, "");
         assert!(!switches(Ufw { state: Some("enabled".into()), default: Some("deny".into()), ..ufw() }));
         assert!(switches(Ufw { default: Some("deny".into()), direction: Some("outgoing".into()), ..ufw() }));
         assert!(switches(Ufw { state: Some("disabled".into()), ..ufw() }));
@@ -392,11 +435,69 @@ mod tests {
         );
     }
 
+    #[test]
+    fn settings_tell_what_the_status_does_not() {
+        let settings = "DEFAULT_INPUT_POLICY=\"DROP\"\nDEFAULT_OUTPUT_POLICY=\"ACCEPT\"\n\
+            DEFAULT_FORWARD_POLICY=\"REJECT\"\nLOGLEVEL=medium\n";
+        let default = |policy: &str, direction: Option<&str>| Ufw {
+            default: Some(policy.into()),
+            direction: direction.map(str::to_owned),
+            ..ufw()
+        };
+        let off = |ufw: Ufw| ufw.would_switch("Status: inactive\n", settings);
+        assert!(!off(default("deny", None)) && off(default("reject", None)) && off(default("allow", Some("incoming"))));
+        assert!(!off(default("allow", Some("outgoing"))) && off(default("deny", Some("outgoing"))));
+        assert!(!off(default("reject", Some("routed"))) && off(default("deny", Some("routed"))));
+        for (level, changes) in [("on", false), ("off", true), ("medium", false), ("low", true)] {
+            assert_eq!(off(Ufw { logging: Some(level.into()), ..ufw() }), changes, "{level}");
+        }
+        let on = "Status: active\nDefault: deny (incoming), allow (outgoing), disabled (routed)\n";
+        assert!(!default("reject", Some("routed")).would_switch(on, settings));
+        assert!(default("deny", Some("routed")).would_switch(on, settings));
+        assert!(!default("deny", Some("routed")).would_switch(on, ""));
+        assert!(default("deny", Some("outgoing")).would_switch(on, ""));
+    }
+
     /// A stand-in for ufw that is on or off and remembers what it was told.
     const STAND_IN: &str = "#!/bin/sh\ncd \"$(dirname \"$0\")\" || exit\ncase \"$*\" in\n\
         'status verbose') echo \"Status: $(cat state 2>/dev/null || echo inactive)\" ;;\n\
         '--force enable') echo active >state ;;\n\
+        'default '*|'logging '*) echo \"$*\" >>told; echo \"$*\" >settings ;;\n\
         *nothing*) echo 'ERROR: Bad port' >&2; exit 1 ;;\n*) echo \"$*\" >>told ;;\nesac\n";
+
+    /// A stand-in for grep, which tells the settings that ufw was told last.
+    const GREP: &str = "#!/bin/sh\ncase \"$*\" in *LOGLEVEL*) cat \"$(dirname \"$0\")/settings\" ;; esac\n";
+
+    #[tokio::test]
+    async fn what_is_set_while_it_is_off_is_a_change_once() {
+        let host = tempfile::tempdir().unwrap();
+        for (name, text) in [("ufw", STAND_IN), ("grep", GREP)] {
+            let program = host.path().join(name);
+            std::fs::write(&program, text).unwrap();
+            std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        }
+        let path = format!("{}:{}", host.path().display(), std::env::var("PATH").unwrap());
+        let bench = Bench::with_environment(&[("PATH", &path)]).await;
+        for task in ["ufw: {default: reject}", "ufw: {logging: full}"] {
+            assert!(bench.run_twice(task).await.changed, "{task}");
+        }
+        std::fs::write(host.path().join("settings"), "LOGLEVEL=full\nDEFAULT_INPUT_POLICY=\"REJECT\"\n").unwrap();
+        assert!(!bench.check("ufw: {default: reject, logging: full}").await.unwrap().changed);
+        assert!(bench.check("ufw: {default: reject, logging: low}").await.unwrap().changed);
+        std::fs::write(host.path().join("told"), "").unwrap();
+        let done = bench.run("ufw: {logging: low, rule: allow, default: deny, state: reset}").await.unwrap();
+        assert_eq!(
+            value(&done.outcome, "commands"),
+            "['ufw --force reset', 'ufw default deny', 'ufw allow from any to any', 'ufw logging low']"
+        );
+        let told = std::fs::read_to_string(host.path().join("told")).unwrap();
+        assert_eq!(told, "--force reset\ndefault deny\nallow from any to any\nlogging low\n");
+        let dry = bench.check("ufw: {logging: full, rule: allow}").await.unwrap();
+        assert!(dry.changed);
+        let told = std::fs::read_to_string(host.path().join("told")).unwrap();
+        assert!(told.ends_with("logging low\n--dry-run allow from any to any\n"), "{told}");
+        bench.close().await;
+    }
 
     #[tokio::test]
     async fn it_is_switched_on_once_and_its_refusal_is_told() {
