@@ -191,6 +191,9 @@ impl IniFile {
                 "ini_file: value or values is required with state: present, unless allow_no_value",
             ));
         }
+        if let Some(option) = &self.option {
+            check_option(option)?;
+        }
         let texts = self.section.iter().chain(&self.option).chain(&self.value).chain(self.values.iter().flatten());
         match texts.into_iter().any(|text| text.contains(['\n', '\r'])) {
             true => Err(Error::failed("ini_file: section, option and value must each be one line")),
@@ -203,10 +206,24 @@ impl IniFile {
             let has = Has::deserialize(item.clone()).map_err(|_| {
                 Error::failed("ini_file: an item of section_has_values has option, and value or values")
             })?;
+            check_option(&has.option)?;
             let values = has.value.into_iter().chain(has.values.into_iter().flatten());
-            Ok(Condition { option: has.option, values: values.map(|value| value.to_string()).collect() })
+            let values: Vec<String> = values.map(|value| value.to_string()).collect();
+            if values.iter().chain([&has.option]).any(|text| text.contains(['\n', '\r'])) {
+                return Err(Error::failed("ini_file: what section_has_values names must each be one line"));
+            }
+            Ok(Condition { option: has.option, values })
         };
         self.section_has_values.iter().map(read).collect()
+    }
+}
+
+/// What a line cannot be begun with, as it would not be found again.
+fn check_option(option: &str) -> Result<(), Error> {
+    match option.trim_matches([' ', '\t']) {
+        "" => Err(Error::failed("ini_file: option must not be empty; leave it out if the whole section is meant")),
+        text if text.starts_with('[') => Err(Error::failed("ini_file: option cannot begin with [, as a section does")),
+        _ => Ok(()),
     }
 }
 
@@ -251,6 +268,22 @@ mod tests {
         for (arguments, message) in [
             ("option: k", "ini_file: value or values is required with state: present, unless allow_no_value"),
             ("option: k, value: \"a\\nb\"", "ini_file: section, option and value must each be one line"),
+            ("option: \"a\\rb\", value: 1", "ini_file: section, option and value must each be one line"),
+            ("option: k, values: [a, \"b\\n[t]\"]", "ini_file: section, option and value must each be one line"),
+            (
+                "option: k, value: 1, section_has_values: [{option: n, value: \"1\\n2\"}]",
+                "ini_file: what section_has_values names must each be one line",
+            ),
+            (
+                "option: k, value: 1, section_has_values: [{option: \"n\\nm\", values: [1]}]",
+                "ini_file: what section_has_values names must each be one line",
+            ),
+            (
+                "option: '', section: s, state: absent",
+                "ini_file: option must not be empty; leave it out if the whole section is meant",
+            ),
+            ("option: ' ', value: 1", "ini_file: option must not be empty; leave it out if the whole section is meant"),
+            ("option: '[k', value: 1", "ini_file: option cannot begin with [, as a section does"),
             ("option: k, value: 1, values: [1]", "ini_file: value and values cannot both be given"),
             ("option: k, value: 1, create: false", "there is no such file on the host"),
             (

@@ -46,20 +46,28 @@ impl Condition {
 impl Wish {
     /// The text as it is to be, None if it stays; and Ansible's word for what was done.
     pub fn applied(&self, text: &str) -> (Option<String>, &'static str) {
+        // A mark of the encoding is no part of the first line; in a text that is not UTF-8 it is three characters.
+        let mark = ["\u{feff}", "\u{ef}\u{bb}\u{bf}"].into_iter().find(|mark| text.starts_with(mark)).unwrap_or("");
+        let (edited, message) = self.edited(&text[mark.len()..]);
+        (edited.map(|edited| format!("{mark}{edited}")), message)
+    }
+
+    fn edited(&self, text: &str) -> (Option<String>, &'static str) {
         let mut all = lines(text);
+        let ending = line_end(text);
         if all.is_empty() {
-            all.push("\n".to_owned());
+            all.push(ending.to_owned());
         }
         let mut changed = false;
         if let Some(last) = all.last_mut().filter(|last| !last.ends_with('\n')) {
-            last.push('\n');
+            last.push_str(ending);
             changed = true;
         }
         let before = all.clone();
         let message = match (self.section(&all), self.present) {
             (Some((start, end)), true) => {
                 let mut body: Vec<Line> = all.drain(start..end).map(Line::of).collect();
-                let message = self.put(&mut body);
+                let message = self.put(&mut body, ending);
                 all.splice(start..start, body.into_iter().map(|line| line.text));
                 message
             }
@@ -70,7 +78,7 @@ impl Wish {
                 all.splice(start..end, kept);
                 if whole { "section removed" } else { "option changed" }
             }
-            (None, true) => self.add(&mut all),
+            (None, true) => self.add(&mut all, ending),
             (None, false) => "OK",
         };
         if all == before {
@@ -101,10 +109,10 @@ impl Wish {
     }
 
     /// Puts the option into a section that is there.
-    fn put(&self, body: &mut Vec<Line>) -> &'static str {
+    fn put(&self, body: &mut Vec<Line>, end: &str) -> &'static str {
         let Some(option) = &self.option else { return "OK" };
         let read = |line: &str| read(option, line, self.style.modify_inactive_option).map(|it| it.value.to_owned());
-        let bare_option = format!("{option}\n");
+        let bare_option = format!("{option}{end}");
         let mut message = "OK";
         let mut values = self.values.clone();
         let mut stands_bare = false;
@@ -114,7 +122,11 @@ impl Wish {
             let new = match values.iter().position(|value| *value == found) {
                 Some(at) => {
                     values.remove(at);
-                    if found.is_empty() && self.style.allow_no_value { None } else { Some(self.line(option, &found)) }
+                    if found.is_empty() && self.style.allow_no_value {
+                        None
+                    } else {
+                        Some(self.line(option, &found, end))
+                    }
                 }
                 None if self.values.is_empty() && self.style.allow_no_value => None,
                 None => continue,
@@ -131,7 +143,7 @@ impl Wish {
                 if values.is_empty() {
                     break;
                 }
-                let new = self.line(option, &values.remove(0));
+                let new = self.line(option, &values.remove(0), end);
                 self.replace(line, new, option, &mut message);
             }
             let before = body.len();
@@ -141,7 +153,7 @@ impl Wish {
             }
         }
         let bare_is_missing = self.values.is_empty() && self.style.allow_no_value && !stands_bare;
-        let mut new: Vec<String> = values.iter().map(|value| self.line(option, value)).collect();
+        let mut new: Vec<String> = values.iter().map(|value| self.line(option, value, end)).collect();
         new.extend(bare_is_missing.then_some(bare_option));
         if !new.is_empty() {
             // Behind the last line that says something.
@@ -153,30 +165,30 @@ impl Wish {
     }
 
     /// Adds the section at the end.
-    fn add(&self, all: &mut Vec<String>) -> &'static str {
-        all.extend(self.section.iter().map(|name| format!("[{name}]\n")));
+    fn add(&self, all: &mut Vec<String>, end: &str) -> &'static str {
+        all.extend(self.section.iter().map(|name| format!("[{name}]{end}")));
         let mut values = self.values.clone();
         for condition in &self.conditions {
             if Some(&condition.option) == self.option.as_ref() {
                 let more = condition.values.iter().filter(|value| !self.exclusive && !self.values.contains(value));
                 values.extend(more.cloned());
             } else if condition.values.is_empty() {
-                all.extend(self.style.allow_no_value.then(|| format!("{}\n", condition.option)));
+                all.extend(self.style.allow_no_value.then(|| format!("{}{end}", condition.option)));
             } else {
-                all.extend(condition.values.iter().map(|value| self.line(&condition.option, value)));
+                all.extend(condition.values.iter().map(|value| self.line(&condition.option, value, end)));
             }
         }
         let Some(option) = &self.option else { return "only section added" };
         match values.is_empty() {
-            true => all.push(format!("{option}\n")),
-            false => all.extend(values.iter().map(|value| self.line(option, value))),
+            true => all.push(format!("{option}{end}")),
+            false => all.extend(values.iter().map(|value| self.line(option, value, end))),
         }
         "section and option added"
     }
 
-    fn line(&self, option: &str, value: &str) -> String {
+    fn line(&self, option: &str, value: &str, end: &str) -> String {
         let sign = if self.style.no_extra_spaces { "=" } else { " = " };
-        format!("{option}{sign}{value}\n")
+        format!("{option}{sign}{value}{end}")
     }
 
     fn replace(&self, line: &mut Line, new: String, option: &str, message: &mut &'static str) {
@@ -206,22 +218,31 @@ impl Line {
     }
 }
 
+const BLANKS: [char; 2] = [' ', '\t'];
+
 struct Found<'a> {
     value: &'a str,
 }
 
 /// The value that a line gives an option, empty if it has none; with `inactive` also in a comment.
 fn read<'a>(option: &str, line: &'a str, inactive: bool) -> Option<Found<'a>> {
-    const BLANKS: [char; 2] = [' ', '\t'];
-    let mut rest = bare(line).trim_start_matches(BLANKS);
-    if inactive {
-        rest = rest.strip_prefix(['#', ';']).unwrap_or(rest).trim_start_matches(BLANKS);
-    }
-    let rest = rest.strip_prefix(option)?.trim_start_matches(BLANKS);
-    match rest.is_empty() {
-        true => Some(Found { value: "" }),
-        false => Some(Found { value: rest.strip_prefix('=')?.trim_start_matches(BLANKS) }),
-    }
+    let option = option.trim_start_matches(BLANKS);
+    let line = bare(line).trim_start_matches(BLANKS);
+    let given = |line: &'a str| {
+        let rest = line.strip_prefix(option)?.trim_start_matches(BLANKS);
+        match rest.is_empty() {
+            true => Some(Found { value: "" }),
+            false => Some(Found { value: rest.strip_prefix('=')?.trim_start_matches(BLANKS) }),
+        }
+    };
+    // First as it stands: the option itself may begin with the sign of a comment.
+    given(line).or_else(|| given(line.strip_prefix(['#', ';']).filter(|_| inactive)?.trim_start_matches(BLANKS)))
+}
+
+/// What ends most lines of a text.
+fn line_end(text: &str) -> &'static str {
+    let (all, with_return) = (text.matches('\n').count(), text.matches("\r\n").count());
+    if with_return * 2 > all { "\r\n" } else { "\n" }
 }
 
 fn is_named(line: &str, name: &str) -> bool {
@@ -272,6 +293,41 @@ mod tests {
         assert_eq!(edited(&wish("k", &["2"]), "[ s ]").0, "[ s ]\nk = 2\n");
         assert_eq!(edited(&wish("k", &["2"]), ""), ("\n[s]\nk = 2\n".into(), "section and option added"));
         assert_eq!(edited(&Wish { section: None, ..wish("k", &["2"]) }, "a=1\n[s]\n").0, "a=1\nk = 2\n[s]\n");
+    }
+
+    #[test]
+    fn a_mark_of_the_encoding_stays_before_the_first_line() {
+        for mark in ["\u{feff}", "\u{ef}\u{bb}\u{bf}"] {
+            let (text, message) = edited(&wish("k", &["2"]), &format!("{mark}[s]\nk = 1\n"));
+            assert_eq!((text, message), (format!("{mark}[s]\nk = 2\n"), "option changed"));
+            let first = Wish { section: None, ..wish("k", &["2"]) };
+            assert_eq!(edited(&first, &format!("{mark}k = 1\n")).0, format!("{mark}k = 2\n"));
+        }
+    }
+
+    #[test]
+    fn lines_end_as_those_of_the_file() {
+        let text = "[s]\r\nx = 1\r\nk = 1\r\n";
+        assert_eq!(edited(&wish("k", &["2"]), text).0, "[s]\r\nx = 1\r\nk = 2\r\n");
+        assert_eq!(edited(&wish("k", &["1", "3"]), text).0, format!("{text}k = 3\r\n"));
+        let other = Wish { section: Some("t".into()), ..wish("k", &["2"]) };
+        assert_eq!(edited(&other, text.trim_end()).0, format!("{text}[t]\r\nk = 2\r\n"));
+        assert_eq!(edited(&wish("k", &["2"]), "[s]\nx = 1\r\n").0, "[s]\nx = 1\r\nk = 2\n");
+        let mut bare = wish("b", &[]);
+        bare.style.allow_no_value = true;
+        assert_eq!(edited(&bare, text).0, format!("{text}b\r\n"));
+    }
+
+    #[test]
+    fn an_option_is_found_again_whatever_it_begins_with() {
+        for option in [" k", "\tk", "#k", ";k", "# k"] {
+            for exclusive in [true, false] {
+                let wish = Wish { exclusive, ..wish(option, &["2"]) };
+                assert_eq!(edited(&wish, "[s]\nx = 1\n").0, format!("[s]\nx = 1\n{option} = 2\n"));
+            }
+            let gone = Wish { present: false, ..wish(option, &[]) };
+            assert_eq!(edited(&gone, &format!("[s]\n{option} = 2\nx = 1\n")).0, "[s]\nx = 1\n");
+        }
     }
 
     #[test]
