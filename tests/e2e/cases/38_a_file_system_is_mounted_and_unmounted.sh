@@ -55,12 +55,14 @@ mount -t overlay overlay -o "lowerdir=/lib,upperdir=\$top/over/3,workdir=\$top/o
 mkdir -p "/lib/modules/\$(uname -r)" /etc/modules-load.d /etc/modprobe.d
 echo kernel/drivers/wl_test.ko >"/lib/modules/\$(uname -r)/modules.builtin"
 echo "options wl_test old=1" >/etc/modprobe.d/other.conf
+# What others wrote stays.
+printf 'blacklist wl_other\noptions wl_test old=2\n' >/etc/modprobe.d/wl_test.conf
 keeps() { run -e "params='\$1'" -e "persistent=\$2" "\${@:3}" "$scratch/modules.yml"; }
 keeps 'a=1 b=2' present --check; grep changed=1 said; [ ! -e /etc/modules-load.d/wl_test.conf ]
 keeps 'a=1 b=2' present; grep changed=1 said
 [ "\$(cat /etc/modules-load.d/wl_test.conf)" = wl_test ]
-[ "\$(cat /etc/modprobe.d/wl_test.conf)" = "options wl_test a=1
-options wl_test b=2" ]
+[ "\$(cat /etc/modprobe.d/wl_test.conf)" = "blacklist wl_other
+options wl_test a=1 b=2" ]
 [ "\$(cat /etc/modprobe.d/other.conf)" = "#options wl_test old=1" ]
 keeps 'a=1 b=2' present; grep changed=0 said
 keeps '' absent; grep changed=1 said
