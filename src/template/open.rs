@@ -10,6 +10,7 @@ use crate::value::{Value, mapping};
 
 /// Adds `m|_open(named, more)`: of `more`, which are `varargs`, `kwargs` or both, the macro has parameters as well.
 pub fn install(env: &mut Environment<'static>) {
+    env.add_filter("_omitted", |value: Value| super::is_omit(&value));
     env.add_filter("_open", |inner: Value, named: Vec<String>, more: Vec<String>| {
         let has = |name: &str| more.iter().any(|one| one == name);
         Value::from_object(Open { varargs: has("varargs"), kwargs: has("kwargs"), inner, named })

@@ -2,6 +2,7 @@
 //! - `a.b.c` where `a` or `a.b` is missing is undefined, not an error (`a|_soft` yields something without members);
 //! - operators and slices mean what they mean in Python (`operators.rs`);
 //! - `varargs` and `kwargs` in a macro are the arguments that it does not name (`macros.rs`);
+//! - defaults in a macro may speak of the parameters before them (`macros.rs`);
 //! - `{% set l = [] %}` makes a list that `l.append(x)` can change;
 //! - filters that a person wrote are called by `_own` (`own.rs`);
 //! - in playbook strings (not in files) a backslash in a string literal is a backslash.
@@ -45,6 +46,9 @@ pub fn rewrite(source: &str, reading: Reading, syntax: &SyntaxConfig, backslashe
     operators::operators(&tokens, reading, &mut edits);
     if may_test_undefined(source) {
         soften(source, &tokens, &mut edits);
+    }
+    if source.contains("macro") {
+        macros::defaults(source, &tokens, &mut edits);
     }
     if args {
         macros::open(source, &tokens, &mut edits);

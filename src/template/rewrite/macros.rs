@@ -34,6 +34,58 @@ pub fn open(source: &str, tokens: &[(Token<'_>, Span)], edits: &mut Vec<Edit>) {
     }
 }
 
+/// A default may speak of the parameters before it, which the engine sets after it: what it gives is settled in the body.
+/// `{% macro m(a, b=a) %}` becomes `{% macro m(a, b=omit if true else (a)) %}{%set b=(a) if b|_omitted else b%}`.
+pub fn defaults(source: &str, tokens: &[(Token<'_>, Span)], edits: &mut Vec<Edit>) {
+    for at in 0..tokens.len().saturating_sub(4) {
+        let [(Token::BlockStart, opens), (Token::Ident("macro"), _), (Token::Ident(_), _), (Token::ParenOpen, _)] =
+            &tokens[at..at + 4]
+        else {
+            continue;
+        };
+        let Some(close) = closing(tokens, at + 3) else { continue };
+        let Some(opened) = (close..tokens.len()).find(|at| matches!(tokens[*at].0, Token::BlockEnd)) else { continue };
+        let text = |span: &Span| &source[start(span)..end(span)];
+        let (opens, closes) = (text(opens).trim_end_matches(['-', '+']), text(&tokens[opened].1));
+        let (mut known, mut depth) = (Vec::new(), 0usize);
+        for i in at + 3..close {
+            depth = match tokens[i].0 {
+                Token::ParenOpen | Token::BracketOpen | Token::BraceOpen => depth + 1,
+                Token::ParenClose | Token::BracketClose | Token::BraceClose => depth.saturating_sub(1),
+                _ => depth,
+            };
+            let (1, Token::ParenOpen | Token::Comma, Token::Ident(name)) = (depth, &tokens[i].0, &tokens[i + 1].0)
+            else {
+                continue;
+            };
+            let last = default_end(tokens, i + 3, close);
+            let speaks = |at: usize| matches!(tokens[at].0, Token::Ident(one) if known.contains(&one));
+            if matches!(tokens[i + 2].0, Token::Assign) && (i + 3..=last).any(speaks) {
+                let given = &source[start(&tokens[i + 3].1)..end(&tokens[last].1)];
+                edits.push(insert(end(&tokens[i + 2].1), "omit if true else ("));
+                edits.push(insert(end(&tokens[last].1), ")"));
+                let set = format!("{opens}set {name}=({given}) if {name}|_omitted else {name} {closes}");
+                edits.push(insert(end(&tokens[opened].1), &set));
+            }
+            known.push(*name);
+        }
+    }
+}
+
+/// The last token of a default that begins at `from`.
+fn default_end(tokens: &[(Token<'_>, Span)], from: usize, close: usize) -> usize {
+    let mut depth = 0usize;
+    for at in from..close {
+        match tokens[at].0 {
+            Token::ParenOpen | Token::BracketOpen | Token::BraceOpen => depth += 1,
+            Token::ParenClose | Token::BracketClose | Token::BraceClose => depth = depth.saturating_sub(1),
+            Token::Comma if depth == 0 => return at - 1,
+            _ => {}
+        }
+    }
+    close - 1
+}
+
 /// The `endmacro` of a macro, behind those of macros within it.
 fn ending(tokens: &[(Token<'_>, Span)], macro_at: usize) -> Option<usize> {
     let mut depth = 0;
