@@ -75,8 +75,8 @@ pub fn defaults(source: &str, tokens: &[(Token<'_>, Span)], edits: &mut Vec<Edit
 /// The last token of a default that begins at `from`.
 fn default_end(tokens: &[(Token<'_>, Span)], from: usize, close: usize) -> usize {
     let mut depth = 0usize;
-    for at in from..close {
-        match tokens[at].0 {
+    for (at, (token, _)) in tokens.iter().enumerate().take(close).skip(from) {
+        match token {
             Token::ParenOpen | Token::BracketOpen | Token::BraceOpen => depth += 1,
             Token::ParenClose | Token::BracketClose | Token::BraceClose => depth = depth.saturating_sub(1),
             Token::Comma if depth == 0 => return at - 1,
