@@ -171,10 +171,10 @@ fn releases_that_nobody_tried_together_are_refused_without_asking_a_host() {
 fn an_endpoint_without_a_port_leads_to_the_load_balancer_where_there_is_one() {
     let scratch = tempfile::tempdir().expect("a directory");
     let playbook = scratch.path().join("playbook.yml");
-    let text = "- {hosts: karmada_control_plane, gather_facts: false, tasks: [{import_role: {name: karmada_common}}, {debug: {msg: 'at {{ karmada_server }};'}}]}\n";
+    let text = "- {hosts: karmada_control_plane, gather_facts: false, tasks: [{import_role: {name: karmada_common}}, {debug: {msg: 'at {{ karmada_server }}; named {{ karmada_names | join(\" \") }}.'}}]}\n";
     fs::write(&playbook, text).expect("it is written");
     let inventory = scratch.path().join("hosts.ini");
-    let led_to = |vars: &str, balancer: &str| {
+    let told = |vars: &str, balancer: &str| {
         let text = format!(
             "[karmada_control_plane]\nh1 ansible_connection=local karmada_address=192.0.2.1\n[load_balancer]\n{balancer}\n[all:vars]\n{vars}\n"
         );
@@ -182,10 +182,16 @@ fn an_endpoint_without_a_port_leads_to_the_load_balancer_where_there_is_one() {
         let mut windlass = Command::cargo_bin("windlass").expect("it is built");
         windlass.env("ANSIBLE_ROLES_PATH", root().join("roles")).arg("playbook").arg("-i").arg(&inventory);
         let output = windlass.arg(&playbook).output().expect("it runs");
-        let told = String::from_utf8_lossy(&output.stdout).into_owned();
-        let at = told.split_once("at https://").unwrap_or_else(|| panic!("{told}{output:?}")).1;
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let led_to = |vars: &str, balancer: &str| {
+        let told = told(vars, balancer);
+        let at = told.split_once("at https://").unwrap_or_else(|| panic!("{told}")).1;
         at.split(';').next().unwrap_or_default().to_owned()
     };
+    // A certificate names the address itself, without the brackets that it has before a port.
+    let names = told("karmada_endpoint=[2001:db8::1]:443", "");
+    assert!(names.contains("IP:2001:db8::1 ") || names.contains("IP:2001:db8::1."), "{names}");
     assert_eq!(led_to("", ""), "192.0.2.1:5443");
     assert_eq!(led_to("", "h1"), "192.0.2.1:5443");
     assert_eq!(led_to("karmada_virtual_address=192.0.2.9", "h1"), "192.0.2.9:6443");
