@@ -149,6 +149,17 @@ fn the_lookup_url_goes_by_the_proxy_and_the_logins_of_this_machine() {
 }
 
 #[test]
+fn a_failed_task_keeps_its_secret_arguments_to_itself() {
+    let play = "- hosts: localhost\n  gather_facts: false\n  vars: {word: \"{{ 's3' ~ 'cret' }}\"}\n  tasks:\n    - block:\n        \
+                - uri: {url: 'http://127.0.0.1:9/', url_username: me, url_password: '{{ word }}', timeout: 2}\n      \
+                rescue:\n        - debug: {var: ansible_failed_task}\n";
+    let files = directory(&[("p.yml", play)]);
+    let (code, stdout, stderr) = windlass(files.path(), &[], &["playbook", "p.yml", "-vvv"]);
+    let told = stdout + &stderr;
+    assert!(code == 0 && told.contains("\"url_username\": \"me\"") && !told.contains("s3cret"), "{told}");
+}
+
+#[test]
 fn config_explains_one_setting_and_speaks_json() {
     let files = directory(&[]);
     let (_, stdout, _) = windlass(files.path(), &[], &["config", "ANSIBLE_FORKS"]);

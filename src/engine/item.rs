@@ -85,7 +85,12 @@ impl<'a> Item<'a> {
         result.took = begun.elapsed();
         self.forgive(result);
         let failed = result.failed() && !no_log;
-        let args = failed.then(|| self.args.take().unwrap_or_else(|| self.arguments_as_far()));
+        let args = failed.then(|| {
+            let mut args = self.args.take().unwrap_or_else(|| self.arguments_as_far());
+            let doc = self.task.action.doc;
+            args.retain(|name, _| !doc.argument(name).is_some_and(|argument| argument.secret));
+            args
+        });
         Ran { result: outcome.0, effects: outcome.1, args, delegate }
     }
 

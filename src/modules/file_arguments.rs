@@ -5,8 +5,12 @@ use crate::value::doc::{Argument, Kind, Return};
 pub const OWNER: Argument = Argument::new("owner", Kind::Str, "User that is to own it");
 pub const GROUP: Argument = Argument::new("group", Kind::Str, "Group that is to own it");
 pub const MODE: Argument = Argument::new("mode", Kind::Mode, "Permissions, octal or symbolic");
-pub const ATTRIBUTES: Argument =
-    Argument::new("attributes", Kind::Str, "Flags of chattr, such as +i, -i or =a").alias(&["attr"]);
+pub const ATTRIBUTES: Argument = Argument::new(
+    "attributes",
+    Kind::Str,
+    "Flags of chattr, such as +i, -i or =a; of a tree that is copied its top alone",
+)
+.alias(&["attr"]);
 pub const SEUSER: Argument = Argument::new("seuser", Kind::Str, "User of its SELinux context, where SELinux is on");
 pub const SEROLE: Argument = Argument::new("serole", Kind::Str, "Role of its SELinux context");
 pub const SETYPE: Argument = Argument::new("setype", Kind::Str, "Type of its SELinux context");
