@@ -34,6 +34,10 @@ impl Module for X509CertificateInfo {
             Return::new("issuer", "Who signed it"),
             Return::new("serial", "Its serial number, hex"),
             Return::new("fingerprint", "Its SHA-256 fingerprint, hex"),
+            Return::new(
+                "key_fingerprint",
+                "The SHA-256 fingerprint of its public key, hex; a renewal with the same key keeps it",
+            ),
             Return::new("not_before", "When it begins to be valid, UTC"),
             Return::new("not_after", "When it ends to be valid, UTC"),
             Return::new("days_left", "Whole days until then; negative once it has ended"),
@@ -49,6 +53,7 @@ impl Module for X509CertificateInfo {
         let certificate = Certificate::parse(&found.text, &path)?;
         let left = certificate.not_after - x509::in_days(0).unix_timestamp();
         let outcome = Outcome::default().with("days_left", left.div_euclid(24 * 60 * 60));
+        let outcome = outcome.with("key_fingerprint", certificate.key_fingerprint());
         Ok(Plan::Unchanged(x509::described(outcome, &certificate)))
     }
 
@@ -72,6 +77,30 @@ mod tests {
         assert_eq!(value(&told.outcome, "subject"), "CN=ca");
         // A second may have passed since.
         assert!(["29", "30"].contains(&value(&told.outcome, "days_left").as_str()));
+        bench.close().await;
+    }
+
+    #[tokio::test]
+    async fn a_renewed_authority_keeps_its_key_and_another_one_has_another() {
+        let bench = Bench::new().await;
+        let ca = |path: &str, days: u32| {
+            format!(
+                "x509_ca: {{path: HOST/{path}.crt, privatekey_path: HOST/{path}.key, common_name: ca, validity: {days}, renew_before: {}}}",
+                days / 2
+            )
+        };
+        for (path, days) in [("ca", 30), ("other", 30)] {
+            bench.run(&ca(path, days)).await.unwrap();
+        }
+        let first = bench.run("x509_certificate_info: {path: HOST/ca.crt}").await.unwrap();
+        // Half of the new validity is more than is left: it is renewed.
+        assert!(bench.run(&ca("ca", 90)).await.unwrap().changed);
+        let renewed = bench.run("x509_certificate_info: {path: HOST/ca.crt}").await.unwrap();
+        let other = bench.run("x509_certificate_info: {path: HOST/other.crt}").await.unwrap();
+        let key = |done: &super::super::Done| value(&done.outcome, "key_fingerprint");
+        assert_ne!(value(&first.outcome, "fingerprint"), value(&renewed.outcome, "fingerprint"));
+        assert_eq!(key(&first), key(&renewed));
+        assert_ne!(key(&first), key(&other));
         bench.close().await;
     }
 

@@ -100,6 +100,11 @@ impl Certificate {
         })
     }
 
+    /// SHA-256 of its public key, lower-case hex, pairs with colons: stays when a certificate is renewed with its key.
+    pub fn key_fingerprint(&self) -> String {
+        hex(&Sha256::digest(&self.public_key))
+    }
+
     /// Whether the other one's key signed this one, and is named as its issuer.
     pub fn is_issued_by(&self, authority: &Certificate) -> bool {
         let (Ok((_, leaf)), Ok((_, root))) =
