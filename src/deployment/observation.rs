@@ -17,6 +17,11 @@ pub fn take(observed: &mut Observed, event: &Event) {
     if result.status == Status::Unreachable {
         observed.entry(host.to_string()).or_default().insert("the host".into(), "does not answer".into());
     }
+    if result.status == Status::Failed {
+        let why = result.message.as_deref().unwrap_or("no message");
+        let told = format!("cannot be read ({}: {why})", task.name);
+        observed.entry(host.to_string()).or_default().insert("the host".into(), told);
+    }
     if !matches!(result.status, Status::Ok | Status::Changed) {
         return;
     }
