@@ -3,11 +3,13 @@
 
 use std::sync::Arc;
 
+use futures::future::join_all;
 use serde::{Deserialize, Serialize};
 
-use super::lock::Lock;
+use super::held::Lock;
+use super::lock::within;
 use super::stage::Stage;
-use crate::remote::{Attributes, Remote};
+use crate::remote::{Attributes, Error, Remote};
 
 /// An apply as far as it came.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +31,9 @@ pub struct Journal {
     pub stages: Vec<Entry>,
     /// It came to its end.
     pub done: bool,
+    /// The inventory's name of the host that it lies on. Empty: windlass 0.1.0 wrote it.
+    #[serde(default)]
+    pub host: String,
 }
 
 /// A stage in a journal.
@@ -55,16 +60,30 @@ fn path(directory: &str) -> String {
     format!("{directory}/journal")
 }
 
-/// The newest journal that the hosts have, beside the lock in `directory`.
-pub async fn read(hosts: &[(Arc<str>, Remote)], directory: &str) -> Option<Journal> {
+/// The journals that the hosts have, beside the lock in `directory`.
+pub async fn read(hosts: &[(Arc<str>, Remote)], directory: &str) -> Vec<(Arc<str>, Journal)> {
     let path = path(directory);
-    let found = futures::future::join_all(hosts.iter().map(|(_, remote)| remote.read(&path))).await;
-    let journals = found.into_iter().filter_map(|content| Journal::parse(&content.ok()??));
+    let found = join_all(hosts.iter().map(|(_, remote)| within(remote.read(&path)))).await;
+    let read = |((name, _), content): (&(Arc<str>, Remote), Result<Option<Vec<u8>>, Error>)| {
+        Some((name.clone(), Journal::parse(&content.ok()??)?))
+    };
+    hosts.iter().zip(found).filter_map(read).collect()
+}
+
+/// The newest of the hosts' journals.
+pub fn newest(journals: Vec<(Arc<str>, Journal)>) -> Option<Journal> {
     // Of one run, the one that came further.
-    journals.max_by_key(|journal| {
+    journals.into_iter().map(|(_, journal)| journal).max_by_key(|journal| {
         let done = journal.stages.iter().filter(|entry| entry.done).count();
         (journal.token, journal.done, journal.stages.len(), done)
     })
+}
+
+/// Hosts whose names were exchanged in the inventory: each with the name under which it was known, which is another host's
+/// now. A host with a new name is none of them.
+pub fn exchanged<'j>(journals: &'j [(Arc<str>, Journal)], names: &[Arc<str>]) -> Vec<(&'j str, &'j str)> {
+    let pairs = journals.iter().map(|(name, journal)| (&**name, journal.host.as_str()));
+    pairs.filter(|(name, known)| name != known && names.iter().any(|other| **other == **known)).collect()
 }
 
 /// Writes the journal onto the hosts of the lock.
@@ -72,14 +91,15 @@ pub async fn read(hosts: &[(Arc<str>, Remote)], directory: &str) -> Option<Journ
 /// # Errors
 /// Fewer than a majority took it: the reasons.
 pub async fn write(lock: &Lock, journal: &Journal) -> Result<(), String> {
-    let content = serde_json::to_vec(journal).expect("it is text and numbers");
     let path = path(&lock.hold().directory);
     let attributes = Attributes { mode: Some(0o644), ..Attributes::default() };
-    let one = |remote: &Remote| {
-        let (remote, content, path, attributes) = (remote.clone(), content.clone(), path.clone(), attributes.clone());
-        async move { remote.write(&path, &content, &attributes).await }
+    let one = |name: &str, remote: &Remote| {
+        let own = Journal { host: name.to_owned(), ..journal.clone() };
+        let content = serde_json::to_vec(&own).expect("it is text and numbers");
+        let (remote, path, attributes) = (remote.clone(), path.clone(), attributes.clone());
+        async move { within(remote.write(&path, &content, &attributes)).await }
     };
-    let written = futures::future::join_all(lock.hosts().iter().map(|(_, remote)| one(remote))).await;
+    let written = join_all(lock.hosts().iter().map(|(name, remote)| one(name, remote))).await;
     let failures: Vec<String> =
         written.iter().filter_map(|result| result.as_ref().err()).map(ToString::to_string).collect();
     match written.len() - failures.len() > lock.hold().hosts.len() / 2 {
@@ -105,7 +125,25 @@ mod tests {
             begun: 1,
             stages: stages.iter().map(entry).collect(),
             done,
+            host: String::new(),
         }
+    }
+
+    #[test]
+    fn exchanged_names_are_told_from_new_ones() {
+        let on = |name: &str, known: &str| (name.into(), Journal { host: known.into(), ..journal(&[], true) });
+        let names: [Arc<str>; 3] = ["h1".into(), "h2".into(), "h3".into()];
+        let found = [on("h1", "h2"), on("h2", "h1"), on("h3", "h3")];
+        assert_eq!(exchanged(&found, &names), [("h1", "h2"), ("h2", "h1")]);
+        // Half of an exchange, when the other host does not answer.
+        assert_eq!(exchanged(&found[..1], &names), [("h1", "h2")]);
+        assert_eq!(exchanged(&[on("h1", "old-name"), on("h2", "")], &names), []);
+    }
+
+    #[test]
+    fn a_journal_of_0_1_0_is_read() {
+        let text = br#"{"token":7,"apply":"r","deed":"apply","deployment":"d","digest":"0","who":"a@b","begun":1,"stages":[{"stage":"etcd","playbook":"x.yml","done":false}],"done":false}"#;
+        assert_eq!(Journal::parse(text).unwrap(), journal(&[("etcd", false)], false));
     }
 
     #[test]

@@ -8,17 +8,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{BoxFuture, join_all};
-use tokio::task::JoinHandle;
 
+use super::held::Lock;
 use super::holder::{self, Process};
 use crate::connection::Connection;
 use crate::remote::lock::{Claimed, Record, Seen};
-use crate::remote::{self, Become, Command, Hold, Lease, Remote, Sessions, uptime};
+use crate::remote::{self, Become, Hold, Lease, Remote, Roots, Sessions};
 
-/// How often the holder says that it is there.
-const BEAT: Duration = Duration::from_secs(5);
-/// How long a host may take to hear it.
-const ANSWER: Duration = Duration::from_secs(8);
+/// How long a host may take for anything that has to do with its lock. One that takes longer does not answer.
+const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 5 } else { 30 });
 /// What host clocks with whole seconds may be wrong by.
 const MARGIN: Duration = Duration::from_secs(2);
 /// How often a holder whose connections have just ended is asked after.
@@ -35,7 +33,7 @@ pub struct Door {
 }
 
 impl Door {
-    async fn remote(&self, hold: Option<&Hold>) -> Result<Remote, remote::Error> {
+    pub(super) async fn remote(&self, hold: Option<&Hold>) -> Result<Remote, remote::Error> {
         let badge = hold.map(|hold| hold.on(&self.name));
         let sessions = Sessions::sharing(self.connection.clone(), None, badge);
         Remote::open(&sessions, self.user.as_ref(), &indexmap::IndexMap::new()).await
@@ -44,6 +42,26 @@ impl Door {
 
 /// Opens the door of a host.
 pub type Opens = Arc<dyn Fn(Arc<str>) -> BoxFuture<'static, Result<Door, String>> + Send + Sync>;
+
+/// A host as root, to look at and to take the lock; or why it does not answer.
+///
+/// # Errors
+/// It cannot be reached, or not in time.
+pub async fn open(opens: &Opens, name: &Arc<str>) -> Result<(Door, Remote), String> {
+    let open = async {
+        let door = opens(name.clone()).await?;
+        let remote = door.remote(None).await.map_err(|error| format!("{name}: {error}"))?;
+        Ok((door, remote))
+    };
+    let late = |_| Err(format!("{name}: it did not answer within {} s", PATIENCE.as_secs()));
+    tokio::time::timeout(PATIENCE, open).await.unwrap_or_else(late)
+}
+
+/// What a host does, or that it takes too long.
+pub(super) async fn within<T>(work: impl Future<Output = Result<T, remote::Error>>) -> Result<T, remote::Error> {
+    let late = |_| remote::Error::TimedOut { what: "a request about the lock".into(), limit: PATIENCE };
+    tokio::time::timeout(PATIENCE, work).await.unwrap_or_else(|elapsed| Err(late(elapsed)))
+}
 
 /// Why there is no lock.
 #[derive(Debug, thiserror::Error)]
@@ -54,8 +72,6 @@ pub enum Error {
     NoMajority { reached: usize, all: usize, needed: usize, why: String },
     #[error("another run takes the lock at this very moment")]
     Contended,
-    #[error("the lock of the deployment cannot be taken on {host}: {error}")]
-    Host { host: Arc<str>, error: remote::Error },
 }
 
 /// Who holds a lock, as far as the hosts know.
@@ -66,12 +82,18 @@ pub struct Holder {
     pub silent: Duration,
     /// Since when it holds it, by this machine's clock.
     pub age: Duration,
+    /// The hosts cannot tell whether it is still there.
+    pub unsure: bool,
 }
 
 fn held(holder: &Holder) -> String {
     let Record { holder: who, pid, command, .. } = &holder.record;
     let (age, silent) = (words(holder.age), words(holder.silent));
-    format!("{who} works on this deployment: {command} (process {pid}, for {age}; last heard of {silent} ago)")
+    let unsure = match holder.unsure {
+        true => "; it is of windlass 0.1.0, so the hosts cannot prove whether it has ended",
+        false => "",
+    };
+    format!("{who} works on this deployment: {command} (process {pid}, for {age}; last heard of {silent} ago{unsure})")
 }
 
 /// `45 s`, `12 min`, `3 h`
@@ -87,7 +109,8 @@ pub fn words(time: Duration) -> String {
 struct Other {
     record: Record,
     silent: Duration,
-    sessions: usize,
+    /// None: some host cannot tell.
+    sessions: Option<usize>,
 }
 
 /// What was claimed.
@@ -95,19 +118,6 @@ struct Claims<'d> {
     hosts: Vec<(&'d Door, &'d Remote)>,
     /// For how long others may still believe that they hold it.
     waits: Duration,
-}
-
-/// A lock that is held, until it is given back. Dropping it stops the beats: others may take it when the lease is out.
-pub struct Lock {
-    hold: Hold,
-    held: Vec<(Arc<str>, Remote)>,
-    beating: JoinHandle<()>,
-}
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        self.beating.abort();
-    }
 }
 
 /// How a lock is to be taken.
@@ -135,24 +145,21 @@ impl Asked<'_> {
     /// # Errors
     /// Somebody holds it, or too few hosts answer.
     pub async fn acquire(mut self) -> Result<Lock, Error> {
-        let open = join_all(self.hosts.iter().map(|name| (self.opens)(name.clone()))).await;
+        let open = self.hosts.iter().map(|name| open(&self.opens, name));
         let mut why = Vec::new();
         let mut doors = Vec::new();
-        for door in open {
-            match door {
-                Ok(door) => match door.remote(None).await {
-                    Ok(remote) => doors.push((door, remote)),
-                    Err(error) => why.push(format!("{}: {error}", door.name)),
-                },
+        for opened in join_all(open).await {
+            match opened {
+                Ok(door) => doors.push(door),
                 Err(reason) => why.push(reason),
             }
         }
         self.needs(doors.len(), &why)?;
         for turn in 0..TURNS {
-            let others = self.wait_for_ending(&doors).await?;
+            let others = self.wait_for_ending(&mut doors, &mut why).await?;
             let over = self.judged(others)?;
             if let Some(claims) = self.claim(&doors, &over, &mut why).await? {
-                return self.enter(claims, &over).await;
+                return self.enter(claims, &over, why).await;
             }
             let pause = rand::random_range(100..1000) * (turn + 1);
             tokio::time::sleep(Duration::from_millis(pause)).await;
@@ -168,34 +175,25 @@ impl Asked<'_> {
         }
     }
 
-    /// What the hosts say; a holder whose process has ended may leave shells there for a moment.
-    async fn wait_for_ending(&mut self, doors: &[(Door, Remote)]) -> Result<Vec<Other>, Error> {
+    /// What the hosts say; a holder whose process has ended may leave shells there for a moment. Hosts that do not answer are
+    /// left out from now on.
+    async fn wait_for_ending(
+        &mut self,
+        doors: &mut Vec<(Door, Remote)>,
+        why: &mut Vec<String>,
+    ) -> Result<Vec<Other>, Error> {
+        let begun = tokio::time::Instant::now();
         let mut said = false;
         loop {
-            let looks = join_all(doors.iter().map(|(_, remote)| remote.lock(self.directory))).await;
-            let mut others: Vec<Other> = Vec::new();
-            for ((door, _), seen) in doors.iter().zip(looks) {
-                let seen = seen.map_err(|error| Error::Host { host: door.name.clone(), error })?;
-                let Some(Seen { record, silent, sessions }) = seen else { continue };
-                self.run.token = self.run.token.max(record.token);
-                if record.run.is_none() || record.run == self.run.run {
-                    continue;
-                }
-                match others.iter_mut().find(|other| other.record.run == record.run) {
-                    Some(other) => {
-                        other.silent = other.silent.min(silent);
-                        other.sessions += sessions;
-                    }
-                    None => others.push(Other { record, silent, sessions }),
-                }
-            }
+            let others = self.look(doors, why).await?;
             // Elsewhere, one that has no shells any more may come back while its lease lasts.
             let ends = |other: &Other| {
                 holder::process(&other.record) == Process::Elsewhere
-                    && other.sessions == 0
+                    && other.sessions == Some(0)
                     && other.silent < Lease::LENGTH + MARGIN
             };
-            if self.breaks || !others.iter().any(ends) {
+            // A host's clock may have been set back: how long its holder is silent is then never known.
+            if self.breaks || begun.elapsed() > PATIENCE || !others.iter().any(ends) {
                 return Ok(others);
             }
             if !said {
@@ -206,6 +204,36 @@ impl Asked<'_> {
         }
     }
 
+    /// Whom the hosts' locks name beside us.
+    async fn look(&mut self, doors: &mut Vec<(Door, Remote)>, why: &mut Vec<String>) -> Result<Vec<Other>, Error> {
+        let looks = join_all(doors.iter().map(|(_, remote)| within(remote.lock(self.directory)))).await;
+        let mut others: Vec<Other> = Vec::new();
+        for ((door, remote), seen) in std::mem::take(doors).into_iter().zip(looks) {
+            let seen = match seen {
+                Ok(seen) => seen,
+                Err(error) => {
+                    why.push(format!("{}: {error}", door.name));
+                    continue;
+                }
+            };
+            doors.push((door, remote));
+            let Some(Seen { record, silent, sessions }) = seen else { continue };
+            self.run.token = self.run.token.max(record.token);
+            if record.run.is_none() || record.run == self.run.run {
+                continue;
+            }
+            match others.iter_mut().find(|other| other.record.run == record.run) {
+                Some(other) => {
+                    other.silent = other.silent.min(silent);
+                    other.sessions = other.sessions.zip(sessions).map(|(one, more)| one + more);
+                }
+                None => others.push(Other { record, silent, sessions }),
+            }
+        }
+        self.needs(doors.len(), why)?;
+        Ok(others)
+    }
+
     /// Those whose lock may be taken over.
     fn judged(&self, others: Vec<Other>) -> Result<Vec<Record>, Error> {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
@@ -214,11 +242,12 @@ impl Asked<'_> {
             let gone = match holder::process(&other.record) {
                 Process::Ended => true,
                 Process::Here => false,
-                Process::Elsewhere => other.sessions == 0,
+                Process::Elsewhere => other.sessions == Some(0),
             };
             if !gone && !self.breaks {
                 let age = now.saturating_sub(Duration::from_secs(other.record.since));
-                let holder = Holder { record: other.record, silent: other.silent, age };
+                let unsure = other.sessions.is_none();
+                let holder = Holder { record: other.record, silent: other.silent, age, unsure };
                 return Err(Error::Held(Box::new(holder)));
             }
             over.push(other.record);
@@ -237,7 +266,7 @@ impl Asked<'_> {
         self.run.token += 1;
         let mut claims = Claims { hosts: Vec::new(), waits: Duration::ZERO };
         for (door, remote) in doors {
-            match self.claim_on(remote, over).await {
+            match within(self.claim_on(remote, over)).await {
                 Ok(Some(waits)) => {
                     claims.waits = claims.waits.max(waits);
                     claims.hosts.push((door, remote));
@@ -269,134 +298,98 @@ impl Asked<'_> {
     }
 
     async fn undo(&self, claims: &Claims<'_>) {
-        let undone = claims.hosts.iter().map(|(_, remote)| remote.release_lock(self.directory, &self.run));
+        let undone = claims.hosts.iter().map(|(_, remote)| within(remote.release_lock(self.directory, &self.run)));
         join_all(undone).await;
     }
 
-    /// Begins to beat, waits until those before can do nothing any more, and ends what they have running.
-    async fn enter(self, claims: Claims<'_>, over: &[Record]) -> Result<Lock, Error> {
-        let at = |name: &Arc<str>| {
-            let host = name.clone();
-            move |error| Error::Host { host, error }
-        };
+    /// Shows the lock on the hosts, which ends what those before have running there, begins to beat, and waits until those
+    /// before can do nothing any more.
+    async fn enter(self, claims: Claims<'_>, over: &[Record], mut why: Vec<String>) -> Result<Lock, Error> {
         let hold = Hold {
             directory: self.directory.into(),
             record: Arc::new(self.run.clone()),
             hosts: Arc::new(self.hosts.iter().cloned().collect::<HashSet<_>>()),
             lease: Lease::unconfirmed(),
+            roots: Arc::new(Roots::default()),
         };
-        let mut held = Vec::new();
-        for (door, _) in &claims.hosts {
-            held.push((door.name.clone(), door.remote(Some(&hold)).await.map_err(at(&door.name))?));
-        }
-        let pulse = Pulse { hold: hold.clone(), majority: self.majority(), opens: self.opens.clone() };
-        let heard = |name: &Arc<str>| held.iter().find(|(other, _)| other == name).map(|(_, remote)| remote.clone());
-        let hosts = self.hosts.iter().map(|name| (name.clone(), heard(name).map(Arc::new))).collect();
-        let lock = Lock { hold, beating: tokio::spawn(pulse.beat(hosts)), held };
         if let Some(other) = over.first() {
             (self.tell)(&format!("taking over the lock of {} ({})", other.holder, other.command));
         }
+        let shown = claims.hosts.iter().map(|(door, _)| within(door.remote(Some(&hold))));
+        let mut held = Vec::new();
+        for ((door, _), shown) in claims.hosts.iter().zip(join_all(shown).await) {
+            match shown {
+                Ok(remote) => held.push((door.name.clone(), remote)),
+                Err(error) => why.push(format!("{}: {error}", door.name)),
+            }
+        }
+        if let Err(error) = self.needs(held.len(), &why) {
+            self.undo(&claims).await;
+            return Err(error);
+        }
+        let lock = Lock::begin(hold, held, self.majority(), self.opens.clone());
         if !claims.waits.is_zero() {
             (self.tell)(&format!("waiting {} s, until it can change nothing any more", claims.waits.as_secs()));
             tokio::time::sleep(claims.waits).await;
-        }
-        for (door, remote) in claims.hosts {
-            remote.end_other_runs(self.directory, &self.run).await.map_err(at(&door.name))?;
         }
         Ok(lock)
     }
 }
 
-impl Lock {
-    /// What the run's changes show.
-    pub fn hold(&self) -> &Hold {
-        &self.hold
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::{self, Process as Program, Stream, local::Local};
 
-    /// The hosts on which it was taken, as root; what is done through them is refused once the lock is lost.
-    pub fn hosts(&self) -> &[(Arc<str>, Remote)] {
-        &self.held
-    }
+    /// This machine, or a host that accepts a connection and then says nothing.
+    #[derive(Debug)]
+    struct Host(Option<Local>);
 
-    /// Removes the lock and all that is beside it from the hosts, where these still answer.
-    pub async fn forget(self) {
-        self.beating.abort();
-        let directory = &self.hold.directory;
-        let above = directory.rsplit_once('/').map_or("/", |(above, _)| above);
-        let script = "rm -rf \"$0\"; rmdir \"$1\" 2>/dev/null; :";
-        let argv = ["sh", "-c", script, directory, above];
-        let removals = self.held.iter().map(|(name, remote)| async move {
-            if let Err(error) = remote.run(&Command::program(argv)).await {
-                tracing::debug!(host = &**name, %error, "the lock's directory is not removed there");
+    #[async_trait::async_trait]
+    impl Connection for Host {
+        async fn start(&self, line: &str) -> Result<Program, connection::Error> {
+            match &self.0 {
+                Some(local) => local.start(line).await,
+                None => std::future::pending().await,
             }
-        });
-        futures::future::join_all(removals).await;
-    }
-
-    /// Gives the lock back, where hosts still answer.
-    pub async fn release(self) {
-        self.beating.abort();
-        let hold = &self.hold;
-        let releases = self.held.iter().map(|(name, remote)| async move {
-            let given = remote.release_lock(&hold.directory, &hold.record);
-            if !matches!(tokio::time::timeout(ANSWER, given).await, Ok(Ok(()))) {
-                tracing::debug!(host = &**name, "the lock is not given back there");
-            }
-        });
-        join_all(releases).await;
-    }
-}
-
-/// Says on all hosts, again and again, that the holder is there.
-struct Pulse {
-    hold: Hold,
-    majority: usize,
-    opens: Opens,
-}
-
-type Heard = (Arc<str>, Option<Arc<Remote>>);
-
-impl Pulse {
-    async fn beat(self, mut hosts: Vec<Heard>) {
-        loop {
-            let asked = uptime();
-            let beats = hosts.iter().map(|(name, remote)| self.heard(name, remote.clone()));
-            let heard = join_all(beats).await;
-            let confirmed = heard.iter().filter(|heard| heard.is_ok()).count();
-            let lost = heard.iter().find_map(|heard| heard.as_ref().err()?.clone());
-            if confirmed >= self.majority {
-                self.hold.lease.confirm(asked);
-            } else if let Some(why) = lost {
-                self.hold.lease.lose(&why);
-                return;
-            }
-            for ((_, remote), heard) in hosts.iter_mut().zip(heard) {
-                *remote = heard.ok();
-            }
-            tokio::time::sleep(BEAT).await;
         }
+        async fn tunnel(&self, _host: &str, _port: u16) -> Result<Box<dyn Stream>, connection::Error> {
+            std::future::pending().await
+        }
+        fn capacity(&self) -> usize {
+            8
+        }
+        fn is_closed(&self) -> bool {
+            false
+        }
+        fn description(&self) -> String {
+            "a host".into()
+        }
+        async fn close(&self) {}
     }
 
-    /// One host; opened anew if its connection was lost. The error is the host's word that the lock is another's, if it was.
-    async fn heard(&self, name: &Arc<str>, remote: Option<Arc<Remote>>) -> Result<Arc<Remote>, Option<Arc<str>>> {
-        let work = async {
-            let remote = match remote {
-                Some(remote) => remote,
-                None => {
-                    let door = (self.opens)(name.clone()).await.map_err(|_| None)?;
-                    Arc::new(door.remote(Some(&self.hold)).await.map_err(refusal)?)
-                }
-            };
-            remote.beat(&self.hold.directory).await.map_err(refusal)?;
-            Ok(remote)
-        };
-        tokio::time::timeout(ANSWER, work).await.unwrap_or(Err(None))
+    /// Hosts that share a lock's directory; those whose names begin with `silent` do not answer.
+    async fn acquired(names: &[&str], directory: &str) -> Result<Lock, Error> {
+        let hosts: Vec<Arc<str>> = names.iter().map(|name| Arc::from(*name)).collect();
+        let opens: Opens = Arc::new(|name: Arc<str>| {
+            let host = Host((!name.starts_with("silent")).then(|| Local::new("here")));
+            Box::pin(async { Ok(Door { name, connection: Arc::new(host), user: None }) })
+        });
+        let run = holder::this_run("windlass apply");
+        Asked { hosts: &hosts, directory, run, breaks: false, opens, tell: &|_| () }.acquire().await
     }
-}
 
-fn refusal(error: remote::Error) -> Option<Arc<str>> {
-    match error {
-        remote::Error::Refused { reason, .. } => Some(reason.into()),
-        _ => None,
+    #[tokio::test]
+    async fn a_majority_is_enough_and_no_host_is_waited_for_without_end() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path().join("lock");
+        let directory = directory.to_str().unwrap();
+        let limit = PATIENCE * 10;
+        let taken = tokio::time::timeout(limit, acquired(&["h1", "h2", "silent1"], directory)).await.unwrap().unwrap();
+        assert_eq!(taken.hosts().len(), 2);
+        taken.release().await;
+        let none = tokio::time::timeout(limit, acquired(&["h1", "silent1", "silent2"], directory)).await.unwrap();
+        let words = none.err().unwrap().to_string();
+        assert!(words.contains("needs 2 of its 3 hosts, and 1 answer: silent1: it did not answer within"), "{words}");
     }
 }

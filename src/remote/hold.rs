@@ -1,14 +1,14 @@
 //! The hold that a run has on its deployment: sessions show it to their host before every change, and a run that has
 //! slept asks whether it is still its own. How a lock is taken is in `lock.rs`.
 
-use std::collections::HashSet;
-use std::sync::Arc;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::sync::watch;
 
 use super::session::Session;
-use super::{Error, lock, quote, refused};
+use super::{Become, Error, Remote, lock, quote, refused};
 
 const HOLD: &str = include_str!("hold.sh");
 /// How long a run may wait to hear that the lock is still its own.
@@ -23,22 +23,74 @@ pub struct Hold {
     /// Inventory names of the hosts that have a lock. Changes elsewhere are guarded by the lease alone.
     pub hosts: Arc<HashSet<Arc<str>>>,
     pub lease: Arc<Lease>,
+    pub roots: Arc<Roots>,
 }
 
 impl Hold {
     /// What sessions on a host show.
     pub fn on(&self, host: &str) -> Badge {
-        let mark = self.hosts.contains(host).then(|| (self.directory.clone(), self.record.clone()));
+        let mark = self.hosts.get(host).map(|host| Mark {
+            directory: self.directory.clone(),
+            record: self.record.clone(),
+            host: host.clone(),
+            roots: Arc::downgrade(&self.roots),
+        });
         Badge { mark, lease: self.lease.clone() }
+    }
+}
+
+/// Root on each host that has a lock and answers: makes other users' sessions known beside it.
+#[derive(Default)]
+pub struct Roots(watch::Sender<HashMap<Arc<str>, Remote>>);
+
+impl std::fmt::Debug for Roots {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_set().entries(self.0.borrow().keys()).finish()
+    }
+}
+
+impl Roots {
+    /// Those that answer now.
+    pub fn set(&self, roots: HashMap<Arc<str>, Remote>) {
+        self.0.send_replace(roots);
+    }
+
+    /// Root on a host; one that does not answer may do so again.
+    async fn on(&self, host: &str) -> Option<Remote> {
+        let mut roots = self.0.subscribe();
+        let found = tokio::time::timeout(PATIENCE / 2, roots.wait_for(|roots| roots.contains_key(host))).await;
+        found.ok()?.ok()?.get(host).cloned()
+    }
+}
+
+impl Mark {
+    /// Root on the host; for another session, which cannot do `what` itself.
+    async fn root(&self, what: &str) -> Result<Remote, Error> {
+        let root = match self.roots.upgrade() {
+            Some(roots) => roots.on(&self.host).await,
+            None => None,
+        };
+        let reason = || format!("root, who keeps the list of sessions in {}, does not answer", self.directory);
+        root.ok_or_else(|| Error::Refused { what: what.to_owned(), reason: reason() })
     }
 }
 
 /// What the sessions of one host show before each change.
 #[derive(Debug, Clone)]
 pub struct Badge {
-    /// The lock's directory, and what must stand there. None: the host has no lock.
-    mark: Option<(Arc<str>, Arc<lock::Record>)>,
+    /// None: the host has no lock.
+    mark: Option<Mark>,
     lease: Arc<Lease>,
+}
+
+/// The lock of a host, and what must stand there.
+#[derive(Debug, Clone)]
+struct Mark {
+    directory: Arc<str>,
+    record: Arc<lock::Record>,
+    host: Arc<str>,
+    /// Root's sessions have such a mark themselves.
+    roots: Weak<Roots>,
 }
 
 impl Badge {
@@ -121,10 +173,18 @@ pub fn uptime() -> Duration {
 }
 
 impl Session {
-    /// From now on the session can show the run's hold: makes itself known beside the lock. Where the host has an older
-    /// lock, for it could not be reached when ours was taken, root brings it up to date.
-    pub(super) async fn bear(&mut self, badge: &Badge) -> Result<(), Error> {
-        let Some((directory, record)) = &badge.mark else { return Ok(()) };
+    /// From now on the session can show the run's hold: it is made known beside the lock, by root. Where the host has an
+    /// older lock, for it could not be reached when ours was taken, root brings it up to date.
+    pub(super) async fn bear(&mut self, badge: &Badge, user: Option<&Become>) -> Result<(), Error> {
+        let what = format!("make the session of {} known on {}", self.account.user, self.host);
+        let known = tokio::time::timeout(PATIENCE, self.enrol(badge, user, &what)).await;
+        let late = || Error::TimedOut { what: format!("the attempt to {what}"), limit: PATIENCE };
+        known.unwrap_or_else(|_| Err(late()))
+    }
+
+    async fn enrol(&mut self, badge: &Badge, user: Option<&Become>, what: &str) -> Result<(), Error> {
+        let Some(mark) = &badge.mark else { return Ok(()) };
+        let (directory, record) = (&*mark.directory, &*mark.record);
         let lines = HOLD.lines().filter(|line| !line.starts_with('#'));
         let text: String = lines.flat_map(|line| [line, "\n"]).collect();
         let text = text
@@ -132,15 +192,32 @@ impl Session {
             .replace("@TOKEN@", &record.token.to_string())
             .replace("@RUN@", record.run());
         self.write(&text).await?;
+        // What a session says of its user need not be true; whom we asked for is.
+        let name = user.map_or(&*self.account.user, |user| user.user.trim_start_matches('#')).to_owned();
+        let found = self.ask("wl_me").await?;
+        let words = String::from_utf8_lossy(&found.stdout).into_owned();
+        let mut numbers = words.split_whitespace().map(|word| word.parse::<u64>().ok());
+        let (Some(Some(process)), Some(Some(began)), writes) = (numbers.next(), numbers.next(), numbers.next()) else {
+            return Err(refused(what, &found.stderr));
+        };
+        // Its own sessions bring a lock up to date, so that ours finds one.
+        let root = match name == "root" || writes == Some(Some(1)) {
+            true => None,
+            false => Some(mark.root(what).await?),
+        };
         let may = self.ask("wl_may").await?;
         if may.code != 0 {
             self.raise(badge, directory, record, &may.stderr).await?;
         }
-        let ssh = if self.by_ssh() { "1" } else { "''" };
-        let enrolled = self.ask(&format!("wl_enrol {ssh}")).await?;
-        match enrolled.code {
+        let shell = (u32::try_from(process).unwrap_or_default(), began);
+        let enrol = lock::enrol(directory, record, shell, &name, self.by_ssh())?;
+        let known = match root {
+            None => self.ask(&format!("wl_g=$( {enrol} )")).await?,
+            Some(root) => root.session().await?.ask(&enrol).await?,
+        };
+        match known.code {
             0 => self.bears = true,
-            _ => return Err(refused(format!("make a session known in {directory}/sessions"), &enrolled.stderr)),
+            _ => return Err(refused(what, &known.stderr)),
         }
         Ok(())
     }

@@ -14,27 +14,14 @@ case $wl_i in
 esac
 return 1
 }
-# wl_stat PID: the process's name to wl_v, its parent to wl_i, when it began to wl_j.
-wl_stat() {
-read -r wl_j </proc/$1/stat || return 1
-wl_v=${wl_j#*(}
-wl_v=${wl_v%)*}
+# wl_me: this shell's process, when it began, and whether it may make itself known beside the lock.
+wl_me() {
+read -r wl_j </proc/$$/stat || return 1
 set -- ${wl_j##*) }
-wl_i=$2
 wl_j=${20}
-} 2>/dev/null
-# wl_enrol SSH: makes this shell known beside the lock, so that whoever takes it over can end it; of an SSH connection the
-# process of the server, too, through which tunnels lead.
-wl_enrol() {
-read -r wl_o </proc/sys/kernel/random/boot_id && wl_stat $$ || return 1
-wl_g=$wl_f/sessions/$wl_o.$$.$wl_j.@RUN@
-wl_o=-
-while [ "$1" ] && [ "${wl_i:-0}" -gt 1 ]; do
-wl_c=$wl_i
-wl_stat $wl_i || break
-case $wl_v in
-sshd*) wl_o=$wl_c.$wl_j; break ;;
-esac
-done
-echo "$wl_o" >"$wl_g"
+if [ -w "$wl_f/sessions" ]; then
+echo "$$ $wl_j 1"
+else
+echo "$$ $wl_j 0"
+fi
 }

@@ -76,8 +76,8 @@ pub struct Seen {
     pub record: Record,
     /// How long its holder has not been heard of, by the host's clock.
     pub silent: Duration,
-    /// How many shells its holder has on the host.
-    pub sessions: usize,
+    /// How many shells its holder has on the host. None: windlass 0.1.0 took the lock, whose list of them proves nothing.
+    pub sessions: Option<usize>,
 }
 
 /// What became of a claim.
@@ -115,17 +115,23 @@ fn claim(directory: &str, record: &Record, over: &str) -> Result<String, Error> 
     asks(directory, &format!("{{ {text}; }} | claim {} {} {over}", record.token, record.run()))
 }
 
-/// Shell text that takes the lock of a host that has not heard of it yet, and ends what others have running there.
+/// Shell text that takes the lock of a host that has not heard of it yet.
 pub(super) fn raise(directory: &str, record: &Record) -> Result<String, Error> {
-    let text = quote::print(record.text().as_bytes());
-    let (token, run) = (record.token, record.run());
-    asks(
-        directory,
-        &format!(
-            "x=$({{ {text}; }} | claim {token} {run} any) || exit\nprintf '%s\\n' \"$x\"\n\
-             [ \"${{x% *}}\" != taken ] || others {run}"
-        ),
-    )
+    claim(directory, record, "any")
+}
+
+/// Shell text that makes a shell known beside the lock, after all other runs' shells there have been ended. `shell`: its
+/// process and when it began; `user`: whose it is.
+pub(super) fn enrol(
+    directory: &str,
+    record: &Record,
+    (process, began): (u32, u64),
+    user: &str,
+    by_ssh: bool,
+) -> Result<String, Error> {
+    let (token, run, user) = (record.token, record.run(), quote::word(quote::checked(user, "user")?));
+    let ssh = if by_ssh { "1" } else { "''" };
+    asks(directory, &format!("enrol {token} {run} {process} {began} {user} {ssh}"))
 }
 
 /// Reads what a claim answered.
@@ -159,9 +165,10 @@ impl Probe {
         }
         let read = || -> Option<Seen> {
             let mut numbers = first.strip_prefix("seen ")?.split(' ').map(|number| number.parse::<u64>().ok());
-            let (now, beat, sessions) = (numbers.next()??, numbers.next()??, numbers.next()??);
+            let (now, beat) = (numbers.next()??, numbers.next()??);
+            let sessions = numbers.next()?.and_then(|number| usize::try_from(number).ok());
             let silent = Duration::from_secs(now.saturating_sub(beat));
-            Some(Seen { record: Record::parse(rest)?, silent, sessions: usize::try_from(sessions).ok()? })
+            Some(Seen { record: Record::parse(rest)?, silent, sessions })
         };
         read().map(Some).ok_or_else(|| refused(format!("read the lock {directory}"), &answer.stderr))
     }
@@ -172,14 +179,6 @@ impl Remote {
     pub async fn claim_lock(&self, directory: &str, record: &Record, over: Option<&Record>) -> Result<Claimed, Error> {
         let over = over.map_or_else(|| "-".to_owned(), |other| format!("{} {}", other.token, other.run()));
         claimed(directory, &self.session().await?.ask(&claim(directory, record, &over)?).await?)
-    }
-
-    /// Ends all shells of other runs that were made known beside the lock, with what they run and the connections that
-    /// they came by.
-    pub async fn end_other_runs(&self, directory: &str, record: &Record) -> Result<(), Error> {
-        let text = asks(directory, &format!("others {}", record.run()))?;
-        let answer = self.session().await?.ask(&text).await?;
-        if answer.code == 0 { Ok(()) } else { Err(refused("end what a former run has running", &answer.stderr)) }
     }
 
     /// Says that the holder is there. Refused when it holds the lock no more. Does not wait for the lease, which it renews.

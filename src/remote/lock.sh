@@ -1,35 +1,50 @@
 # What is done to a deployment's lock on one host, as root: what is asked follows these lines. Comment lines are not sent.
-# f: the lock's directory. In it: `lock` (first line `TOKEN RUN`, or `TOKEN -` when nobody holds it), `beat` (written by the
-# holder again and again), `sessions/BOOT.PID.START.RUN` (a shell of a run, and in it the server's process or `-`), `mutex`.
+# f: the lock's directory. Everybody may read it and only root may write it, or it is refused. In it: `lock` (first line
+# `TOKEN RUN`, or `TOKEN -` when nobody holds it), `beat` (written by the holder again and again), `.mutex` (mode 0600),
+# and `sessions` (mode 0700) with `BOOT.PID.START.RUN` for a shell of a run, which names the server's process or says `-`.
 f=@DIRECTORY@
 umask 022
 boot() {
 read -r b </proc/sys/kernel/random/boot_id
 }
+# stat_of PID: the process's name to n, its state to x, its parent to y, when it began to z.
+stat_of() {
+{ read -r x </proc/$1/stat; } 2>/dev/null || return 1
+n=${x#*(}
+n=${n%)*}
+set -- ${x##*) }
+x=$1
+y=$2
+z=${20}
+}
 # alive PID START: whether that very process is there.
 alive() {
-{ read -r x </proc/$1/stat; } 2>/dev/null || return 1
-x=${x##*) }
-set -- "$2" $x
-[ "${21}" = "$1" ] && [ "$2" != Z ]
+stat_of "$1" && [ "$z" = "$2" ] && [ "$x" != Z ]
 }
-# of NAME: the process of an entry of sessions/, to p and t, its run to r.
+# of NAME: the process of an entry of sessions/, to p and t.
 of() {
-r=${1#*.}
-p=${r%%.*}
-r=${r#*.}
-t=${r%%.*}
-r=${r#*.}
+p=${1#*.}
+t=${p#*.}
+p=${p%%.*}
+t=${t%%.*}
 }
-# owned FILE PID: anybody may leave an entry; so it speaks for processes of its own user only.
-owned() {
-u=$(stat -c %u "$1") || return 1
-[ "$u" = 0 ] && return 0
-while read -r x y z; do
-[ "$x" != Uid: ] || { [ "$y" = "$u" ]; return; }
-done </proc/$2/status
+# closed PATH: whether it is a directory of this user, and nobody else can write it.
+closed() {
+[ -d "$1" ] || return 1
+set -- $(stat -L -c '%u %a' "$1")
+[ "$1" = "$(id -u)" ] || return 1
+case $2 in
+*[2367] | *[2367]?) return 1 ;;
+esac
+}
+# private: refuses a lock that others can change.
+private() {
+for i in "${f%/*}" "$f"; do
+closed "$i" && continue
+echo ": $i is no directory that only $(id -un) can write" >&2
 return 1
-} 2>/dev/null
+done
+}
 # below PID: ends what the process started, then itself. It is stopped first, so that it starts nothing more.
 below() {
 kill -STOP $1
@@ -51,25 +66,50 @@ done
 done
 kill -KILL $l
 } 2>/dev/null
-# look: the host's time, the last beat, how many shells of the holder are there, and the lock itself.
+# look: the host's time, the last beat, how many shells of the holder are there, and the lock itself. `unknown`: windlass
+# 0.1.0 made a directory for sessions that everybody can write, so what is in it proves nothing.
 look() {
+[ -e "$f" ] || [ -L "$f" ] || { echo none; return 0; }
+private || return 1
 a=
 c=
 { read -r a c <"$f/lock"; } 2>/dev/null || { echo none; return 0; }
 boot
 k=0
+if closed "$f/sessions"; then
 for s in "$f"/sessions/"$b".*."$c"; do
 of "${s##*/}"
-! [ -e "$s" ] || ! alive "$p" "$t" || k=$((k+1))
+! [ -f "$s" ] || ! alive "$p" "$t" || k=$((k+1))
 done
+elif [ -e "$f/sessions" ]; then
+k=unknown
+fi
 echo "seen $(date +%s) $(stat -c %Y "$f/beat" 2>/dev/null || echo 0) $k"
 cat "$f/lock"
 }
-# lock_up: nobody else is at work on the lock's files until this shell ends.
+# lock_up RUN: nobody else is at work on the lock's files until this shell ends. What 0.1.0 left is replaced: everybody could
+# write its directory for sessions and keep its mutex locked. Directories that somebody made there are left, unused.
 lock_up() {
 command -v flock >/dev/null || { echo ': there is no flock on the host (util-linux has it)' >&2; return 1; }
-mkdir -p "$f" && exec 9>"$f/mutex" && flock 9 || return 1
-[ -d "$f/sessions" ] || { mkdir "$f/sessions" && chmod 1733 "$f/sessions"; }
+mkdir -p "$f" && private || return 1
+umask 077
+exec 9>>"$f/.mutex" || return 1
+umask 022
+n=0
+until flock -n 9; do
+n=$((n+1))
+[ $n -lt 100 ] || { echo ": another process keeps $f/.mutex locked" >&2; return 1; }
+sleep 0.1 || sleep 1
+done
+rm -f "$f/mutex"
+closed "$f/sessions" && return
+if [ -e "$f/sessions" ] || [ -L "$f/sessions" ]; then
+i=$f/.sessions.$1
+mv "$f/sessions" "$i" && chmod 700 "$i" || return 1
+find "$i" -mindepth 1 -maxdepth 1 ! -type d -exec rm -f {} +
+rmdir "$i" 2>/dev/null
+fi
+mkdir -m 700 "$f/sessions"
 }
 # put RUN: makes standard input the lock.
 put() {
@@ -79,7 +119,7 @@ cat >"$f/.lock.$1" && sync "$f/.lock.$1" && mv -f "$f/.lock.$1" "$f/lock" && syn
 # claim TOKEN RUN OVER: standard input becomes the lock if that may be: nobody holds it, or whoever OVER says does
 # (`TOKEN RUN`, or `any`). Says for how many seconds the one before was not heard of.
 claim() {
-lock_up || return 1
+lock_up "$2" || return 1
 a=
 c=
 { read -r a c <"$f/lock"; } 2>/dev/null
@@ -107,34 +147,46 @@ put "$2" && echo >"$f/beat" && echo "taken $x"
 }
 # release TOKEN RUN: standard input becomes the lock if it is that run's.
 release() {
-lock_up || return 1
+lock_up "$2" || return 1
 a=
 { read -r a <"$f/lock"; } 2>/dev/null
 [ "$a" = "$1 $2" ] || return 0
-put "$2"
+put "$2" || return 1
+boot
+for s in "$f"/sessions/*."$2"; do
+of "${s##*/}"
+alive "$p" "$t" || rm -f "$s"
+done
 }
-# others RUN: ends the shells of all other runs, with what they run and the connections that they came by.
+# others TOKEN RUN: ends the shells of all other runs, with what they run and the connections that they came by; as long as
+# the lock is ours. That is asked after the list is made: whoever takes the lock over is not in it.
 others() {
 boot
+q="$1 $2"
+r=$2
 e=0
 while :; do
 w=
-for s in "$f"/sessions/*; do
-[ -e "$s" ] || continue
+set -- "$f"/sessions/*
+a=
+{ read -r a <"$f/lock"; } 2>/dev/null
+[ "$a" = "$q" ] || { echo ': the run does not hold the lock of the deployment any more' >&2; return 1; }
+for s; do
+[ -f "$s" ] || continue
+of "${s##*/}"
 case ${s##*/} in
-"$b".*."$1") continue ;;
+"$b".*."$r") alive "$p" "$t" || rm -f "$s"; continue ;;
 "$b".*) ;;
 *) rm -f "$s"; continue ;;
 esac
-of "${s##*/}"
 o=-
 { read -r o <"$s"; } 2>/dev/null
 d=
-if [ "$o" != - ] && alive "${o%.*}" "${o#*.}" && owned "$s" "${o%.*}"; then
+if [ "$o" != - ] && alive "${o%.*}" "${o#*.}"; then
 d=1
 if [ $e -lt 30 ]; then kill "${o%.*}"; else kill -KILL "${o%.*}"; fi 2>/dev/null
 fi
-if alive "$p" "$t" && owned "$s" "$p"; then
+if alive "$p" "$t"; then
 d=1
 [ "$o" != - ] && [ $e -lt 40 ] || below "$p"
 fi
@@ -148,4 +200,30 @@ fi
 e=$((e+1))
 sleep 0.1 || sleep 1
 done
+}
+# enrol TOKEN RUN PID START USER SSH: ends the shells of all other runs, and makes this one of USER known, so that whoever
+# takes the lock over can end it; of an SSH connection the process of the server, too, through which tunnels lead. Prints
+# the entry. USER may be hostile: only a process of its own is taken.
+enrol() {
+private && closed "$f/sessions" && others "$1" "$2" || return 1
+case $5 in
+*[!0-9]*) u=$(id -u "$5") || return 1 ;;
+*) u=$5 ;;
+esac
+v=
+alive "$3" "$4" && while read -r x y z; do
+[ "$x" != Uid: ] || v=$y
+done </proc/$3/status
+[ "$u" = "$v" ] || { echo ": process $3 is not a shell of $5 any more" >&2; return 1; }
+o=-
+i=$3
+while [ "$6" ] && stat_of "$i" && [ "$y" -gt 1 ]; do
+i=$y
+stat_of "$i" || break
+case $n in
+sshd*) o=$i.$z; break ;;
+esac
+done
+s=$f/sessions/$b.$3.$4.$2
+(umask 077 && echo "$o" >"$s") && printf %s "$s"
 }

@@ -32,7 +32,7 @@ use indexmap::IndexMap;
 use crate::value::Secret;
 
 pub use facts::gathers;
-pub use hold::{Badge, Hold, Lease, uptime};
+pub use hold::{Badge, Hold, Lease, Roots, uptime};
 pub use job::{Ended, JobPlace, JobState, Moment};
 pub use sessions::Sessions;
 pub use upload::Expected;
@@ -92,6 +92,8 @@ fn advice(reason: &str) -> Option<&'static str> {
         Some("does the task need become: true, or another become_user?")
     } else if has("Read-only file system") {
         Some("the host mounts it read-only: on purpose, or since its disk has errors (dmesg tells)")
+    } else if has(" is no directory that only ") {
+        Some("somebody else may have changed what is in it: look at it, then chown it to root and chmod it to 0755")
     } else if has("invalid user") || has("invalid group") || has("unknown user") || has("unknown group") {
         Some("make it with a task before: user or group")
     } else {

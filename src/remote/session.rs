@@ -47,7 +47,7 @@ pub(super) struct Session {
     /// A request is under way; if it is never finished the session is out of step.
     busy: bool,
     pub(super) litter: (u32, usize),
-    host: String,
+    pub(super) host: String,
     connection: Arc<dyn Connection>,
     /// Its own, on the host.
     pub(super) directory: String,

@@ -83,7 +83,7 @@ impl Sessions {
         self.make_room();
         let mut session = Session::open(&self.connection, user, self.closing.subscribe(), self.uploads.clone()).await?;
         if let Some(badge) = &self.badge {
-            session.bear(badge).await?;
+            Box::pin(session.bear(badge, user)).await?;
         }
         let other = user.map(|user| user.user.as_str());
         tracing::debug!(connection = self.connection.description(), r#become = other, "session opened");

@@ -9,8 +9,9 @@ use clap::Args;
 use super::{Deployment, Site, SiteArgs, agrees, plan, show, stages};
 use crate::cli::launch::{self, Telling};
 use crate::cli::{ExitCode, Failure, note, print};
+use crate::deployment::held::Lock;
 use crate::deployment::journal::{self, Entry, Journal};
-use crate::deployment::lock::{self, Lock};
+use crate::deployment::lock;
 use crate::deployment::plan::{Plan, Planned, State, moved};
 use crate::deployment::stage::Stage;
 
@@ -62,7 +63,7 @@ async fn apply(
     let deployment = site.deployment()?;
     deployment.refuse_paused()?;
     deployment.check_hooks(site)?;
-    let owed = deployment.journal().await.filter(|journal| !journal.done);
+    let owed = deployment.journal_of_same_hosts().await?.filter(|journal| !journal.done);
     let is_saved = saved.is_some();
     let plan = match saved {
         Some(plan) => plan,
@@ -103,7 +104,8 @@ async fn locked(
 ) -> Result<ExitCode, Failure> {
     let Some(plan) = still(site, deployment, plan, is_saved, telling).await? else { return Ok(ExitCode::Interrupted) };
     // Somebody may have come and gone before the lock was taken.
-    let owed = journal::read(lock.hosts(), &deployment.directory).await.filter(|journal| !journal.done);
+    let owed = journal::newest(journal::read(lock.hosts(), &deployment.directory).await);
+    let owed = owed.filter(|journal| !journal.done);
     let owed = owed.and_then(|journal| journal.open_stage());
     let mut course = Course::begin(site, deployment, &plan, lock, telling);
     let code = course.all(&plan.stages, owed).await?;
@@ -173,6 +175,7 @@ impl<'a, 's> Course<'a, 's> {
             begun: record.since,
             stages: Vec::new(),
             done: false,
+            host: String::new(),
         };
         Course { site, deployment, lock, telling, journal, has_run: false }
     }

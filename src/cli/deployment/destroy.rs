@@ -6,7 +6,7 @@ use clap::Args;
 use super::{Deployment, Site, SiteArgs, stages};
 use crate::cli::launch::{self, Telling};
 use crate::cli::{ExitCode, Failure, ask, note};
-use crate::deployment::lock::Lock;
+use crate::deployment::held::Lock;
 use crate::deployment::stage::Stage;
 use crate::value::{Value, Vars};
 
@@ -48,6 +48,7 @@ pub fn run(args: &DestroyArgs) -> Result<ExitCode, Failure> {
 async fn destroy(args: &DestroyArgs, site: &Site<'_>, telling: &mut Telling) -> Result<ExitCode, Failure> {
     let deployment = site.deployment()?;
     deployment.refuse_paused()?;
+    deployment.journal_of_same_hosts().await?;
     note(&format!(
         "{} on {}: its control plane, its etcd and all data in it",
         deployment.name,

@@ -18,11 +18,12 @@ use super::options::{self, ConnectionArgs, InventorySource, Offline, RunArgs, Va
 use super::reporting::Reporting;
 use super::{Failure, clusters, extra_vars, installed, vault};
 use crate::connection::{Open, Ways};
-use crate::deployment::lock::{Asked, Door, Lock, Opens};
+use crate::deployment::held::Lock;
+use crate::deployment::lock::{self, Asked, Door, Opens};
 use crate::deployment::stage::Stage;
 use crate::deployment::{holder, stage};
 use crate::engine::{self, Defaults, Job, Tags};
-use crate::remote::{Hold, Remote, Sessions};
+use crate::remote::{Hold, Remote};
 use crate::resource::{self, HookTime};
 use crate::settings::Settings;
 use crate::value::vault::Keyring;
@@ -297,13 +298,8 @@ impl Deployment {
 
     /// The hosts that answer, as root, to look at.
     pub async fn doors(&self) -> Vec<(Arc<str>, Remote)> {
-        let open = self.hosts.iter().map(|name| async {
-            let door = (self.opens)(name.clone()).await.ok()?;
-            let sessions = Sessions::new(door.connection);
-            let remote = Remote::open(&sessions, door.user.as_ref(), &indexmap::IndexMap::new()).await.ok()?;
-            Some((name.clone(), remote))
-        });
-        futures::future::join_all(open).await.into_iter().flatten().collect()
+        let open = self.hosts.iter().map(|name| async { lock::open(&self.opens, name).await.ok() });
+        futures::future::join_all(open).await.into_iter().flatten().map(|(door, remote)| (door.name, remote)).collect()
     }
 }
 

@@ -34,6 +34,7 @@ pub fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
         let mut telling = site.telling()?;
         let deployment = site.deployment()?;
         deployment.check_hooks(&site)?;
+        deployment.journal_of_same_hosts().await?;
         let made = make(&site, &deployment, &mut telling).await?;
         let Some(plan) = made else { return telling.end(ExitCode::Interrupted).await };
         print(show::plan(&plan, args.site.reporting.verbosity(&site.settings) > 0))?;

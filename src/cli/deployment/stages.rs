@@ -1,9 +1,12 @@
 //! Stages as runs: tried out in check mode, then run.
 
+use anyhow::anyhow;
+
 use super::{Deployment, Site};
 use crate::cli::launch::Telling;
 use crate::cli::{ExitCode, Failure, launch, note};
 use crate::deployment::changes::Changes;
+use crate::deployment::journal::{self, Journal};
 use crate::deployment::plan::{Planned, State};
 use crate::deployment::stage::{STAGES, Stage};
 use crate::remote::Hold;
@@ -63,7 +66,29 @@ pub async fn playbook(
 
 impl Deployment {
     /// The journal of the last apply, from the hosts that answer.
-    pub async fn journal(&self) -> Option<crate::deployment::journal::Journal> {
-        crate::deployment::journal::read(&self.doors().await, &self.directory).await
+    pub async fn journal(&self) -> Option<Journal> {
+        journal::newest(journal::read(&self.doors().await, &self.directory).await)
+    }
+
+    /// As [`Deployment::journal`], before anything is planned or changed.
+    ///
+    /// # Errors
+    /// A host is the machine that an earlier apply knew under the name of another one.
+    pub async fn journal_of_same_hosts(&self) -> Result<Option<Journal>, Failure> {
+        let journals = journal::read(&self.doors().await, &self.directory).await;
+        let exchanged = journal::exchanged(&journals, &self.hosts);
+        if exchanged.is_empty() {
+            return Ok(journal::newest(journals));
+        }
+        let known = |(name, known): &(&str, &str)| format!("{name} is the machine that was {known}");
+        let list = exchanged.iter().map(known).collect::<Vec<_>>().join(", ");
+        Err(anyhow!(
+            "the inventory exchanges the names of hosts of {}: {list}; nothing was changed\n\
+             hint: correct their addresses in the inventory; if you exchanged the names on purpose, remove {}/journal from \
+             these hosts",
+            self.name,
+            self.directory
+        )
+        .into())
     }
 }

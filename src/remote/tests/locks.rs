@@ -27,14 +27,19 @@ fn confirmed() -> Arc<Lease> {
     lease
 }
 
-/// A host on which changes are made under a record's hold.
-async fn holding(kind: &'static str, directory: &str, record: &Record, lease: &Arc<Lease>) -> (Remote, Arc<Sessions>) {
-    let hold = Hold {
+fn hold(directory: &str, record: &Record, lease: &Arc<Lease>) -> Hold {
+    Hold {
         directory: directory.into(),
         record: Arc::new(record.clone()),
         hosts: Arc::new(HashSet::from(["h1".into()])),
         lease: lease.clone(),
-    };
+        roots: Arc::new(Roots::default()),
+    }
+}
+
+/// A host on which changes are made under a record's hold.
+async fn holding(kind: &'static str, directory: &str, record: &Record, lease: &Arc<Lease>) -> (Remote, Arc<Sessions>) {
+    let hold = hold(directory, record, lease);
     let sessions = Sessions::sharing(Host::new(kind), None, Some(hold.on("h1")));
     (Remote::open(&sessions, None, &IndexMap::new()).await.unwrap(), sessions)
 }
@@ -51,7 +56,7 @@ async fn of_two_claims_one_is_granted_and_tokens_only_rise() {
         let refused = here.claim_lock(&directory, &bob, None).await.unwrap();
         assert_eq!(refused, Claimed::Held(ann.clone()), "{kind}");
         let seen = here.lock(&directory).await.unwrap().unwrap();
-        assert_eq!((seen.record, seen.sessions), (ann.clone(), 0), "{kind}");
+        assert_eq!((seen.record, seen.sessions), (ann.clone(), Some(0)), "{kind}");
         here.release_lock(&directory, &bob).await.unwrap();
         assert_eq!(here.lock(&directory).await.unwrap().unwrap().record, ann, "it is not bob's to give back");
         here.release_lock(&directory, &ann).await.unwrap();
@@ -110,7 +115,7 @@ async fn whoever_was_taken_over_changes_nothing_in_whatever_way() {
         remote.write(&at("large"), &large, &plain).await.unwrap();
         assert_eq!(sh(&remote, "echo 1").await.stdout, b"1\n", "{kind}");
         remote.beat(&directory).await.unwrap();
-        assert_eq!(other.lock(&directory).await.unwrap().unwrap().sessions, 1, "{kind}");
+        assert_eq!(other.lock(&directory).await.unwrap().unwrap().sessions, Some(1), "{kind}");
 
         other.claim_lock(&directory, &bob, Some(&ann)).await.unwrap();
         let mode = Attributes { mode: Some(0o600), ..Attributes::default() };
@@ -164,35 +169,107 @@ async fn what_a_former_run_has_running_is_ended_and_no_others_is() {
         while running() < 2 {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        other.claim_lock(&directory, &bob, Some(&ann)).await.unwrap();
-        // Its own would be spared.
-        other.end_other_runs(&directory, &ann).await.unwrap();
+        // Another session of the same run ends nothing.
+        let (_more, more) = holding(kind, &directory, &ann, &lease).await;
         assert_eq!(running(), 2, "{kind}");
-        other.end_other_runs(&directory, &bob).await.unwrap();
+        more.close().await;
+        other.claim_lock(&directory, &bob, Some(&ann)).await.unwrap();
+        let (_bob, after) = holding(kind, &directory, &bob, &lease).await;
         assert_eq!(running(), 0, "{kind}");
+        after.close().await;
         run.await.unwrap().unwrap_err();
         sessions.close().await;
         assert_eq!(std::fs::read_dir(place.at("lock/sessions")).unwrap().count(), 0, "{kind}");
     }
 }
 
-#[tokio::test]
-async fn an_entry_that_somebody_else_made_ends_nobody_s_process() {
-    let place = Place::new();
-    let (directory, other) = (place.at("lock"), remote("dash").await);
-    other.claim_lock(&directory, &record(1, "ann"), None).await.unwrap();
-    let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
-    let began = stat.rsplit_once(") ").unwrap().1.split(' ').nth(19).unwrap();
+/// What windlass 0.1.0 left beside a lock: a directory for sessions that everybody can write, with what somebody put there.
+/// The second path is the target of a link in it.
+fn former_layout(place: &Place, run: &str) -> (String, String) {
+    let (directory, victim) = (place.at("lock"), place.at("victim"));
+    let at = |name: &str| format!("{directory}/{name}");
+    std::fs::create_dir_all(at("sessions")).unwrap();
+    std::fs::set_permissions(at("sessions"), std::fs::Permissions::from_mode(0o1733)).unwrap();
+    std::fs::write(at("lock"), format!("7 {run}\nholder ann@ws\npid 7\nprocess gone 1\nsince 1\ncommand x\n")).unwrap();
+    std::fs::write(at("mutex"), "").unwrap();
+    std::fs::write(&victim, "precious").unwrap();
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
-    let entry = place.at(&format!("lock/sessions/{}.{}.{began}.ann", boot.trim(), child.id()));
-    std::fs::write(&entry, "-\n").unwrap();
-    // As if `nobody` had left it. (Where these tests run as somebody else, nobody's it cannot be, and its owner is ours.)
-    let given = std::os::unix::fs::chown(&entry, Some(65534), None).is_ok();
-    other.end_other_runs(&directory, &record(2, "bob")).await.unwrap();
-    assert_eq!(child.try_wait().unwrap().is_none(), given);
-    let _ = child.kill();
-    let _ = child.wait();
+    let own = std::process::id();
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let began = stat.rsplit_once(") ").unwrap().1.split(' ').nth(19).unwrap();
+    let entry = |name: &str| at(&format!("sessions/{}.{name}", boot.trim()));
+    std::fs::write(entry(&format!("{own}.{began}.{run}")), "-\n").unwrap();
+    let pipe = std::process::Command::new("mkfifo").arg(entry("1.1.pipe")).status().unwrap();
+    assert!(pipe.success());
+    std::os::unix::fs::symlink(&victim, entry("2.2.ann")).unwrap();
+    std::fs::create_dir(at("sessions/directory")).unwrap();
+    (directory, victim)
+}
+
+fn mode(path: &str) -> u32 {
+    std::fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+#[tokio::test]
+async fn what_others_could_write_is_neither_believed_nor_followed_nor_waited_for() {
+    for kind in SHELLS {
+        let place = Place::new();
+        let (directory, victim) = former_layout(&place, "dead");
+        let here = remote(kind).await;
+        // The entry of a process that is there proves nothing.
+        let seen = here.lock(&directory).await.unwrap().unwrap();
+        assert_eq!((seen.record.token, seen.sessions), (7, None), "{kind}");
+        // Somebody keeps the mutex of 0.1.0 locked.
+        let mutex = std::fs::File::open(format!("{directory}/mutex")).unwrap();
+        mutex.lock().unwrap();
+        let (ann, lease) = (record(8, "ann"), confirmed());
+        let work = async {
+            assert!(taken(here.claim_lock(&directory, &ann, Some(&seen.record)).await), "{kind}");
+            let (held, sessions) = holding(kind, &directory, &ann, &lease).await;
+            held.beat(&directory).await.unwrap();
+            assert_eq!(here.lock(&directory).await.unwrap().unwrap().sessions, Some(1), "{kind}");
+            sessions.close().await;
+        };
+        tokio::time::timeout(Duration::from_secs(60), work).await.expect(kind);
+        assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious", "{kind}");
+        assert_eq!(mode(&format!("{directory}/sessions")), 0o700, "{kind}");
+        assert_eq!(mode(&format!("{directory}/.mutex")), 0o600, "{kind}");
+        assert_eq!(std::fs::read_dir(format!("{directory}/sessions")).unwrap().count(), 0, "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn a_lock_that_others_can_write_is_refused() {
+    let place = Place::new();
+    let (directory, here) = (place.at("lock"), remote("dash").await);
+    std::fs::create_dir(&directory).unwrap();
+    std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(0o777)).unwrap();
+    let words = format!("{directory} is no directory that only ");
+    for error in [
+        here.lock(&directory).await.unwrap_err(),
+        here.claim_lock(&directory, &record(1, "ann"), None).await.unwrap_err(),
+    ] {
+        assert!(error.to_string().contains(&words), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn only_a_process_of_the_user_is_made_known() {
+    let place = Place::new();
+    let (directory, here) = (place.at("lock"), remote("dash").await);
+    let ann = record(1, "ann");
+    here.claim_lock(&directory, &ann, None).await.unwrap();
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let began = stat.rsplit_once(") ").unwrap().1.split(' ').nth(19).unwrap().parse().unwrap();
+    let shell = (std::process::id(), began);
+    let own = sh(&here, "id -un").await.stdout;
+    for (user, shell, known) in
+        [(text(&own).trim(), shell, true), ("nobody", shell, false), (text(&own).trim(), (shell.0, began + 1), false)]
+    {
+        let enrol = super::lock::enrol(&directory, &ann, shell, user, false).unwrap();
+        let answer = here.session().await.unwrap().ask(&enrol).await.unwrap();
+        assert_eq!(answer.code == 0, known, "{user} {shell:?}: {}", text(&answer.stderr));
+    }
 }
 
 #[tokio::test]
@@ -208,19 +285,8 @@ async fn a_host_that_was_away_when_the_lock_was_taken_learns_of_it() {
         remote.write(&place.at("f"), b"1", &Attributes::default()).await.unwrap();
         assert_eq!(other.lock(&directory).await.unwrap().unwrap().record, ann, "{kind}");
         // One that is older than what stands there is told so.
-        let late = Sessions::sharing(
-            Host::new(kind),
-            None,
-            Some(
-                Hold {
-                    directory: directory.as_str().into(),
-                    record: Arc::new(record(4, "late")),
-                    hosts: Arc::new(HashSet::from(["h1".into()])),
-                    lease,
-                }
-                .on("h1"),
-            ),
-        );
+        let late = hold(&directory, &record(4, "late"), &lease);
+        let late = Sessions::sharing(Host::new(kind), None, Some(late.on("h1")));
         let Err(error) = Remote::open(&late, None, &IndexMap::new()).await else { panic!("{kind}: it may") };
         assert!(
             error.to_string().ends_with(": the lock of the deployment was taken over by ann@ws"),

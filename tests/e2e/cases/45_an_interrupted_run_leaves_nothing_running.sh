@@ -39,6 +39,12 @@ recap h1 changed 1
 on h1 'test -e /run/ended' || broken "the task in flight was cut off"
 [ -z "$(running)" ] || broken "left on the host: $(running)"
 
+# A terminal that is closed, twice, is no second Ctrl-C.
+interrupted inventory HUP 3 2
+says 'stopping after the tasks in flight'
+on h1 'test -e /run/ended' || broken "the task in flight was cut off"
+[ -z "$(running)" ] || broken "left on the host: $(running)"
+
 # As root; through sudo, which passes signals on; through su.
 for way in inventory:TERM inventory-deploy:INT inventory-su:TERM; do
   interrupted "${way%:*}" "${way#*:}" 315 2

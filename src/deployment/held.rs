@@ -1,0 +1,141 @@
+//! A deployment's lock while it is held: the holder says on all hosts, again and again, that it is there, and gives the lock
+//! back in the end.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+use tokio::task::JoinHandle;
+
+use super::lock::{Opens, within};
+use crate::remote::{self, Command, Hold, Remote, uptime};
+
+/// How often the holder says that it is there.
+const BEAT: Duration = Duration::from_secs(5);
+/// How long a host may take to hear it.
+const ANSWER: Duration = Duration::from_secs(8);
+
+/// A lock that is held, until it is given back. Dropping it stops the beats: others may take it when the lease is out.
+pub struct Lock {
+    hold: Hold,
+    held: Vec<(Arc<str>, Remote)>,
+    beating: JoinHandle<()>,
+}
+
+/// A host, and root there if it answers.
+type Heard = (Arc<str>, Option<Remote>);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        self.beating.abort();
+    }
+}
+
+impl Lock {
+    /// Begins to beat. `held`: where it was taken, as root; `majority`: on how many hosts it has to stay.
+    pub(super) fn begin(hold: Hold, held: Vec<(Arc<str>, Remote)>, majority: usize, opens: Opens) -> Lock {
+        let root = |name: &Arc<str>| held.iter().find(|(other, _)| other == name).map(|(_, remote)| remote.clone());
+        let hosts: Vec<Heard> = hold.hosts.iter().map(|name| (name.clone(), root(name))).collect();
+        let pulse = Pulse { hold: hold.clone(), majority, opens };
+        pulse.tell(&hosts);
+        Lock { hold, held, beating: tokio::spawn(pulse.beat(hosts)) }
+    }
+
+    /// What the run's changes show.
+    pub fn hold(&self) -> &Hold {
+        &self.hold
+    }
+
+    /// The hosts on which it was taken, as root; what is done through them is refused once the lock is lost.
+    pub fn hosts(&self) -> &[(Arc<str>, Remote)] {
+        &self.held
+    }
+
+    /// Removes the lock and all that is beside it from the hosts, where these still answer.
+    pub async fn forget(self) {
+        self.beating.abort();
+        let directory = &self.hold.directory;
+        let above = directory.rsplit_once('/').map_or("/", |(above, _)| above);
+        let script = "rm -rf \"$0\"; rmdir \"$1\" 2>/dev/null; :";
+        let argv = ["sh", "-c", script, directory, above];
+        let removals = self.held.iter().map(|(name, remote)| async move {
+            if let Err(error) = within(remote.run(&Command::program(argv))).await {
+                tracing::debug!(host = &**name, %error, "the lock's directory is not removed there");
+            }
+        });
+        join_all(removals).await;
+    }
+
+    /// Gives the lock back, where hosts still answer.
+    pub async fn release(self) {
+        self.beating.abort();
+        let hold = &self.hold;
+        let releases = self.held.iter().map(|(name, remote)| async move {
+            let given = remote.release_lock(&hold.directory, &hold.record);
+            if !matches!(tokio::time::timeout(ANSWER, given).await, Ok(Ok(()))) {
+                tracing::debug!(host = &**name, "the lock is not given back there");
+            }
+        });
+        join_all(releases).await;
+    }
+}
+
+/// Says on all hosts, again and again, that the holder is there.
+struct Pulse {
+    hold: Hold,
+    majority: usize,
+    opens: Opens,
+}
+
+impl Pulse {
+    /// Says through whom sessions of other users are made known.
+    fn tell(&self, hosts: &[Heard]) {
+        let roots = hosts.iter().filter_map(|(name, remote)| Some((name.clone(), remote.clone()?)));
+        self.hold.roots.set(roots.collect::<HashMap<_, _>>());
+    }
+
+    async fn beat(self, mut hosts: Vec<Heard>) {
+        loop {
+            let asked = uptime();
+            let beats = hosts.iter().map(|(name, remote)| self.heard(name, remote.clone()));
+            let heard = join_all(beats).await;
+            let confirmed = heard.iter().filter(|heard| heard.is_ok()).count();
+            let lost = heard.iter().find_map(|heard| heard.as_ref().err()?.clone());
+            if confirmed >= self.majority {
+                self.hold.lease.confirm(asked);
+            } else if let Some(why) = lost {
+                self.hold.lease.lose(&why);
+                return;
+            }
+            for ((_, remote), heard) in hosts.iter_mut().zip(heard) {
+                *remote = heard.ok();
+            }
+            self.tell(&hosts);
+            tokio::time::sleep(BEAT).await;
+        }
+    }
+
+    /// One host; opened anew if its connection was lost. The error is the host's word that the lock is another's, if it was.
+    async fn heard(&self, name: &Arc<str>, remote: Option<Remote>) -> Result<Remote, Option<Arc<str>>> {
+        let work = async {
+            let remote = match remote {
+                Some(remote) => remote,
+                None => {
+                    let door = (self.opens)(name.clone()).await.map_err(|_| None)?;
+                    door.remote(Some(&self.hold)).await.map_err(refusal)?
+                }
+            };
+            remote.beat(&self.hold.directory).await.map_err(refusal)?;
+            Ok(remote)
+        };
+        tokio::time::timeout(ANSWER, work).await.unwrap_or(Err(None))
+    }
+}
+
+fn refusal(error: remote::Error) -> Option<Arc<str>> {
+    match error {
+        remote::Error::Refused { reason, .. } => Some(reason.into()),
+        _ => None,
+    }
+}
