@@ -480,6 +480,41 @@ fn a_template_without_end_is_ended_by_two_signals_and_nothing_is_asked_without_a
     );
 }
 
+/// Runs a playbook of two tasks, and closes its terminal, twice, while the first one is under way. `start`: what the shell does
+/// before.
+fn hung_up(start: &str) -> (Option<i32>, tempfile::TempDir) {
+    let tasks = "    - shell: touch begun; sleep 3; touch ended\n    - command: touch further\n";
+    let directory =
+        directory(&[("p.yml", &format!("{TASKS}{}", tasks.replace("touch ", "touch {{ playbook_dir }}/")))]);
+    let mut run = std::process::Command::new("sh")
+        .args(["-c", &format!("{start}\nexec \"$0\" playbook -i a, -c local p.yml"), env!("CARGO_BIN_EXE_windlass")])
+        .current_dir(directory.path())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let is_there = |name: &str| directory.path().join(name).exists();
+    while !is_there("begun") && run.try_wait().unwrap().is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    for _ in 0..2 {
+        let told = std::process::Command::new("kill").args(["-HUP", &run.id().to_string()]).status().unwrap();
+        assert!(told.success());
+        std::thread::sleep(std::time::Duration::from_millis(300));
+    }
+    let code = run.wait().unwrap().code();
+    (code, directory)
+}
+
+#[test]
+fn a_terminal_that_is_closed_lets_the_task_in_flight_end() {
+    let (code, directory) = hung_up(":");
+    let is_there = |name: &str| directory.path().join(name).exists();
+    assert_eq!((code, is_there("ended"), is_there("further")), (Some(99), true, false));
+    // Unless it was started to go on.
+    let (code, directory) = hung_up("trap '' HUP");
+    assert_eq!((code, directory.path().join("further").exists()), (Some(0), true));
+}
+
 #[test]
 fn a_value_that_grows_deeper_and_deeper_is_refused() {
     let grow = "    - set_fact: {v: []}\n    - set_fact: {v: '{{ [v] }}'}\n      loop: '{{ range(250) }}'\n";

@@ -1,4 +1,5 @@
-//! How a person ends a run: Ctrl-C or SIGTERM once stops after the tasks in flight, a second one at once.
+//! How a person ends a run: Ctrl-C or SIGTERM once stops after the tasks in flight, a second one at once. A terminal that
+//! is closed (SIGHUP, often sent twice) counts as the first Ctrl-C and never as the second.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,11 +31,14 @@ pub fn listen(stopping: Arc<AtomicBool>, events: &UnboundedSender<Told>) -> std:
     };
     std::thread::Builder::new().name("interrupts".into()).spawn(move || {
         runtime.block_on(async {
-            let mut ways: Vec<Signal> = [SignalKind::interrupt(), SignalKind::terminate()]
-                .into_iter()
-                .filter_map(|kind| signal(kind).ok())
-                .collect();
-            next(&mut ways).await;
+            let listened = |kinds: &[SignalKind]| kinds.iter().filter_map(|kind| signal(*kind).ok()).collect();
+            let mut ways: Vec<Signal> = listened(&[SignalKind::interrupt(), SignalKind::terminate()]);
+            // Listened to even when it is over, as it would end the program.
+            let mut hangup: Vec<Signal> = if ignores_hangup() { Vec::new() } else { listened(&[SignalKind::hangup()]) };
+            tokio::select! {
+                () = next(&mut ways) => {}
+                () = next(&mut hangup) => {}
+            }
             say("stopping after the tasks in flight; Ctrl-C again stops at once");
             next(&mut ways).await;
             say("stopped at once");
@@ -44,6 +48,13 @@ pub fn listen(stopping: Arc<AtomicBool>, events: &UnboundedSender<Told>) -> std:
         });
     })?;
     Ok(told)
+}
+
+/// Whether the program was started to outlive its terminal, as `nohup` does.
+fn ignores_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 != 0)
 }
 
 async fn next(ways: &mut [Signal]) {
