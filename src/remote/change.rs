@@ -39,6 +39,14 @@ impl Remote {
         self.touch("change anything".to_owned(), ":").await
     }
 
+    /// Has all that was written to the file system of a directory written to its disk. For what many files were written to
+    /// by a tool that does not flush them. An old `sync` has no -f and tells of no error.
+    pub async fn flush(&self, directory: &str) -> Result<(), Error> {
+        let word = quote::path(directory)?;
+        let body = format!("sync -f {word} || {{ ! sync -f / 2>/dev/null && sync; }}");
+        self.touch(format!("write {directory} to its disk"), &body).await
+    }
+
     /// Runs a command.
     pub async fn run(&self, command: &Command) -> Result<Output, Error> {
         self.execute(self.to_change().await?, command, Group::Own).await
@@ -63,7 +71,8 @@ impl Remote {
         let body = format!(
             "wl_i=$$\nwl_j=$(date +%Y-%m-%d@%H:%M:%S) || exit\n\
              while [ -e {word}.$wl_i.$wl_j~ ]; do wl_i=$((wl_i+1)); done\n\
-             cp -p {word} {word}.$wl_i.$wl_j~ || exit\n\
+             cp -p {word} {word}.$wl_i.$wl_j~ && wl_flush {word}.$wl_i.$wl_j~ || {{\n\
+             rm -f {word}.$wl_i.$wl_j~; exit 1; }}\n\
              printf %s $wl_i.$wl_j~"
         );
         let answer = self.to_change().await?.ask(&subshell(&body)).await?;

@@ -12,9 +12,16 @@ const LITTER_BYTES: usize = 256 * 1024;
 /// The code that stands for a directory that cannot be entered; no program gives it.
 const NO_DIRECTORY: i32 = 999;
 /// The code that stands for no room for the output.
-const NO_ROOM: i32 = 997;
+pub(super) const NO_ROOM: i32 = 997;
+/// The code that stands for more output than [`MOST_OUTPUT`].
+pub(super) const TOO_MUCH: i32 = 995;
+/// What a program may write to stdout, and to stderr, in bytes.
+pub(super) const MOST_OUTPUT: usize = 256 << 20;
 /// The code that stands for a lock that is another's now.
 const NOT_OURS: i32 = 996;
+
+/// Removes what is left of outputs and inputs.
+const TIDY: &str = "rm -f \"$wl_d/x\" \"$wl_d\"/[oei].* </dev/null 2>/dev/null\n";
 
 /// The process group of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,8 +64,13 @@ impl Session {
             return Err(refused(format!("change to the directory {directory}"), &stderr));
         }
         if code == NO_ROOM {
+            return Err(self.no_room(&name(command)).await);
+        }
+        if code == TOO_MUCH {
+            self.write(TIDY).await?;
             let what = format!("keep the output of {}", name(command));
-            return Err(Error::Refused { what, reason: format!("no file can be made in {}", self.directory) });
+            let reason = format!("it is more than {} MiB", MOST_OUTPUT >> 20);
+            return Err(Error::Refused { what, reason });
         }
         if code == NOT_OURS {
             return Err(refused(format!("run {}", name(command)), &stderr));
@@ -68,10 +80,29 @@ impl Session {
         if self.litter.0 >= LITTER_FILES || self.litter.1 >= LITTER_BYTES {
             self.litter = (0, 0);
             // Without waiting: the next request finds it done.
-            self.write("rm -f \"$wl_d\"/[oei].* </dev/null 2>/dev/null\n").await?;
+            self.write(TIDY).await?;
         }
         Ok(Output { code, stdout, stderr })
     }
+
+    /// What to say when a program's output may not be whole, for want of room in the session's directory.
+    async fn no_room(&mut self, program: &str) -> Error {
+        let mounted = match self.ask("rm -f \"$wl_d\"/[oei].*; df -P \"$wl_d\"").await {
+            Ok(answer) => {
+                mount_point(&String::from_utf8_lossy(&answer.stdout)).unwrap_or_else(|| self.directory.clone())
+            }
+            Err(error) => return error,
+        };
+        let reason = format!("{mounted}: No space left on device");
+        Error::Refused { what: format!("keep the whole output of {program} on the host"), reason }
+    }
+}
+
+/// Where a file system is mounted, from what `df -P` prints of it.
+fn mount_point(text: &str) -> Option<String> {
+    let mut fields = text.lines().nth(1)?.split_ascii_whitespace().skip(5).peekable();
+    fields.peek()?;
+    Some(fields.collect::<Vec<_>>().join(" "))
 }
 
 /// The request that runs a program.
@@ -93,15 +124,15 @@ fn program(
         Group::Own => "wl_go",
         Group::Ours => "exec",
     };
-    // If the files for its output cannot be made it is not run.
+    // If the files for its output cannot be made, or have no room, it is not run.
     let run = format!(
-        "{{ ( {enter}wl_u; {exports}{run} {argv}\n) <{input} >&5 2>&6 5>&- 6>&-; wl_x $?; }} \
+        "{{ ! wl_open || {{ ( {enter}wl_u; {exports}{run} {argv}\n) <{input} >&5 2>&6 5>&- 6>&-; wl_x $?; }}; }} \
          5>\"$wl_d/o.$wl_q\" 6>\"$wl_d/e.$wl_q\"; [ \"$wl_a\" = $wl_q ] || wl_r {NO_ROOM}\n"
     );
     Ok(match enter.strip_suffix(" && ") {
         None => run,
         Some(enter) => {
-            format!("if ({enter}) 2>\"$wl_d/e.$wl_q\"; then\n{run}else wl_x {NO_DIRECTORY}; fi\n")
+            format!("if ({enter}) 2>\"$wl_d/e\"; then\n{run}else wl_r {NO_DIRECTORY}; fi\n")
         }
     })
 }

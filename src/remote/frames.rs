@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use futures::FutureExt;
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
+use super::execute::MOST_OUTPUT;
 use crate::connection::Reader;
 
 /// The reading end of a session.
@@ -77,11 +78,8 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// More than any program says that is to be read as a variable.
-    const MOST: usize = 1 << 30;
-
     pub(super) fn new() -> Kept {
-        Kept { bytes: Vec::new(), most: Kept::MOST }
+        Kept { bytes: Vec::new(), most: MOST_OUTPUT }
     }
 }
 

@@ -8,6 +8,9 @@ use super::session::random;
 use super::{Attributes, Command, Error, Output, Probe, Remote, execute, quote, refused};
 
 const SUPERVISOR: &str = include_str!("job.sh");
+/// A file of an output has a line from the beginning, so that it has a block of the disk, and has it whole if it is no
+/// larger than the smallest block.
+const SURE: usize = 1024;
 
 /// Where a job's files lie.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,7 +81,10 @@ impl Remote {
             self.write(&format!("{}/{name}", place.directory), content, &private).await?;
         }
         let lines: Vec<&str> = SUPERVISOR.lines().filter(|line| !line.starts_with('#')).collect();
-        let (supervisor, directory) = (quote::word(&lines.join("\n")), quote::path(&place.directory)?);
+        let (supervisor, directory) = (
+            quote::word(&lines.join("\n").replace("@MOST@", &execute::MOST_OUTPUT.to_string())),
+            quote::path(&place.directory)?,
+        );
         let seconds = limit.as_secs_f64().ceil();
         // The substitution lasts until the job's supervisor has said that it is there, and no longer.
         let body = format!(
@@ -104,7 +110,8 @@ impl Probe {
              x=${{x##*) }}; set -- $x\n\
              [ \"$t\" ] && [ \"${{20}}\" = \"$t\" ] && [ \"$1\" != Z ] && {{ echo running; exit; }}\n\
              [ -e code ] || {{ echo lost; exit; }}\nfi\n\
-             echo ended; cat code; [ -e late ] && echo late || echo; cat begun ended; wc -c <out\n\
+             [ -e much ] && {{ echo much; exit; }}\n\
+             echo ended; tail -n 1 code; [ -e late ] && echo late || echo; cat begun; tail -n 1 ended; wc -c <out\n\
              cat notes; echo; cat out err"
         );
         let answer = self.session().await?.ask(&subshell(&body)).await?;
@@ -112,8 +119,15 @@ impl Probe {
         if answer.code != 0 {
             return Err(refused(what(), &answer.stderr));
         }
-        let odd = || Error::Refused { what: what(), reason: "its files are not as they were written".into() };
-        parse(&answer.stdout).ok_or_else(odd)
+        let refused = |reason: String| Error::Refused { what: what(), reason };
+        if answer.stdout == b"much\n" {
+            return Err(refused(format!("its output is more than {} MiB", execute::MOST_OUTPUT >> 20)));
+        }
+        match parse(&answer.stdout) {
+            Some(Parsed::State(state)) => Ok(state),
+            Some(Parsed::Partial) => Err(refused("its output is not whole: No space left on device".into())),
+            None => Err(refused("its files are not as they were written".into())),
+        }
     }
 }
 
@@ -128,8 +142,16 @@ fn script(command: &Command, environment: &indexmap::IndexMap<String, String>) -
     Ok(format!("{{\nrm -f run\ncd {directory} || exit\n{exports}\nexec {argv}\n}}\n"))
 }
 
+/// What [`Probe::job`] prints.
+#[derive(Debug, PartialEq)]
+enum Parsed {
+    State(Option<JobState>),
+    /// The disk was full when the job ended, and its output is larger than what is sure to have been written.
+    Partial,
+}
+
 /// Reads what [`Probe::job`] prints.
-fn parse(text: &[u8]) -> Option<Option<JobState>> {
+fn parse(text: &[u8]) -> Option<Parsed> {
     let mut rest = text;
     let mut line = || {
         let at = rest.iter().position(|byte| *byte == b'\n')?;
@@ -138,19 +160,25 @@ fn parse(text: &[u8]) -> Option<Option<JobState>> {
         Some(line)
     };
     match line()?.as_str() {
-        "none" => return Some(None),
-        "running" => return Some(Some(JobState::Running)),
-        "lost" => return Some(Some(JobState::Lost)),
+        "none" => return Some(Parsed::State(None)),
+        "running" => return Some(Parsed::State(Some(JobState::Running))),
+        "lost" => return Some(Parsed::State(Some(JobState::Lost))),
         _ => {}
     }
-    let code = line()?.trim().parse().ok()?;
+    let (code, full) =
+        line()?.trim().split_once(' ').and_then(|(code, full)| Some((code.parse().ok()?, full == "1")))?;
     let late = line()? == "late";
     let (begun, ended) = (moment(&line()?)?, moment(&line()?)?);
     let size: usize = line()?.trim().parse().ok()?;
     let notes = line()?;
     let (stdout, stderr) = rest.split_at_checked(size)?;
-    let output = Output { code, stdout: stdout.to_vec(), stderr: stderr.to_vec() };
-    Some(Some(JobState::Ended(Ended { output, late, begun, ended, notes })))
+    if full && (stdout.len() > SURE || stderr.len() > SURE) {
+        return Some(Parsed::Partial);
+    }
+    // A program that opened it anew may have emptied it.
+    let text = |bytes: &[u8]| bytes.strip_prefix(b".\n").unwrap_or(bytes).to_vec();
+    let output = Output { code, stdout: text(stdout), stderr: text(stderr) };
+    Some(Parsed::State(Some(JobState::Ended(Ended { output, late, begun, ended, notes }))))
 }
 
 /// `1763645954.497383123 2026-11-20 13:39:14`; a `date` that has no fractions leaves `%N` or nothing in their place.
@@ -177,12 +205,15 @@ mod tests {
 
     #[test]
     fn output_is_told_apart_by_its_size() {
-        let text = b"ended\n3\n\n1.0 a b\n2.5 c d\n 4\n{\"x\":1}\nou\nterr\n";
-        let Some(Some(JobState::Ended(ended))) = parse(text) else { panic!("not understood") };
+        let text = b"ended\n3 1\n\n1.0 a b\n2.5 c d\n 6\n{\"x\":1}\n.\nou\nt.\nerr\n";
+        let Some(Parsed::State(Some(JobState::Ended(ended)))) = parse(text) else { panic!("not understood") };
         assert_eq!((ended.output.code, ended.late), (3, false));
         assert_eq!((ended.output.stdout.as_slice(), ended.output.stderr.as_slice()), (&b"ou\nt"[..], &b"err\n"[..]));
         assert_eq!(ended.notes, "{\"x\":1}");
-        assert_eq!(parse(b"none\n"), Some(None));
+        assert_eq!(parse(b"none\n"), Some(Parsed::State(None)));
         assert_eq!(parse(b"ended\n"), None);
+        assert_eq!(parse(b"ended\n\n\n1.0 a b\n2.5 c d\n 6\n\n.\nou\nt.\nerr\n"), None);
+        let full = format!("ended\n0 1\n\n1.0 a b\n2.5 c d\n 2000\n\n.\n{}.\n", "x".repeat(1998));
+        assert_eq!(parse(full.as_bytes()), Some(Parsed::Partial));
     }
 }

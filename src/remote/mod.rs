@@ -2,7 +2,8 @@
 //! user), which needs nothing on the host but POSIX sh and the usual small tools (coreutils or busybox).
 //!
 //! What a user may see: programs run with the login's umask and language; `/usr/local/sbin`, `/usr/sbin` and `/sbin` are
-//! always in PATH. A session keeps a directory `.windlass.*` in /dev/shm while it lives. A file being written is
+//! always in PATH. A session keeps a directory `.windlass.*` while it lives: root in /run, others in their own
+//! $XDG_RUNTIME_DIR, or in /dev/shm. A file being written is
 //! `.windlass.*` beside its target. Only a power cut, or a `kill -9` of the session's shell, can leave either there.
 
 mod becoming;
@@ -36,6 +37,9 @@ pub use hold::{Badge, Hold, Lease, Roots, uptime};
 pub use job::{Ended, JobPlace, JobState, Moment};
 pub use sessions::Sessions;
 pub use upload::Expected;
+
+/// The shell function `wl_flush FILE`.
+pub const FLUSH: &str = include_str!("flush.sh");
 
 /// Another user on the host, and how to become it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

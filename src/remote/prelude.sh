@@ -13,27 +13,45 @@ case :$PATH: in
 esac
 done
 export PATH
+# A program's output is where these two are open, which the guard looks at.
+exec 5>&- 6>&-
 # Another user may not be able to be where the login was.
 [ -x . ] || cd /
 # Outputs of programs go to files here, not to the session's own stdout: what a program leaves running in the
-# background may write for ever, and disturbs nobody.
+# background may write for ever, and disturbs nobody. Whoever can write to the same file system can fill it, so root's lie
+# where nobody else can, if possible, and a user's in the file system of their own that a login gives. A directory that
+# belongs to somebody else is not used: its owner could exchange what is in it.
 wl_d=
 wl_dir() {
-for wl_i in /dev/shm "${XDG_RUNTIME_DIR:-/nowhere}" "${TMPDIR:-/tmp}" /tmp /var/tmp "$HOME"; do
+if [ -O /run ]; then
+set -- /run /var/lib /root /dev/shm /tmp /var/tmp
+[ "${XDG_RUNTIME_DIR-}" != /run/user/0 ] || set -- /run/user/0 "$@"
+else
+set -- "${XDG_RUNTIME_DIR-}" /dev/shm "${TMPDIR:-/tmp}" /tmp /var/tmp "$HOME"
+fi
+for wl_i do
+[ -O "$wl_i" ] || [ -k "$wl_i" ] || continue
 wl_d=$wl_i/.windlass.@NAME@
 mkdir -m 700 "$wl_d" 2>/dev/null || continue
 # Nothing can be written where there is no room. The login's umask, to come back to.
-{ umask >"$wl_d/e" && read -r wl_w <"$wl_d/e"; } 2>/dev/null && return
+{ wl_fits && umask >"$wl_d/e" && read -r wl_w <"$wl_d/e"; } 2>/dev/null && return
 rm -rf "$wl_d"
 done
 wl_d=
+}
+# wl_fits: whether there is still room where outputs are kept.
+wl_fits() {
+{ printf %65536s >"$wl_d/f" && true >"$wl_d/f"; } 2>/dev/null
 }
 wl_t=
 wl_k=
 # What makes the session known beside a lock.
 wl_g=
+# The guard's process.
+wl_pid=
 wl_bye() {
 trap - 0
+[ -z "$wl_pid" ] || kill "$wl_pid" 2>/dev/null
 [ -z "$wl_t$wl_g" ] || rm -f "$wl_t" "$wl_g"
 [ -z "$wl_k" ] || eval "rm -rf $wl_k"
 [ -z "$wl_d" ] || exec rm -rf "$wl_d"
@@ -45,9 +63,7 @@ trap 'exit 141' 13
 trap 'exit 143' 15
 wl_dir
 wl_s=
-if [ "$wl_d" ]; then
-command -v setsid >"$wl_d/e" && read -r wl_s <"$wl_d/e"
-fi
+[ -z "$wl_d" ] || wl_s=$(command -v setsid)
 # wl_r CODE: the end of an answer, with what went to stderr.
 wl_r() {
 if [ -s "$wl_d/e" ]; then
@@ -58,37 +74,62 @@ else
 printf '\n%s.%s|\n\n%s.%s=%s\n' "$wl_n" "$wl_q" "$wl_n" "$wl_q" "$1"
 fi
 }
-# wl_p FD FILE: prints what a program wrote to FILE, of which FD is the writing end. A new process costs more than reading
-# a few lines here does; the position of FD tells whether they came through whole, as a shell loses NUL bytes.
-wl_p() {
-[ -s "$2" ] || return 0
+# wl_open: begins the two files of a program's output, which are open as 5 and 6. A file that has a line has a block of
+# the file system: a small output after it cannot fail for want of room.
+wl_open() {
+{ echo . >&5 && echo . >&6; } 2>/dev/null
+}
+# wl_small FD FILE: puts what a program wrote to FILE, of which FD is the writing end, into wl_v. A new process costs more
+# than reading a few lines here does; the position of FD tells whether they came through whole, as a shell loses NUL bytes.
+wl_small() {
 wl_j=0
 { read -r wl_i wl_j </proc/self/fdinfo/$1; } 2>/dev/null
-if [ "${wl_j:-0}" -gt 0 ] && [ "$wl_j" -le 1024 ]; then
+wl_j=${wl_j:-0}
+[ "$wl_j" -ge 2 ] && [ "$wl_j" -le 1024 ] || return 1
 wl_v=
 while IFS= read -r wl_i; do
 wl_v=$wl_v$wl_i'
 '
 done <"$2"
 wl_v=$wl_v$wl_i
-if [ ${#wl_v} = "$wl_j" ]; then
-printf %s "$wl_v"
-return
+[ ${#wl_v} = "$wl_j" ] || return 1
+case $wl_v in
+.'
+'*) wl_v=${wl_v#??} ;;
+*) return 1 ;;
+esac
+}
+# wl_large FILE: prints what a program wrote to it, or changes the code wl_c: it is not whole if there is no more room now,
+# nor if the program was ended because of its size. wl_j is the position of wl_small.
+wl_large() {
+if [ "$wl_j" -gt @MOST@ ] || [ -s "$wl_d/x" ]; then
+wl_c=@TOO_MUCH@
+elif ! wl_fits; then
+wl_c=@NO_ROOM@
+elif IFS= read -r wl_i <"$1" && [ "$wl_i" = . ]; then
+{ read -r wl_i && cat; } <"$1" || wl_c=@NO_ROOM@
+else
+# The program opened it anew, which may have emptied it.
+cat "$1" || wl_c=@NO_ROOM@
 fi
-fi
-cat "$2"
 }
 # wl_x CODE: the answer of a program, from its files, which are still open as 5 and 6.
 wl_x() {
-wl_p 5 "$wl_d/o.$wl_q"
-if [ -s "$wl_d/e.$wl_q" ]; then
-printf '\n%s.%s|\n' "$wl_n" "$wl_q"
-wl_p 6 "$wl_d/e.$wl_q"
-printf '\n%s.%s=%s\n' "$wl_n" "$wl_q" "$1"
-else
-printf '\n%s.%s|\n\n%s.%s=%s\n' "$wl_n" "$wl_q" "$wl_n" "$wl_q" "$1"
-fi
+wl_c=$1
 wl_a=$wl_q
+wl_o=
+if wl_small 5 "$wl_d/o.$wl_q"; then
+wl_o=$wl_v
+else
+wl_large "$wl_d/o.$wl_q"
+fi
+if wl_small 6 "$wl_d/e.$wl_q"; then
+printf '%s\n%s.%s|\n%s\n%s.%s=%s\n' "$wl_o" "$wl_n" "$wl_q" "$wl_v" "$wl_n" "$wl_q" "$wl_c"
+else
+printf '%s\n%s.%s|\n' "$wl_o" "$wl_n" "$wl_q"
+wl_large "$wl_d/e.$wl_q"
+printf '\n%s.%s=%s\n' "$wl_n" "$wl_q" "$wl_c"
+fi
 }
 # wl_u: back to the login's language, for a program.
 wl_u() {
@@ -134,6 +175,13 @@ set +C
 umask "$wl_w"
 return $wl_i
 }
+# wl_why FILE: has a program say why a file cannot be written: a shell, and busybox's head, say `I/O error`, whatever it
+# was. Fails.
+wl_why() {
+wl_i=$(dd if=/dev/zero of="$1" bs=4096 count=16 2>&1) || printf '%s\n' "${wl_i%%
+*}" >&2
+return 1
+}
 # wl_drop: gives a write up. Fails, so that it can end a chain.
 wl_drop() {
 [ -z "$wl_t" ] || rm -f "$wl_t"
@@ -162,6 +210,7 @@ wl_own() {
 wl_o=$1
 wl_m=$2
 wl_h=$3
+wl_flush "$wl_t" || return 1
 if [ -e "$wl_p" ]; then
 set -- $(stat -L -c '%u:%g %a' "$wl_t" "$wl_p" 2>/dev/null)
 if [ "$4" ]; then
@@ -182,7 +231,6 @@ wl_is || return 1
 if [ "$wl_h" ] && [ "$wl_i" != "$wl_h" ]; then
 chmod "$wl_m" "$wl_t" && wl_is || return 1
 fi
-sync "$wl_t" 2>/dev/null || sync
 printf '%s\n' "$wl_v"
 }
 # wl_mv: puts the temporary file in its place, and never into a directory. Old busybox has no -T, and busybox follows a

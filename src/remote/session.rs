@@ -11,17 +11,21 @@ use futures::future::BoxFuture;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Semaphore, watch};
 
+use super::execute::{MOST_OUTPUT, NO_ROOM, TOO_MUCH};
 use super::frames::{Frames, Kept};
 use super::words::Words;
 use super::{Become, Error, Output, becoming, quote, stat};
 use crate::connection::{self, Connection, Exit, Process, Writer};
 
-const PRELUDE: &str = include_str!("prelude.sh");
+/// What a session's shell knows before its first request.
+const PRELUDE: [&str; 3] = [include_str!("prelude.sh"), super::FLUSH, include_str!("guard.sh")];
 const WATCH: &str = include_str!("watch.sh");
 /// How long a host may take to start a shell.
 const START: Duration = Duration::from_secs(60);
 /// How long what was told to end may take: the watcher gives it 2 s before it is killed.
 const END: Duration = Duration::from_secs(6);
+/// How often a session hears of us; its guard ends it after 45 s of silence.
+pub(super) const BEAT: Duration = Duration::from_secs(10);
 /// The code of an answer that is the session's last.
 const OVER: i32 = 998;
 
@@ -46,6 +50,8 @@ pub(super) struct Session {
     sequence: u64,
     /// A request is under way; if it is never finished the session is out of step.
     busy: bool,
+    /// The host is about to take what comes for content.
+    passes: bool,
     pub(super) litter: (u32, usize),
     pub(super) host: String,
     connection: Arc<dyn Connection>,
@@ -81,6 +87,7 @@ impl Session {
             nonce,
             sequence: 0,
             busy: true,
+            passes: false,
             litter: (0, 0),
             host: connection.description(),
             connection: connection.clone(),
@@ -121,6 +128,13 @@ impl Session {
         !self.busy && self.frames.is_quiet()
     }
 
+    /// Tells the host that the connection is not cut, if that takes no waiting. For an idle session.
+    pub(super) fn is_alive(&mut self) {
+        if let Some(stdin) = self.stdin.as_mut() {
+            let _ = futures::FutureExt::now_or_never(beat(stdin));
+        }
+    }
+
     /// Runs shell text in the session itself; its stdout and stderr come back.
     pub(super) async fn ask(&mut self, body: &str) -> Result<Output, Error> {
         let mut stdout = Kept::new();
@@ -157,13 +171,16 @@ impl Session {
         // The shell may read ahead. When it says that it is ready there is nothing that it could have read.
         let text = format!(
             "if {{ {before}\n}} </dev/null 2>\"$wl_d/e\"; then printf '\\n%s.%s>\\n' \"$wl_n\" \"$wl_q\"\n\
-             head -c {size} >{word} 2>\"$wl_d/e\" || {{ wl_r {OVER}; exit; }}\n\
+             head -c {size} >{word} 2>\"$wl_d/e\" || {{ wl_why {word} 2>>\"$wl_d/e\"; wl_r {OVER}; exit; }}\n\
              {{ {after}\n}} </dev/null 2>\"$wl_d/e\"; wl_r $?; else wl_r 1; fi\n"
         );
         self.begin(&text).await?;
         let (either, mut kind) = (self.mark("", ""), Vec::new());
+        // Whatever is sent now would be taken for content.
+        self.passes = true;
         self.until(&either, &mut tokio::io::sink()).await?;
         self.until("\n", &mut kind).await?;
+        self.passes = false;
         if kind != b">" {
             return Ok(Output { code: 1, stderr: self.end_of_answer().await?.1, stdout: Vec::new() });
         }
@@ -191,6 +208,11 @@ impl Session {
 
     /// Ends the session and what it runs; waits for that a while.
     pub(super) async fn end(&mut self) {
+        if let Some(stdin) = self.stdin.as_mut().filter(|_| !self.busy) {
+            // An idle shell takes its guard with it; at the mere end of its input the watcher has to look for that.
+            let _ = tokio::time::timeout(Duration::from_secs(1), stdin.write_all(b"exit\n")).await;
+            let _ = tokio::time::timeout(Duration::from_secs(1), stdin.flush()).await;
+        }
         self.busy = true;
         self.stdin = None;
         let frames = &mut self.frames;
@@ -225,18 +247,12 @@ impl Session {
 
     /// Sends the prelude and learns who we are.
     async fn greet(&mut self) -> Result<(), Error> {
-        let mut text = String::new();
-        for line in PRELUDE.lines().filter(|line| !line.starts_with('#')) {
-            text.push_str(line);
-            text.push('\n');
-        }
-        let text = text.replace("@NONCE@", &self.nonce).replace("@NAME@", &random()).replace("@FORMAT@", stat::FORMAT);
-        self.write(&text).await?;
+        self.write(&prelude(&self.nonce)).await?;
         // The first mark also ends whatever the login's start files print.
         self.begin(
             "printf '\\n%s\\n' \"$wl_n\"\n\
              [ \"$wl_d\" ] || { wl_d=/dev/null; wl_r 1; exit; }\n\
-             { id -un || id -u; } >\"$wl_d/e\" 2>/dev/null; read -r wl_i <\"$wl_d/e\"; true >\"$wl_d/e\"\n\
+             wl_i=$(id -un 2>/dev/null || id -u); true >\"$wl_d/e\"\n\
              wl_v=\n[ ! -e /sys/fs/selinux/enforce ] || wl_v=1\n\
              printf '%s\\000' \"$wl_i\" \"${HOME-}\" \"$wl_v\" \"$wl_d\"; wl_r 0\n",
         )
@@ -246,7 +262,7 @@ impl Session {
         let mut stdout = Vec::new();
         let (code, _) = self.answer(&mut stdout).await?;
         if code != 0 {
-            let reason = "none of /dev/shm, $XDG_RUNTIME_DIR, $TMPDIR, /tmp, /var/tmp and the home can be written";
+            let reason = "none of /run, $XDG_RUNTIME_DIR, /dev/shm, $TMPDIR, /tmp, /var/tmp and the home has room";
             self.busy = true;
             let what = format!("make a directory for a session on {}", self.host);
             return Err(Error::Refused { what, reason: reason.into() });
@@ -328,9 +344,11 @@ impl Session {
     }
 
     async fn until<W: AsyncWrite + Unpin>(&mut self, mark: &str, sink: &mut W) -> Result<(), Error> {
+        let stdin = if self.passes { None } else { self.stdin.as_mut() };
         let read = tokio::select! {
             biased;
             read = self.frames.until(mark.as_bytes(), sink) => read,
+            never = keep_alive(stdin) => match never {},
             _ = self.closing.wait_for(|closing| *closing) => Err(std::io::Error::other("the run ended it")),
         };
         match read {
@@ -363,6 +381,34 @@ impl Session {
             reason = format!("{reason}: {words}");
         }
         Error::Connection(connection::Error::Lost { name: self.host.clone(), reason })
+    }
+}
+
+/// The text of [`PRELUDE`] for a new session.
+pub(super) fn prelude(nonce: &str) -> String {
+    let lines = PRELUDE.iter().flat_map(|part| part.lines()).filter(|line| !line.starts_with('#'));
+    let text: String = lines.flat_map(|line| [line, "\n"]).collect();
+    text.replace("@NONCE@", nonce)
+        .replace("@NAME@", &random())
+        .replace("@FORMAT@", stat::FORMAT)
+        .replace("@MOST@", &MOST_OUTPUT.to_string())
+        .replace("@NO_ROOM@", &NO_ROOM.to_string())
+        .replace("@TOO_MUCH@", &TOO_MUCH.to_string())
+}
+
+/// An empty line: the shell passes over it, and the guard sees that somebody is there.
+async fn beat(stdin: &mut Writer) -> std::io::Result<()> {
+    stdin.write_all(b"\n").await?;
+    stdin.flush().await
+}
+
+/// Sends beats for as long as nobody else writes. What goes wrong shows in what is read.
+async fn keep_alive(mut stdin: Option<&mut Writer>) -> std::convert::Infallible {
+    loop {
+        tokio::time::sleep(BEAT).await;
+        if let Some(stdin) = &mut stdin {
+            let _ = beat(stdin).await;
+        }
     }
 }
 

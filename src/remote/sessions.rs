@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use super::session::Session;
+use super::session::{BEAT, Session};
 use super::{Badge, Become, Error};
 use crate::connection::{self, Connection};
 
@@ -23,6 +23,8 @@ pub struct Sessions {
     closing: watch::Sender<bool>,
     /// What changes show. None: the run holds no lock.
     badge: Option<Badge>,
+    /// Tells idle sessions that we are there.
+    alive: std::sync::Once,
 }
 
 impl Sessions {
@@ -46,7 +48,22 @@ impl Sessions {
             uploads,
             closing: watch::channel(false).0,
             badge,
+            alive: std::sync::Once::new(),
         })
+    }
+
+    /// Keeps idle sessions alive, for as long as these sessions are in use.
+    fn keep_alive(self: &Arc<Self>) {
+        let sessions = Arc::downgrade(self);
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(BEAT).await;
+                let Some(sessions) = sessions.upgrade() else { return };
+                for (_, session) in sessions.idle().iter_mut() {
+                    session.is_alive();
+                }
+            }
+        });
     }
 
     pub fn connection(&self) -> &Arc<dyn Connection> {
@@ -80,6 +97,7 @@ impl Sessions {
                 });
             }
         }
+        self.alive.call_once(|| self.keep_alive());
         self.make_room();
         let mut session = Session::open(&self.connection, user, self.closing.subscribe(), self.uploads.clone()).await?;
         if let Some(badge) = &self.badge {

@@ -10,6 +10,8 @@
 # k: the children of $1, in $x; nothing where the kernel has no such lists.
 # q: whether the shell runs anything. Mostly not when a session is over, and then there is no need to look at all processes
 # of the host, as f does. A list may lack a child while another one ends, but is never empty while there is one.
+# e: ends what the shell runs. At the end of a session its guard is still there for a moment, so it looks a few times.
+# 137: the guard ended `cat`, as the connection is cut. A shell that is stuck in writing to it does not end by itself.
 # Signals to the whole group, or to this shell through sudo, must not end the watcher before it has done its work; what
 # it runs gets them as ever.
 trap : 1 2 15;
@@ -55,7 +57,9 @@ done;
 return 1;
 };
 e() {
-q || return;
+n=0;
+while q; do n=$((n+1)); [ $n -lt 200 ] || break; done;
+[ $n = 200 ] || return;
 f;
 for i in $g; do kill -TERM $i; done;
 n=0;
@@ -69,4 +73,4 @@ done;
 h=$g; f;
 for i in $h $g; do kill -KILL $i; done;
 };
-{ trap : 1 2 15; cat; e; } 2>/dev/null | { trap : 1 2 15; sh || { f; kill $v; } 2>/dev/null; }
+{ trap : 1 2 15; cat; d=$?; e; [ $d = 137 ] && { exec >/dev/null; sleep 2; f; kill -KILL $v; }; } 2>/dev/null | { trap : 1 2 15; sh || { f; kill $v; } 2>/dev/null; }

@@ -23,7 +23,7 @@ impl Remote {
         let end = format!("{} && wl_mv || wl_drop", target.own(content.len() as u64, attributes)?);
         let answer = if content.len() <= INLINE {
             let text = quote::print(content);
-            session.ask(&format!("{begin} && {{ {text}; }} >\"$wl_t\" && {end}")).await?
+            session.ask(&format!("{begin} && {{ {{ {text}; }} >\"$wl_t\" || wl_why \"$wl_t\"; }} && {end}")).await?
         } else {
             session.pass(&begin, "\"$wl_t\"", bytes(&mut &*content, &mut |_| ()), &end).await?
         };
@@ -133,7 +133,7 @@ impl Session {
         let file = self.next_file();
         let word = quote::path(&file)?;
         let answer = if content.len() <= INLINE {
-            self.ask(&format!("{{ {}; }} >{word}", quote::print(content))).await?
+            self.ask(&format!("{{ {}; }} >{word} || wl_why {word}", quote::print(content))).await?
         } else {
             self.pass(":", &word, bytes(&mut &*content, &mut |_| ()), ":").await?
         };

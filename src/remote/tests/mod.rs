@@ -4,6 +4,7 @@ mod commands;
 mod files;
 mod jobs;
 mod locks;
+mod spool;
 mod users;
 
 use std::os::unix::fs::PermissionsExt;
