@@ -1,6 +1,6 @@
 //! What `command`, `shell`, `raw` and `script` share: whether to run at all (`creates`, `removes`), and the result.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use chrono::{DateTime, Local as LocalTime};
@@ -167,19 +167,22 @@ pub fn outcome(output: Output, strip: bool) -> Outcome {
 #[derive(Debug)]
 struct Lines {
     text: Arc<str>,
-    /// Where lines begin and end.
-    places: Vec<(usize, usize)>,
+    /// Where lines begin and end, once somebody asks: that may take more memory than the text.
+    places: OnceLock<Vec<(usize, usize)>>,
 }
 
 impl Lines {
     fn of(text: Arc<str>) -> Value {
-        let base = text.as_ptr() as usize;
+        Value::from_object(Lines { text, places: OnceLock::new() })
+    }
+
+    fn places(&self) -> &[(usize, usize)] {
+        let base = self.text.as_ptr() as usize;
         let place = |line: &str| {
             let start = line.as_ptr() as usize - base;
             (start, start + line.len())
         };
-        let places = text.lines().map(place).collect();
-        Value::from_object(Lines { text, places })
+        self.places.get_or_init(|| self.text.lines().map(place).collect())
     }
 }
 
@@ -188,11 +191,11 @@ impl Object for Lines {
         ObjectRepr::Seq
     }
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
-        let (start, end) = *self.places.get(key.as_usize()?)?;
+        let (start, end) = *self.places().get(key.as_usize()?)?;
         Some(Value::from(&self.text[start..end]))
     }
     fn enumerate(self: &Arc<Self>) -> Enumerator {
-        Enumerator::Seq(self.places.len())
+        Enumerator::Seq(self.places().len())
     }
 }
 
