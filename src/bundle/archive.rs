@@ -83,10 +83,12 @@ pub fn unpack_below(archive: &Path, cache: &Path) -> Result<PathBuf, Error> {
         std::io::copy(&mut entry, &mut file).map_err(|error| broken(archive, &error))?;
         let mode = std::os::unix::fs::PermissionsExt::from_mode(mode(&item.component));
         file.set_permissions(mode).map_err(cannot)?;
+        file.sync_all().map_err(cannot)?;
     }
     // Last: a directory with it is whole.
     let mut file = File::create(temporary.path().join(MANIFEST)).map_err(cannot)?;
     file.write_all(text.as_bytes()).map_err(cannot)?;
+    file.sync_all().map_err(cannot)?;
     match std::fs::rename(temporary.path(), &root) {
         Ok(()) => {
             // It has its own name now.

@@ -32,6 +32,7 @@ pub fn write(file: &Path, recap: &Recap) -> anyhow::Result<()> {
         let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut beside = tempfile::Builder::new().prefix(".windlass.").tempfile_in(directory)?;
         writeln!(beside, "{}", lost.join("\n"))?;
+        beside.as_file().sync_all()?;
         beside.persist(file).map_err(|error| error.error)?;
         Ok(())
     };

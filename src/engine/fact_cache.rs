@@ -82,6 +82,7 @@ impl Cache {
         let mut file = tempfile::Builder::new().prefix(".windlass.").tempfile_in(&self.place.directory)?;
         serde_json::to_writer(&mut file, &kept)?;
         file.flush()?;
+        file.as_file().sync_all()?;
         file.persist(path).map_err(|error| error.error)?;
         Ok(())
     }

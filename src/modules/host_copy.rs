@@ -1,7 +1,7 @@
 //! Copying a file from one place of a host to another without it passing through the controller.
 
 use super::Error;
-use crate::remote::{Attributes, Command, Remote};
+use crate::remote::{Attributes, Command, FLUSH, Remote};
 
 /// A file of the host to be copied to another path of the host.
 pub struct HostCopy {
@@ -24,12 +24,11 @@ shift 6
 (umask 077 && set -C && : >"$new") || exit
 trap 'rm -f -- "$new"' 0
 trap 'exit 1' 1 2 13 15
-cat <"$from" >"$new" || exit
+cat <"$from" >"$new" && wl_flush "$new" || exit
 if [ "$kept" ]; then chown "$kept" "$new" 2>/dev/null; fi
 if [ "$owner" ]; then chown "$owner" "$new" || exit; fi
 if [ "$mode" ]; then chmod "$mode" "$new" || exit; else chmod =rw "$new" || exit; fi
 if [ $# -gt 0 ]; then "$@" >&2 || { echo "validation failed with code $?" >&2; exit 1; }; fi
-sync "$new" 2>/dev/null || sync
 mv -f -- "$new" "$to"
 "#;
 
@@ -47,7 +46,8 @@ impl HostCopy {
         let owner = format!("{}{group}", self.attributes.owner.as_deref().unwrap_or_default());
         let mode = self.attributes.mode.or(self.keep.map(|(_, _, mode)| mode));
         let mode = mode.map(|mode| format!("{mode:o}")).unwrap_or_default();
-        let argv = ["sh", "-c", SCRIPT, "sh", &self.from, &self.to, &new, &kept, &owner, &mode];
+        let script = format!("{FLUSH}{SCRIPT}");
+        let argv = ["sh", "-c", &script, "sh", &self.from, &self.to, &new, &kept, &owner, &mode];
         let argv = argv.into_iter().chain(validate.iter().map(String::as_str));
         let output = remote.run(&Command::program(argv)).await?;
         if output.code == 0 {

@@ -69,7 +69,8 @@ impl Pull {
             }
         }
         drop(stage);
-        self.finish()
+        self.finish()?;
+        flush(&self.root).map_err(failed("write to the disk", &self.root))
     }
 
     fn sent(&self) -> impl Iterator<Item = &Step> {
@@ -128,6 +129,16 @@ impl Pull {
         }
         Ok(())
     }
+}
+
+/// Has all that was written to the file system of a directory written to its disk: once, for thousands of files.
+fn flush(directory: &Path) -> std::io::Result<()> {
+    use std::os::fd::AsRawFd;
+    let directory = fs::File::open(directory)?;
+    // SAFETY: syncfs(2) takes a descriptor, which is open for as long as `directory` lives.
+    #[allow(unsafe_code)]
+    let failed = unsafe { libc::syncfs(directory.as_raw_fd()) } != 0;
+    if failed { Err(std::io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Unpacks archives, one after the other, into files with numbers for names; gives these by the path in the archive.

@@ -28,7 +28,17 @@ differing() {
 newer=$3
 export newer
 [ -n "$(differing "$2" | head -n 1)" ] || exit 0
-if [ "$3" ]; then cp -a -u -- . "$2"; else cp -a -- . "$2"; fi && echo changed
+if [ "$3" ]; then cp -a -u -- . "$2"; else cp -a -- . "$2"; fi && echo changed && exit
+# What is there in part is removed: whoever asks for the file only (creates) would believe in it.
+find . -type f -exec sh -c '
+    dest=$1; shift
+    for path do
+        there=$dest/$path
+        [ -f "$there" ] && ! [ -L "$there" ] || continue
+        size=$(($(wc -c <"$there")))
+        [ "$size" -lt "$(wc -c <"$path")" ] && head -c "$size" "$path" | cmp -s - "$there" && rm -f -- "$there"
+    done' sh "$2" {} +
+exit 1
 "#;
 
 /// Unpacks; whether something changed, and the names in the archive.
@@ -62,7 +72,13 @@ async fn unpack_in(
     let newer = if archive.keep_newer { "1" } else { "" };
     let moved = remote.run(&Command::program(["sh", "-c", &script, "sh", directory, &archive.dest, newer])).await?;
     match moved.code {
-        0 => Ok((moved.stdout.starts_with(b"changed"), names)),
+        0 => {
+            let changed = moved.stdout.starts_with(b"changed");
+            if changed {
+                remote.flush(&archive.dest).await?;
+            }
+            Ok((changed, names))
+        }
         _ => Err(refused(&format!("unpack {} to {}", archive.path, archive.dest), &moved.stderr)),
     }
 }

@@ -1,6 +1,6 @@
 //! GNU tar on the host: what is in an archive, whether it is unpacked already, unpacking it.
 
-use super::super::Error;
+use super::super::{Error, host_path};
 use super::archive::{Archive, refused};
 use crate::remote::{Command, Output, Probe, Remote};
 
@@ -32,9 +32,7 @@ pub async fn names(probe: &Probe, archive: &Archive) -> Result<Vec<String>, Erro
     if output.code != 0 {
         return Err(refused(&format!("list {}", archive.path), &output.stderr));
     }
-    let text = String::from_utf8_lossy(&output.stdout);
-    let names = text.lines().map(|line| unescape(line.trim_start_matches('/')));
-    Ok(names.filter(|name| !name.is_empty()).collect())
+    Ok(names_in(&output.stdout))
 }
 
 /// Whether all that is in the archive is there as it is in the archive.
@@ -51,15 +49,40 @@ pub async fn is_unpacked(probe: &Probe, archive: &Archive) -> Result<bool, Error
 }
 
 pub async fn unpack(remote: &Remote, archive: &Archive) -> Result<(), Error> {
-    let mut verb = vec!["--extract"];
+    let mut verb = vec!["--extract", "--verbose", "--quoting-style=escape"];
     if archive.keep_newer {
         verb.push("--keep-newer-files");
     }
-    let Output { code, stderr, .. } = remote.run(&command(archive, &verb)).await?;
-    match code {
-        0 => Ok(()),
-        _ => Err(refused(&format!("unpack {} to {}", archive.path, archive.dest), &stderr)),
+    let Output { code, stdout, stderr } = remote.run(&command(archive, &verb)).await?;
+    if code == 0 {
+        return Ok(remote.flush(&archive.dest).await?);
     }
+    remove_parts(remote, archive, &stdout).await?;
+    Err(refused(&format!("unpack {} to {}", archive.path, archive.dest), &stderr))
+}
+
+/// Removes the files that tar began, as `begun` lists them, and could not write whole, as on a full disk: whoever asks for
+/// such a file only (`creates`) would believe in it.
+async fn remove_parts(remote: &Remote, archive: &Archive, begun: &[u8]) -> Result<(), Error> {
+    let begun = names_in(begun);
+    let output = remote.query(&command(archive, &["--diff", "--quoting-style=escape"])).await?;
+    let mut parts: Vec<String> = Vec::new();
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        let part = [": Size differs", ": Contents differ"].iter().find_map(|end| line.strip_suffix(end));
+        parts.extend(part.map(|name| unescape(name.trim_start_matches('/'))));
+    }
+    parts.dedup();
+    for part in parts.iter().filter(|part| begun.contains(part)) {
+        remote.remove(&host_path::join(&archive.dest, part)).await?;
+    }
+    Ok(())
+}
+
+/// The names that tar prints with `--quoting-style=escape`, as they are unpacked.
+fn names_in(text: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(text);
+    let names = text.lines().map(|line| unescape(line.trim_start_matches('/')));
+    names.filter(|name| !name.is_empty()).collect()
 }
 
 /// Whether a line that `tar --diff` printed is of a difference that unpacking would end.
