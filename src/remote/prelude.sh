@@ -51,7 +51,8 @@ wl_g=
 wl_pid=
 wl_bye() {
 trap - 0
-[ -z "$wl_pid" ] || kill "$wl_pid" 2>/dev/null
+# Unless its number is another's now.
+[ -z "$wl_pid" ] || { wl_parent "$wl_pid" && [ "$wl_v" = $$ ] && kill "$wl_pid"; } 2>/dev/null
 [ -z "$wl_t$wl_g" ] || rm -f "$wl_t" "$wl_g"
 [ -z "$wl_k" ] || eval "rm -rf $wl_k"
 [ -z "$wl_d" ] || exec rm -rf "$wl_d"

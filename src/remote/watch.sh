@@ -60,6 +60,8 @@ e() {
 n=0;
 while q; do n=$((n+1)); [ $n -lt 200 ] || break; done;
 [ $n = 200 ] || return;
+sleep 0.1 || sleep 1;
+q || return;
 f;
 for i in $g; do kill -TERM $i; done;
 n=0;
