@@ -1,0 +1,32 @@
+# shellcheck shell=bash
+# Needs h1 only, in any state.
+mkdir "$scratch/tree"
+for n in 1 2 3 4 5 6; do head -c 2000000 /dev/urandom >"$scratch/tree/file$n"; done
+tar -C "$scratch" -czf "$scratch/tree.tgz" tree
+head -c 9000 /dev/zero | tr '\0' x >"$scratch/small"
+cat >"$scratch/playbook.yml" <<PLAY
+- hosts: h1
+  gather_facts: false
+  tasks:
+    - unarchive: {src: "$scratch/tree.tgz", dest: /mnt, creates: /mnt/tree/file6}
+      when: archive | bool
+    - copy: {src: "$scratch/small", dest: /mnt/small}
+PLAY
+hosts shrink h1 /mnt 5m
+windlass playbook -i "$inventory" -e archive=true "$scratch/playbook.yml"
+exits 2
+says 'No space left on device'
+left=$(on h1 'cd /mnt && find . -type f ! -size 2000000c')
+[ -z "$left" ] || broken "parts of files are left: $left"
+# The disk is full to the last byte now, and what a shell says is not what a person is told.
+on h1 'head -c 6000000 /dev/zero >/mnt/fill 2>/dev/null || true'
+for user in root dashy busy; do
+  windlass playbook -i "$inventory" -u "$user" -b -e archive=false "$scratch/playbook.yml"
+  exits 2
+  says 'cannot write /mnt/small: No space left on device'
+  says 'hint: make room on the host'
+done
+hosts unmount h1 /mnt
+windlass playbook -i "$inventory" -e archive=true "$scratch/playbook.yml"
+exits 0
+on h1 'cd /mnt && test -s tree/file6 && test -s small && rm -rf tree small'
