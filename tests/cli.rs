@@ -555,3 +555,34 @@ fn a_hook_that_cannot_be_run_is_told_before_any_host_is_asked() {
     std::fs::write(scratch.path().join("hooks/after.yml"), "- {hosts: all, tasks: []}\n").unwrap();
     assert!(told("apply").contains("127.0.0.1"), "{}", told("apply"));
 }
+
+#[test]
+fn a_keyword_that_cannot_be_read_is_an_error() {
+    let task = |keyword: &str| {
+        format!("- hosts: all\n  gather_facts: false\n  tasks:\n    - command: 'true'\n      {keyword}\n")
+    };
+    let play = |keyword: &str| format!("- hosts: all\n  {keyword}\n  tasks:\n    - command: 'true'\n");
+    let reset = "- hosts: all\n  gather_facts: false\n  tasks:\n    - meta: reset_connection\n    - command: 'true'\n";
+    for (text, code, expected) in [
+        (task("throttle: \"{{ nope }}\""), 2, "\"nope\" is undefined"),
+        (task("throttle: \"{{ 'two' }}\""), 2, "throttle must be a whole number"),
+        (task("run_once: \"{{ nope }}\""), 2, "\"nope\" is undefined"),
+        (task("check_mode: \"{{ 'maybe' }}\""), 2, "check_mode must be true or false"),
+        (task("retries: 1\n      delay: \"{{ 'nan' }}\""), 2, "delay must be a number"),
+        (play("gather_facts: \"{{ nope }}\""), 1, "\"nope\" is undefined"),
+        (
+            play("gather_facts: false\n  max_fail_percentage: \"{{ 'many' }}\""),
+            1,
+            "max_fail_percentage must be a percentage",
+        ),
+        (reset.to_owned(), 2, "\"nope\" is undefined"),
+    ] {
+        let scratch = directory(&[("site.yml", &text)]);
+        let connection = if text == reset { "{{ nope }}" } else { "local" };
+        let local = format!("{{\"ansible_connection\": \"{connection}\"}}");
+        let (got, out, told) = playbook(scratch.path(), &["-i", "one,", "-e", &local, "site.yml"]);
+        assert_eq!(got, code, "{text}\n{out}{told}");
+        assert!(out.contains(expected) || told.contains(expected), "{text}\n{out}{told}");
+        assert!(!out.contains("changed: [one]"), "{text}\n{out}");
+    }
+}

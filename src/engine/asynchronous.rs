@@ -39,9 +39,11 @@ pub(super) fn refusal(kind: Async, module: &str, left_alone: bool) -> Option<(St
 impl Item<'_> {
     /// What the task says of going on apart from the connection; None: nothing.
     pub(super) fn apart(&self) -> Result<Option<Apart>, modules::Error> {
-        let Some(limit) = self.number(self.task.asynchronous.as_ref())?.and_then(seconds) else { return Ok(None) };
+        let Some(limit) = self.number(("async", self.task.asynchronous.as_ref()))?.and_then(seconds) else {
+            return Ok(None);
+        };
         let default = self.batch.run.job.options.poll_interval.unwrap_or(INTERVAL);
-        let poll = match self.number(self.task.poll.as_ref())? {
+        let poll = match self.number(("poll", self.task.poll.as_ref()))? {
             Some(poll) => seconds(poll),
             None => Some(default),
         };

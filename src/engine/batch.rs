@@ -16,6 +16,10 @@ pub(crate) struct Batch {
     /// All hosts of the play, and those of this batch, as they began.
     pub play_hosts: Arc<Vec<Arc<str>>>,
     pub hosts: Vec<Arc<str>>,
+    /// Whether the play begins by gathering facts.
+    pub gather_facts: bool,
+    /// Above how many percent of failed hosts the play ends for all.
+    pub max_fail_percentage: Option<f64>,
     /// `group_vars/` and `host_vars/` beside the playbook.
     pub files: Arc<VarsFiles>,
     /// The play's handlers, those of roles first; an `include_role` adds to them.

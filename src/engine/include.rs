@@ -9,7 +9,8 @@ use super::batch::Batch;
 use super::event::{Event, Status, TaskResult, TaskStart, registered};
 use super::host::{HostRun, State};
 use super::item::{Item, blank, failure_of};
-use super::task::{once, spread_failure, start_of};
+use super::keyword::{self, Refused};
+use super::task::{spread_failure, start_of};
 use super::{block, loops, step};
 use crate::playbook::load::From;
 use crate::playbook::{Handler, Include, IncludeWhat, Role, Step, Written};
@@ -61,10 +62,7 @@ pub(super) fn on_hosts<'a>(
         if !batch.run.job.tags.allow(&include.task.keywords.tags) {
             return hosts;
         }
-        let (mut going, mut rest): (Vec<_>, Vec<_>) = hosts.into_iter().partition(HostRun::going);
-        if going.first().is_some_and(|first| once(batch, &include.task, first)) {
-            rest.extend(going.drain(1..));
-        }
+        let (going, mut rest): (Vec<_>, Vec<_>) = hosts.into_iter().partition(HostRun::going);
         let start = Arc::new(start(batch, include, &going));
         if !step::agrees(&batch.run, &start).await {
             rest.extend(going);
@@ -72,29 +70,20 @@ pub(super) fn on_hosts<'a>(
             return rest;
         }
         batch.run.tell(Event::TaskStart(start.clone()));
+        let (sharing, mut able, refused) = keyword::sharing(batch, &include.task, going);
+        if sharing.once && able.len() > 1 {
+            rest.extend(able.drain(1..));
+        }
+        rest.extend(refused.into_iter().map(|refused| refuse(batch, include, &start, refused)));
         let mut queue: Vec<(HostRun, std::collections::VecDeque<Wish>)> = Vec::new();
-        for mut host in going {
+        for host in able {
             match wishes(batch, include, &host) {
                 Ok(Some(wishes)) => queue.push((host, wishes.into())),
                 Ok(None) => {
                     tell(batch, &start, &host, blank(Status::Skipped));
                     rest.push(host);
                 }
-                Err(error) => {
-                    let scope = batch.task_scope(&host, &include.task);
-                    let result = Item::new(batch, &host, &include.task, &start, scope).without_items(&error);
-                    match result.status {
-                        Status::Ignored => {
-                            batch.run.count(&host.name, |counts| {
-                                counts.ok += 1;
-                                counts.ignored += 1;
-                            });
-                            tell(batch, &start, &host, result);
-                        }
-                        _ => fail(batch, &start, &mut host, result),
-                    }
-                    rest.push(host);
-                }
+                Err(error) => rest.push(refuse(batch, include, &start, (host, error))),
             }
         }
         rest.extend(rounds(batch, include, &start, queue).await);
@@ -306,6 +295,24 @@ fn wish(batch: &Batch, include: &Include, scope: &Scope, vars: Vars) -> Result<O
         },
     };
     Ok(Some(Wish { what, vars, item: None }))
+}
+
+/// A host for which it cannot be known what, or whether, to include.
+fn refuse(batch: &Arc<Batch>, include: &Include, start: &Arc<TaskStart>, refused: Refused) -> HostRun {
+    let (mut host, error) = refused;
+    let scope = batch.task_scope(&host, &include.task);
+    let result = Item::new(batch, &host, &include.task, start, scope).without_items(&error);
+    match result.status {
+        Status::Ignored => {
+            batch.run.count(&host.name, |counts| {
+                counts.ok += 1;
+                counts.ignored += 1;
+            });
+            tell(batch, start, &host, result);
+        }
+        _ => fail(batch, start, &mut host, result),
+    }
+    host
 }
 
 fn fail(batch: &Batch, start: &Arc<TaskStart>, host: &mut HostRun, result: TaskResult) {

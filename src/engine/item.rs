@@ -10,7 +10,7 @@ use super::asynchronous::{seconds, timed_out};
 use super::batch::Batch;
 use super::event::{Event, Status, TaskResult, TaskStart, registered};
 use super::host::HostRun;
-use super::play::truthy;
+use super::keyword;
 use super::target;
 use crate::connection::{Method, Target};
 use crate::modules::{self, Async, Controller, Done, Effect, Place};
@@ -79,7 +79,9 @@ impl<'a> Item<'a> {
         };
         let result = &mut outcome.0;
         result.no_log = no_log;
-        if result.no_log || !self.flag(self.task.keywords.diff.as_ref(), self.batch.run.job.diff).unwrap_or(false) {
+        if result.no_log
+            || !self.flag(("diff", self.task.keywords.diff.as_ref()), self.batch.run.job.diff).unwrap_or(false)
+        {
             result.diff.clear();
         }
         result.took = begun.elapsed();
@@ -96,7 +98,7 @@ impl<'a> Item<'a> {
 
     /// A secret must not come out because reading the flag failed.
     fn no_log(&self) -> bool {
-        self.flag(self.task.keywords.no_log.as_ref(), false).unwrap_or(true)
+        self.flag(("no_log", self.task.keywords.no_log.as_ref()), false).unwrap_or(true)
     }
 
     /// What becomes of an item whose loop cannot be read, so that there are no items.
@@ -127,21 +129,12 @@ impl<'a> Item<'a> {
         self.batch.run.job.templar.condition(&condition.value, Some(&condition.origin), &self.scope)
     }
 
-    fn flag(&self, keyword: Option<&Written>, default: bool) -> Result<bool, template::Error> {
-        match keyword {
-            None => Ok(default),
-            Some(written) => Ok(truthy(&self.batch.run.job.templar.render(&written.value, &self.scope)?)),
-        }
+    fn flag(&self, keyword: keyword::Named<'_>, default: bool) -> Result<bool, template::Error> {
+        Ok(keyword::flag(&self.batch.run.job.templar, keyword, &self.scope)?.unwrap_or(default))
     }
 
-    pub(super) fn number(&self, keyword: Option<&Written>) -> Result<Option<f64>, template::Error> {
-        let Some(written) = keyword else { return Ok(None) };
-        let text = self.batch.run.job.templar.render_string(&written.value, &self.scope)?;
-        let wrong = || template::Error::Other {
-            message: format!("not a number: {text:?}"),
-            origin: Some(written.origin.clone()),
-        };
-        text.trim().parse().map(Some).map_err(|_| wrong())
+    pub(super) fn number(&self, keyword: keyword::Named<'_>) -> Result<Option<f64>, template::Error> {
+        keyword::number(&self.batch.run.job.templar, keyword, &self.scope)
     }
 
     fn delegate(&self) -> Result<Option<Delegate>, template::Error> {
@@ -173,13 +166,13 @@ impl<'a> Item<'a> {
 
     /// `until`, `retries` and `delay`.
     async fn attempts(&mut self, delegate: Option<&Delegate>, no_log: bool) -> (TaskResult, Vec<Effect>) {
-        let retries = match self.number(self.task.retries.as_ref()) {
+        let retries = match self.number(("retries", self.task.retries.as_ref())) {
             Ok(number) => number.map(|number| (number as u64).min(u64::from(u32::MAX))),
             Err(error) => return failed_to_render(&error),
         };
         let looping = !self.task.until.is_empty() || retries.is_some();
         let attempts = if looping { retries.unwrap_or(3) + 1 } else { 1 };
-        let delay = match self.number(self.task.delay.as_ref()) {
+        let delay = match self.number(("delay", self.task.delay.as_ref())) {
             Ok(delay) => Duration::from_secs_f64(delay.unwrap_or(5.0).clamp(0.0, 1e9)),
             Err(error) => return failed_to_render(&error),
         };
@@ -235,7 +228,7 @@ impl<'a> Item<'a> {
 
     /// Runs the module once.
     async fn attempt(&self, delegate: Option<&Delegate>) -> (TaskResult, Vec<Effect>) {
-        let limit = match self.number(self.task.keywords.timeout.as_ref()) {
+        let limit = match self.number(("timeout", self.task.keywords.timeout.as_ref())) {
             Ok(limit) => limit.and_then(seconds),
             Err(error) => return failed_to_render(&error),
         };
@@ -276,9 +269,9 @@ impl<'a> Item<'a> {
             }
         };
         let args = modules::arguments::coerce(entry.doc, args)?;
-        let check = self.flag(self.task.keywords.check_mode.as_ref(), job.check)?;
-        let diff = self.flag(self.task.keywords.diff.as_ref(), job.diff)?;
-        let no_log = self.flag(self.task.keywords.no_log.as_ref(), false)?;
+        let check = self.flag(("check_mode", self.task.keywords.check_mode.as_ref()), job.check)?;
+        let diff = self.flag(("diff", self.task.keywords.diff.as_ref()), job.diff)?;
+        let no_log = self.flag(("no_log", self.task.keywords.no_log.as_ref()), false)?;
         let run = &self.batch.run;
         let host = &self.host.name;
         let progress = |progress| run.tell(Event::Progress { host: host.clone(), progress });
@@ -380,15 +373,23 @@ impl<'a> Item<'a> {
     /// `ignore_errors` and `ignore_unreachable`.
     pub(super) fn forgive(&self, result: &mut TaskResult) {
         let keyword = match result.status {
-            Status::Failed => self.task.keywords.ignore_errors.as_ref(),
-            Status::Unreachable => self.task.keywords.ignore_unreachable.as_ref(),
+            Status::Failed => ("ignore_errors", self.task.keywords.ignore_errors.as_ref()),
+            Status::Unreachable => ("ignore_unreachable", self.task.keywords.ignore_unreachable.as_ref()),
             _ => return,
         };
-        if self.flag(keyword, false).unwrap_or(false) {
-            if result.status == Status::Unreachable {
-                result.values.insert("unreachable".into(), Value::from(true));
+        match self.flag(keyword, false) {
+            Ok(false) => {}
+            Ok(true) => {
+                if result.status == Status::Unreachable {
+                    result.values.insert("unreachable".into(), Value::from(true));
+                }
+                result.status = Status::Ignored;
             }
-            result.status = Status::Ignored;
+            // What failed first may be this very error.
+            Err(error) => {
+                let (before, error) = (result.message.take().unwrap_or_default(), template_message(&error));
+                result.message = Some(if before.contains(&error) { before } else { format!("{before}\n{error}") });
+            }
         }
     }
 }

@@ -8,6 +8,7 @@ use super::batch::Batch;
 use super::event::{Event, Status, TaskResult, TaskStart, registered, result_vars};
 use super::host::{HostRun, extend};
 use super::item::{Delegate, Item, Ran, blank, failed_to_render};
+use super::keyword;
 use crate::modules::Effect;
 use crate::playbook::{Loop, Task, Written};
 use crate::template::{self, Scope};
@@ -54,10 +55,10 @@ pub(super) async fn all_items(
         result.values.insert("skipped_reason".into(), Value::from("No items in the list"));
         return simple(result);
     }
-    let pause = repeat.control.pause.as_ref().and_then(|written| {
-        let text = batch.run.job.templar.render_string(&written.value, &scope).ok()?;
-        text.trim().parse::<f64>().ok()
-    });
+    let pause = match keyword::number(&batch.run.job.templar, ("pause", repeat.control.pause.as_ref()), &scope) {
+        Ok(pause) => pause,
+        Err(error) => return simple(Item::new(batch, host, task, start, scope).without_items(&error)),
+    };
     let mut whole = Whole::default();
     for (index, value) in items.iter().enumerate() {
         if let Some(seconds) = pause.filter(|_| index > 0) {

@@ -8,9 +8,11 @@ use super::event::Event;
 use super::handlers;
 use super::host::{HostRun, State};
 use super::item::template_message;
+use super::target;
 use super::task::start_of;
 use crate::inventory::Inventory;
 use crate::playbook::Task;
+use crate::template;
 use crate::value::Vars;
 use crate::value::origin::Complaint;
 
@@ -51,10 +53,8 @@ pub(super) async fn on_hosts(
                 told(&host, true);
                 rest.push(host);
             }
-            Err(message) => {
-                batch.run.count(&host.name, |counts| counts.failed += 1);
-                batch.run.tell(Event::Warning(format!("{}: {message}", host.name)));
-                host.state = State::Failed;
+            Err(error) => {
+                fail(batch, &mut host, &template_message(&error));
                 rest.push(host);
             }
         }
@@ -80,8 +80,10 @@ pub(super) async fn on_hosts(
         }
         "refresh_inventory" => refresh_inventory(batch, &mut chosen, &mut rest),
         "reset_connection" => {
-            for host in &chosen {
-                reset_connection(batch, task, host).await;
+            for host in &mut chosen {
+                if let Err(error) = reset_connection(batch, task, host).await {
+                    fail(batch, host, &template_message(&error));
+                }
             }
         }
         _ => {}
@@ -91,13 +93,19 @@ pub(super) async fn on_hosts(
     chosen
 }
 
-fn holds(batch: &Batch, task: &Task, host: &HostRun) -> Result<bool, String> {
+fn fail(batch: &Batch, host: &mut HostRun, message: &str) {
+    batch.run.count(&host.name, |counts| counts.failed += 1);
+    batch.run.tell(Event::Warning(format!("{}: {message}", host.name)));
+    host.state = State::Failed;
+    let mut gone = batch.gone.write().expect("nothing panics while it holds the set of gone hosts");
+    gone.insert(host.name.clone(), host.state);
+}
+
+fn holds(batch: &Batch, task: &Task, host: &HostRun) -> Result<bool, template::Error> {
     let scope = batch.task_scope(host, task);
     for when in &task.keywords.when {
-        match batch.run.job.templar.condition(&when.value, Some(&when.origin), &scope) {
-            Ok(true) => {}
-            Ok(false) => return Ok(false),
-            Err(error) => return Err(template_message(&error)),
+        if !batch.run.job.templar.condition(&when.value, Some(&when.origin), &scope)? {
+            return Ok(false);
         }
     }
     Ok(true)
@@ -112,9 +120,7 @@ fn refresh_inventory(batch: &Batch, chosen: &mut [HostRun], rest: &mut [HostRun]
         Err(complaints) => {
             let told = complaints.iter().map(Complaint::to_string).collect::<Vec<_>>().join("; ");
             for host in chosen {
-                batch.run.count(&host.name, |counts| counts.failed += 1);
-                batch.run.tell(Event::Warning(format!("{}: the inventory cannot be read again: {told}", host.name)));
-                host.state = State::Failed;
+                fail(batch, host, &format!("the inventory cannot be read again: {told}"));
             }
             return;
         }
@@ -141,9 +147,9 @@ fn refresh_inventory(batch: &Batch, chosen: &mut [HostRun], rest: &mut [HostRun]
 }
 
 /// The next task opens the connection anew.
-pub(super) async fn reset_connection(batch: &Arc<Batch>, task: &Task, host: &HostRun) {
+async fn reset_connection(batch: &Arc<Batch>, task: &Task, host: &HostRun) -> Result<(), template::Error> {
     let scope = batch.task_scope(host, task);
-    if let Ok(target) = super::target::target(&batch.run.job, &host.name, &task.keywords, &scope) {
-        batch.run.pool.reset(&target).await;
-    }
+    let target = target::target(&batch.run.job, &host.name, &task.keywords, &scope)?;
+    batch.run.pool.reset(&target).await;
+    Ok(())
 }

@@ -14,6 +14,7 @@ mod hooks;
 mod host;
 mod include;
 mod item;
+mod keyword;
 mod known;
 mod loops;
 mod meta;

@@ -12,7 +12,7 @@ use tracing::Instrument;
 
 use super::batch::Batch;
 use super::host::{HostRun, State};
-use super::{Error, Event, Gathering, Job, Lost, Run, block, handlers, hooks, scope, task};
+use super::{Error, Event, Gathering, Job, Lost, Run, block, handlers, hooks, keyword, scope, task};
 use crate::inventory::{Inventory, VarsFiles};
 use crate::playbook::load::setup_task;
 use crate::playbook::{Order, Play, Step, Strategy, Written};
@@ -102,6 +102,12 @@ async fn one(run: &Arc<Run>, play: &Arc<Play>, files: Arc<VarsFiles>, gone: &mut
         return Ok(true);
     }
     let play_hosts = Arc::new(hosts);
+    let scope = scope::before_any_host(&run.job, play);
+    let templar = &run.job.templar;
+    let gather_facts = keyword::flag(templar, ("gather_facts", play.gather_facts.as_ref()), &scope)?
+        .unwrap_or(run.job.options.gathering != Gathering::Explicit);
+    let max_fail_percentage =
+        keyword::percentage(templar, ("max_fail_percentage", play.max_fail_percentage.as_ref()), &scope)?;
     // Hosts that are gone keep their places: who is in a batch with whom does not change with failures before.
     let mut first = true;
     for members in batches(run, play, &play_hosts)? {
@@ -122,6 +128,8 @@ async fn one(run: &Arc<Run>, play: &Arc<Play>, files: Arc<VarsFiles>, gone: &mut
             play: play.clone(),
             play_hosts: play_hosts.clone(),
             hosts: members.clone(),
+            gather_facts,
+            max_fail_percentage,
             files: files.clone(),
             handlers: RwLock::new(handlers.cloned().map(Arc::new).collect()),
             shared,
@@ -294,14 +302,8 @@ async fn group(batch: Arc<Batch>, mut hosts: Vec<HostRun>) -> Vec<HostRun> {
 /// Gathers facts, where play and configuration say so.
 async fn gather(batch: &Arc<Batch>, hosts: Vec<HostRun>) -> Vec<HostRun> {
     let gathering = batch.run.job.options.gathering;
-    let wanted = match &batch.play.gather_facts {
-        None => gathering != Gathering::Explicit,
-        Some(written) => {
-            let scope = scope::before_any_host(&batch.run.job, &batch.play);
-            batch.run.job.templar.render(&written.value, &scope).is_ok_and(|value| truthy(&value))
-        }
-    };
-    let (true, Some(entry)) = (wanted && batch.run.job.tags.allow(&["always".into()]), crate::modules::find("setup"))
+    let (true, Some(entry)) =
+        (batch.gather_facts && batch.run.job.tags.allow(&["always".into()]), crate::modules::find("setup"))
     else {
         return hosts;
     };

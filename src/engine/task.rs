@@ -11,11 +11,11 @@ use super::batch::Batch;
 use super::event::{Event, Status, TaskResult, TaskStart, registered, result_vars};
 use super::host::{Gift, HostRun, State, extend};
 use super::item::{Delegate, Item};
+use super::keyword::{self, Refused, Sharing};
 use super::loops::{All, all_items, one_effect};
-use super::play::truthy;
 use super::{handlers, meta, scope, step};
 use crate::modules::{self, Effect};
-use crate::playbook::{Task, Written};
+use crate::playbook::Task;
 use crate::value::{Value, Vars, mapping};
 
 /// Runs a task on those hosts of a group that still go.
@@ -39,7 +39,8 @@ pub(super) async fn announced(
         return rest;
     }
     if task.action.doc.name == "meta" {
-        let going = meta::on_hosts(batch, task, going, &mut rest).await;
+        let mut going = meta::on_hosts(batch, task, going, &mut rest).await;
+        spread_failure(batch, task, &mut going);
         rest.extend(going);
         rest.sort_by_key(|host| host.order);
         return rest;
@@ -51,11 +52,15 @@ pub(super) async fn announced(
         return rest;
     }
     batch.run.tell(Event::TaskStart(start.clone()));
-    let mut after = if once(batch, task, &going[0]) {
-        on_first(batch, task, &start, going, &mut rest).await
-    } else {
-        on_each(batch, task, &start, going).await
+    let (sharing, able, refused) = keyword::sharing(batch, task, going);
+    let mut after = match able.is_empty() {
+        true => able,
+        false if sharing.once => on_first(batch, task, &start, able, &mut rest).await,
+        false => on_each(batch, task, &start, able, sharing).await,
     };
+    for refused in refused {
+        after.push(refuse(batch, task, &start, refused).await);
+    }
     batch.run.tell(Event::TaskEnd(start));
     spread_failure(batch, task, &mut after);
     rest.extend(after);
@@ -67,9 +72,9 @@ pub(super) fn start_of(batch: &Batch, task: &Task, going: &[HostRun], handler: b
     let scope = batch.task_scope(&going[0], task);
     let templar = &batch.run.job.templar;
     // As with results, a secret must not come out because reading the flag failed.
-    let secret = |written: &Written| templar.render(&written.value, &scope).map_or(true, |value| truthy(&value));
+    let secret = || keyword::flag(templar, ("no_log", task.keywords.no_log.as_ref()), &scope).unwrap_or(Some(true));
     let name = match &task.name {
-        Some(name) if task.keywords.no_log.as_ref().is_some_and(secret) => name.to_string(),
+        Some(name) if secret() == Some(true) => name.to_string(),
         // A name may speak of the loop's item, which is not known here: then it is shown as written.
         Some(name) => templar.render_string(name, &scope).unwrap_or_else(|_| name.to_string()),
         None => task.action.written.to_string(),
@@ -89,12 +94,14 @@ pub(super) fn start_of(batch: &Batch, task: &Task, going: &[HostRun], handler: b
     }
 }
 
-pub(super) fn once(batch: &Batch, task: &Task, host: &HostRun) -> bool {
-    let Some(written) = &task.keywords.run_once else {
-        return matches!(task.action.doc.name, "add_host" | "pause");
-    };
-    let scope = batch.task_scope(host, task);
-    batch.run.job.templar.render(&written.value, &scope).is_ok_and(|value| truthy(&value))
+/// A host on which the keywords of the task cannot be read fails.
+async fn refuse(batch: &Arc<Batch>, task: &Arc<Task>, start: &Arc<TaskStart>, refused: Refused) -> HostRun {
+    let (mut host, error) = refused;
+    batch.run.tell(Event::HostStart { task: start.clone(), host: host.name.clone() });
+    let result = Item::new(batch, &host, task, start, batch.task_scope(&host, task)).without_items(&error);
+    let all = All { result, effects: Vec::new(), looped: false, args: None, delegated: None };
+    settle(batch, task, start, &mut host, all).await;
+    host
 }
 
 /// `run_once`: the first host runs it, all keep the result, those that failed before too; its failure is everyone's.
@@ -129,8 +136,14 @@ async fn on_first(
     hosts
 }
 
-async fn on_each(batch: &Arc<Batch>, task: &Arc<Task>, start: &Arc<TaskStart>, hosts: Vec<HostRun>) -> Vec<HostRun> {
-    let throttle = throttle(batch, task, &hosts[0]).map(|permits| Arc::new(Semaphore::new(permits)));
+async fn on_each(
+    batch: &Arc<Batch>,
+    task: &Arc<Task>,
+    start: &Arc<TaskStart>,
+    hosts: Vec<HostRun>,
+    sharing: Sharing,
+) -> Vec<HostRun> {
+    let throttle = sharing.throttle.map(|permits| Arc::new(Semaphore::new(permits)));
     let mut running = JoinSet::new();
     for host in hosts {
         let (batch, task, start) = (batch.clone(), task.clone(), start.clone());
@@ -151,13 +164,6 @@ async fn on_each(batch: &Arc<Batch>, task: &Arc<Task>, start: &Arc<TaskStart>, h
         after.push(done.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic())));
     }
     after
-}
-
-fn throttle(batch: &Batch, task: &Task, host: &HostRun) -> Option<usize> {
-    let written = task.keywords.throttle.as_ref()?;
-    let scope = batch.task_scope(host, task);
-    let text = batch.run.job.templar.render_string(&written.value, &scope).ok()?;
-    text.trim().parse().ok().filter(|permits| *permits > 0)
 }
 
 /// The variables that a task left its host.
@@ -330,7 +336,6 @@ async fn apply(
             let of = per_host.then_some(&host.name);
             batch.run.stats.lock().expect("nothing panics while it holds the stats").keep(of, vars, aggregate);
         }
-        Effect::ResetConnection => meta::reset_connection(batch, task, host).await,
     }
 }
 
@@ -342,19 +347,16 @@ pub(super) fn spread_failure<'a>(batch: &Batch, task: &Task, hosts: impl IntoIte
     };
     let scope = batch.task_scope(lost, task);
     let templar = &batch.run.job.templar;
-    let fatal = task.keywords.any_errors_fatal.as_ref();
-    let fatal = fatal.is_some_and(|written| templar.render(&written.value, &scope).is_ok_and(|value| truthy(&value)));
-    let limit = batch.play.max_fail_percentage.as_ref().and_then(|written| {
-        let text = templar.render_string(&written.value, &scope).ok()?;
-        text.trim().trim_end_matches('%').parse::<f64>().ok()
-    });
+    let fatal = keyword::flag(templar, ("any_errors_fatal", task.keywords.any_errors_fatal.as_ref()), &scope);
+    // Where it cannot be read, which the lost host has been told, nobody goes on.
+    let fatal = fatal.unwrap_or(Some(true)) == Some(true);
     let gone = batch.gone.read().expect("nothing panics while it holds the set of gone hosts");
     // Those that were lost do not count.
     let gone = batch.hosts.iter().filter(|host| gone.get(*host) == Some(&State::Failed)).count();
     // What a rescue may save does not count before it has not.
     let saved = hosts.iter().filter(|host| host.state == State::Failed && host.rescues > 0).count();
     let gone = gone.saturating_sub(saved);
-    let over = limit.is_some_and(|limit| gone as f64 * 100.0 / batch.hosts.len() as f64 > limit);
+    let over = batch.max_fail_percentage.is_some_and(|limit| gone as f64 * 100.0 / batch.hosts.len() as f64 > limit);
     if fatal || over {
         hosts.iter_mut().filter(|host| host.going()).for_each(|host| host.state = State::Halted);
     }

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use super::{Controller, Done, Effect, Error, Local, Outcome};
+use super::{Controller, Done, Error, Local};
 use crate::value::doc::{Argument, Doc, Kind};
 
 #[derive(Debug, Deserialize)]
@@ -39,12 +39,7 @@ impl Local for Meta {
     };
 
     async fn run(&self, _: &Controller<'_>) -> Result<Done, Error> {
-        match self.action.as_str() {
-            "noop" => Ok(Done::unchanged(Outcome::default())),
-            "reset_connection" => Ok(Done::unchanged(Outcome::default().effect(Effect::ResetConnection))),
-            other => {
-                Err(Error::failed(format!("meta: {other} can only be a task of its own, which the run carries out")))
-            }
-        }
+        let action = &self.action;
+        Err(Error::failed(format!("meta: {action} can only be a task of its own, which the run carries out")))
     }
 }

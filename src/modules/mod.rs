@@ -366,8 +366,6 @@ pub enum Effect {
         per_host: bool,
         aggregate: bool,
     },
-    /// The connection was broken on purpose (`meta: reset_connection`, `reboot`).
-    ResetConnection,
 }
 
 /// One file's or setting's before and after.

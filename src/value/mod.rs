@@ -8,6 +8,7 @@ mod merge;
 pub mod origin;
 pub mod read;
 pub mod secret;
+pub mod truth;
 pub mod vault;
 pub mod yaml;
 
