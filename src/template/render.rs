@@ -60,22 +60,32 @@ thread_local! {
     /// While a text with statements is rendered: how many values it put out, and the last one.
     static OUTPUT: RefCell<Option<(usize, Value)>> = const { RefCell::new(None) };
     /// Texts that failed since the outermost one began, so that explaining an error does not render them again.
-    static FAILED: RefCell<HashMap<(usize, usize), Error>> = RefCell::default();
+    static FAILED: RefCell<HashMap<(usize, usize), Failed>> = RefCell::default();
     /// How many texts are being rendered or explained on this thread.
     static NESTED: Cell<usize> = const { Cell::new(0) };
+}
+
+/// A text that failed in a scope. It holds both, so that nothing else gets the addresses by which it is found.
+struct Failed {
+    _source: Arc<str>,
+    _scope: Arc<Scope>,
+    error: Error,
 }
 
 /// Renders a text of a playbook; a lone expression keeps its type. The result may be lazy.
 pub fn template(template: &Template, scope: &Arc<Scope>) -> Result<Value, Error> {
     let _session = Session::enter();
     let here = identity(template, scope);
-    if let Some(error) = FAILED.with_borrow(|failed| failed.get(&here).cloned()) {
+    if let Some(error) = FAILED.with_borrow(|failed| failed.get(&here).map(|failed| failed.error.clone())) {
         return Err(error);
     }
     let _running = Running::enter(template, here)?;
     let origin = template.origin.as_ref();
     guard::located(origin, || text(&template.source, origin, scope)).inspect_err(|error| {
-        FAILED.with_borrow_mut(|failed| failed.insert(here, error.clone()));
+        let (source, scope) = (template.source.clone(), scope.clone());
+        FAILED.with_borrow_mut(|failed| {
+            failed.insert(here, Failed { _source: source, _scope: scope, error: error.clone() })
+        });
     })
 }
 
@@ -261,7 +271,8 @@ impl Drop for Session {
     fn drop(&mut self) {
         NESTED.set(NESTED.get() - 1);
         if NESTED.get() == 0 {
-            FAILED.with_borrow_mut(HashMap::clear);
+            // They are dropped when the map is free again: a scope may hold values of any kind.
+            drop(FAILED.take());
         }
     }
 }
@@ -300,4 +311,23 @@ pub fn is_undefined(error: &minijinja::Error) -> bool {
 /// The value without lazy parts, rendered in its own scopes.
 pub fn settle(value: &Value, scope: &Arc<Scope>) -> Result<Value, Error> {
     lazy::settle(value, scope)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::value::Vars;
+
+    #[test]
+    fn the_failure_of_a_scope_that_is_gone_is_not_that_of_the_next_one() {
+        let greeting = Template { source: "hello {{ who }}".into(), origin: None };
+        let scope = |name: &str| Arc::new(Scope::default().with(Vars::from([(name.into(), Value::from("x"))])));
+        let _session = Session::enter();
+        for _ in 0..100 {
+            // Each scope is dropped before the next one is made, which may get its address.
+            assert!(template(&greeting, &scope("other")).is_err());
+            assert_eq!(template(&greeting, &scope("who")).unwrap().to_string(), "hello x");
+        }
+    }
 }
