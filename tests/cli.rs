@@ -586,3 +586,22 @@ fn a_keyword_that_cannot_be_read_is_an_error() {
         assert!(!out.contains("changed: [one]"), "{text}\n{out}");
     }
 }
+
+#[test]
+fn inventory_hides_what_it_decrypts() {
+    let scratch = directory(&[("pass", "secret\n"), ("hosts.yml", "all: {hosts: {one: {}}}\n")]);
+    let run = |arguments: &[&str], input: &str| {
+        let mut command = windlass();
+        command.current_dir(scratch.path()).args(arguments).args(["--vault-password-file", "pass"]);
+        let output = command.write_stdin(input).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let encrypted = run(&["vault", "encrypt-string", "--name", "password"], "clear \"text\"\nof two lines");
+    std::fs::create_dir(scratch.path().join("group_vars")).unwrap();
+    std::fs::write(scratch.path().join("group_vars/all.yml"), format!("{encrypted}\nplain: seen\n")).unwrap();
+    for form in [&["--list"][..], &["--host", "one"], &["--list", "--yaml"], &["--graph", "--vars"]] {
+        let told = run(&[&["inventory", "-i", "hosts.yml"], form].concat(), "");
+        assert!(told.contains("***") && told.contains("seen") && !told.contains("clear"), "{form:?}\n{told}");
+    }
+}

@@ -1,5 +1,6 @@
 //! `windlass inventory`: what the inventory says, as `ansible-inventory` prints it.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use super::options::{self, InventorySource, VaultPasswords};
 use super::{ExitCode, Failure, extra_vars, vault};
 use crate::inventory::{Group, Inventory, VarsFiles, vars_files};
 use crate::settings::list;
-use crate::value::{Value, Vars, yaml};
+use crate::value::{Hidden, Value, Vars, yaml};
 
 /// Variables that every host has from where it stands; they are not shown.
 const POSITION: [&str; 2] = ["inventory_dir", "inventory_file"];
@@ -59,7 +60,7 @@ pub struct InventoryArgs {
     group: Option<String>,
 }
 
-/// Prints what was asked for. Decrypted values are shown as they are, as by `ansible-inventory`.
+/// Prints what was asked for. What was decrypted is hidden: `ansible-inventory` prints it encrypted.
 pub fn run(args: &InventoryArgs) -> Result<ExitCode, Failure> {
     let settings = super::settings()?;
     let keyring = vault::keyring(&args.vault, &settings)?;
@@ -84,7 +85,7 @@ pub fn run(args: &InventoryArgs) -> Result<ExitCode, Failure> {
     };
     let answer = if args.graph {
         let group = args.group.as_deref().unwrap_or("all");
-        super::print(view.graph(group, args.vars)?)?;
+        super::print(&*keyring.hidden.hide(&view.graph(group, args.vars)?))?;
         return Ok(ExitCode::Ok);
     } else if let Some(pattern) = &args.host {
         view.one_host(pattern)?
@@ -95,6 +96,7 @@ pub fn run(args: &InventoryArgs) -> Result<ExitCode, Failure> {
     } else {
         view.list()
     };
+    let answer = masked(answer, &keyring.hidden);
     let text = match &answer {
         _ if args.yaml => yaml(&answer)?,
         Json::Object(tables) if args.toml => super::toml::written(tables),
@@ -105,6 +107,20 @@ pub fn run(args: &InventoryArgs) -> Result<ExitCode, Failure> {
         None => super::print(text)?,
     }
     Ok(ExitCode::Ok)
+}
+
+/// The answer without what was decrypted.
+fn masked(value: Json, hidden: &Hidden) -> Json {
+    match value {
+        Json::String(text) => hidden.hide(&text).into_owned().into(),
+        Json::Number(number) => match hidden.hide(&number.to_string()) {
+            Cow::Borrowed(_) => Json::Number(number),
+            Cow::Owned(text) => text.into(),
+        },
+        Json::Array(items) => items.into_iter().map(|item| masked(item, hidden)).collect(),
+        Json::Object(entries) => entries.into_iter().map(|(key, value)| (key, masked(value, hidden))).collect(),
+        other => other,
+    }
 }
 
 struct View<'a> {
