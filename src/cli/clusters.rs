@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use anyhow::Context;
 use serde::Deserialize;
 use serde_json::Value as Json;
 use tokio::sync::mpsc::unbounded_channel;
@@ -181,14 +180,10 @@ fn first(complaints: &[crate::value::origin::Complaint]) -> String {
 /// Runs the question on all hosts at once; the first list that came whole is the answer.
 fn answers(job: Job) -> anyhow::Result<Result<Vec<Json>, String>> {
     let (sender, mut receiver) = unbounded_channel();
-    let run = move || {
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start")?;
-        let result = runtime.block_on(engine::run(job, sender, Arc::new(AtomicBool::new(false))));
-        runtime.shutdown_background();
-        result.map(drop).map_err(anyhow::Error::new)
-    };
-    let thread = std::thread::Builder::new().stack_size(super::launch::STACK).spawn(run).context("cannot start")?;
-    thread.join().map_err(|_| anyhow::anyhow!("the look at the control plane came to a bad end"))??;
+    super::launch::in_runtime(async || {
+        let run = engine::run(job, sender, Arc::new(AtomicBool::new(false)));
+        run.await.map(drop).map_err(anyhow::Error::new)
+    })?;
     let mut why = "no host of the control plane was asked".to_owned();
     while let Ok(told) = receiver.try_recv() {
         let Event::Result { host, result, .. } = told.event else { continue };

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -15,22 +16,31 @@ use crate::engine::{Event, Told};
 /// How long a run that is to end at once may take to say so. What it has running on hosts ends with its connections.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Listens from now on, on a thread of its own: the run's threads may all be busy with a template that has no end.
-/// Sets `stopping` when no further task is to be begun; what is returned resolves when the run is to end at once.
-pub fn listen(stopping: Arc<AtomicBool>, events: &UnboundedSender<Told>) -> std::io::Result<oneshot::Receiver<()>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let (tell, told) = oneshot::channel();
-    // The run's end is the end of its events, whoever still listens.
-    let events = events.downgrade();
-    let say = move |words: &str| {
-        stopping.store(true, Ordering::Relaxed);
-        if let Some(events) = events.upgrade() {
-            // The report may have ended already.
-            let _ = events.send(Event::Warning(words.to_owned()).into());
-        }
-    };
-    std::thread::Builder::new().name("interrupts".into()).spawn(move || {
-        runtime.block_on(async {
+/// Who listens for Ctrl-C, until it is dropped.
+pub struct Interrupts {
+    twice: oneshot::Receiver<()>,
+    /// Both are there until the drop.
+    thread: Option<JoinHandle<()>>,
+    enough: Option<oneshot::Sender<()>>,
+}
+
+impl Interrupts {
+    /// Listens from now on, on a thread of its own: the run's threads may all be busy with a template that has no end.
+    /// Sets `stopping` when no further task is to be begun.
+    pub fn listen(stopping: Arc<AtomicBool>, events: &UnboundedSender<Told>) -> std::io::Result<Interrupts> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (tell, twice) = oneshot::channel();
+        let (enough, until) = oneshot::channel();
+        // The run's end is the end of its events, whoever still listens.
+        let events = events.downgrade();
+        let say = move |words: &str| {
+            stopping.store(true, Ordering::Relaxed);
+            if let Some(events) = events.upgrade() {
+                // The report may have ended already.
+                let _ = events.send(Event::Warning(words.to_owned()).into());
+            }
+        };
+        let listening = async move {
             let listened = |kinds: &[SignalKind]| kinds.iter().filter_map(|kind| signal(*kind).ok()).collect();
             let mut ways: Vec<Signal> = listened(&[SignalKind::interrupt(), SignalKind::terminate()]);
             // Listened to even when it is over, as it would end the program.
@@ -45,9 +55,33 @@ pub fn listen(stopping: Arc<AtomicBool>, events: &UnboundedSender<Told>) -> std:
             let _ = tell.send(());
             tokio::time::sleep(PATIENCE).await;
             std::process::exit(ExitCode::Interrupted as i32);
-        });
-    })?;
-    Ok(told)
+        };
+        let listen = move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    _ = until => {}
+                    () = listening => {}
+                }
+            });
+        };
+        let thread = std::thread::Builder::new().name("interrupts".into()).spawn(listen)?;
+        Ok(Interrupts { twice, thread: Some(thread), enough: Some(enough) })
+    }
+
+    /// Resolves when the run is to end at once.
+    pub async fn twice(&mut self) {
+        if (&mut self.twice).await.is_err() {
+            std::future::pending().await
+        }
+    }
+}
+
+impl Drop for Interrupts {
+    fn drop(&mut self) {
+        drop(self.enough.take());
+        // What it panicked with has been told.
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
 }
 
 /// Whether the program was started to outlive its terminal, as `nohup` does.
@@ -61,5 +95,19 @@ async fn next(ways: &mut [Signal]) {
     match ways {
         [] => std::future::pending().await,
         ways => _ = futures::future::select_all(ways.iter_mut().map(|way| Box::pin(way.recv()))).await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_thread_that_listens_ends_when_nobody_wants_to_know() {
+        let stopping: Arc<AtomicBool> = Arc::default();
+        let (events, _) = tokio::sync::mpsc::unbounded_channel();
+        let interrupts = Interrupts::listen(stopping.clone(), &events).unwrap();
+        drop(interrupts);
+        assert_eq!(Arc::strong_count(&stopping), 1, "a thread was left running");
     }
 }

@@ -3,15 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use anyhow::Context;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
-use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use super::interrupt::Interrupts;
 use super::options::{self, ConnectionArgs, InventorySource, RunArgs, VaultPasswords};
 use super::reporting::{self, Reporting};
-use super::{ExitCode, Failure, extra_vars, interrupt, retry, vault};
+use super::{ExitCode, Failure, extra_vars, retry, vault};
 use crate::connection::Fence;
 use crate::engine::{self, Event, Job, Known, Recap, Tags, Told};
 use crate::inventory::Inventory;
@@ -170,8 +171,17 @@ pub fn go(
     })
 }
 
-/// Does work that waits, on threads that have the stack for it.
-pub fn in_runtime<T: Send>(work: impl AsyncFnOnce() -> Result<T, Failure> + Send) -> Result<T, Failure> {
+/// How long threads may take to end with their runtime. One of them may wait for a pipe that nobody writes to.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// Does work that waits, on threads that have the stack for it. All of them have ended when this returns: `exit` is not
+/// safe beside threads that run, and glibc's `pthread_detach` crashes on a thread that ends in the same moment (its
+/// stack is too large to be kept, so what `pthread_detach` reads is no longer mapped).
+pub fn in_runtime<T, E>(work: impl AsyncFnOnce() -> Result<T, E> + Send) -> Result<T, E>
+where
+    T: Send,
+    E: From<anyhow::Error> + Send,
+{
     let work = || {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
@@ -179,8 +189,7 @@ pub fn in_runtime<T: Send>(work: impl AsyncFnOnce() -> Result<T, Failure> + Send
             .build()
             .context("cannot start")?;
         let done = runtime.block_on(work());
-        // A thread may wait for a pipe that nobody writes to.
-        runtime.shutdown_background();
+        runtime.shutdown_timeout(FAREWELL);
         done
     };
     std::thread::scope(|scope| {
@@ -194,7 +203,7 @@ pub struct Telling {
     sender: UnboundedSender<Told>,
     teller: JoinHandle<report::Ending>,
     stopping: Arc<AtomicBool>,
-    twice: oneshot::Receiver<()>,
+    interrupts: Interrupts,
 }
 
 impl Telling {
@@ -210,8 +219,8 @@ impl Telling {
         let (sender, receiver) = unbounded_channel();
         let teller = tokio::spawn(reports.tell(receiver));
         let stopping = Arc::new(AtomicBool::new(false));
-        let twice = interrupt::listen(stopping.clone(), &sender).context("cannot listen for interrupts")?;
-        Ok(Telling { sender, teller, stopping, twice })
+        let interrupts = Interrupts::listen(stopping.clone(), &sender).context("cannot listen for interrupts")?;
+        Ok(Telling { sender, teller, stopping, interrupts })
     }
 
     /// Whether Ctrl-C said that nothing further is to be begun.
@@ -250,7 +259,7 @@ impl Telling {
         };
         let result = tokio::select! {
             result = engine::run(job, sender, self.stopping.clone()) => result,
-            Ok(()) = &mut self.twice => return Ok(None),
+            () = self.interrupts.twice() => return Ok(None),
             why = lost => return Err(anyhow::anyhow!("the run was ended: {why}").into()),
         };
         result.map(Some).map_err(|error| match error {
@@ -277,5 +286,51 @@ pub fn exit_code(recap: &Recap) -> ExitCode {
         ExitCode::Failed
     } else {
         ExitCode::Ok
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    /// Ends with its thread, and takes its time for it.
+    struct Slow(Arc<AtomicBool>);
+
+    impl Drop for Slow {
+        fn drop(&mut self) {
+            std::thread::sleep(Duration::from_millis(200));
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+
+    thread_local! {
+        static SLOW: RefCell<Option<Slow>> = const { RefCell::new(None) };
+    }
+
+    #[test]
+    fn every_thread_of_a_runtime_has_ended_when_the_work_is_done() {
+        let ended: Arc<AtomicBool> = Arc::default();
+        let slow = Slow(ended.clone());
+        let work = async || -> anyhow::Result<()> {
+            tokio::task::spawn_blocking(|| SLOW.set(Some(slow))).await?;
+            Ok(())
+        };
+        in_runtime(work).unwrap();
+        assert!(ended.load(Ordering::SeqCst), "a thread was left running");
+    }
+
+    #[test]
+    fn a_thread_that_waits_for_ever_does_not_keep_the_program_from_ending() {
+        let (keep, wait) = std::sync::mpsc::channel::<()>();
+        let begun = std::time::Instant::now();
+        in_runtime(async || -> anyhow::Result<()> {
+            tokio::task::spawn_blocking(move || wait.recv());
+            Ok(())
+        })
+        .unwrap();
+        assert!(begun.elapsed() < FAREWELL + Duration::from_secs(10), "{:?}", begun.elapsed());
+        drop(keep);
     }
 }
