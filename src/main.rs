@@ -2,10 +2,15 @@
 
 use std::process::ExitCode;
 
+use rustix::process::DumpableBehavior;
+
 /// Loading and rendering make many small values; the static binary's own allocator is slow at that.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    // Memory holds passwords and keys: no core file is written of it, and no other program of the same user reads it.
+    // Programs that this one starts are as they would be without it, for `exec` ends this.
+    let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
     windlass::cli::run(std::env::args_os()).into()
 }
