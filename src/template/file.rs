@@ -1,8 +1,9 @@
 //! Template files: their own syntax settings, `#jinja2:` headers, and `include`, `import`, `extends`.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use minijinja::ErrorKind;
 use minijinja::syntax::SyntaxConfig;
 
 use super::rewrite::{Reading, rewrite};
@@ -85,9 +86,15 @@ fn search(path: &Path, options: &Options, scope: &Scope) -> Vec<PathBuf> {
     beside.into_iter().chain(options.search.iter().cloned()).chain(more).collect()
 }
 
-/// Finds and reads an included file.
+/// Finds and reads an included file. The name may come from a host, and what it names is sent there: as in Jinja, it
+/// leads nowhere but into the directories of the search path.
 fn read(name: &str, search: &[PathBuf], syntax: &SyntaxConfig) -> Result<Option<String>, minijinja::Error> {
-    let Some(path) = search.iter().map(|dir| dir.join(name)).find(|path| path.is_file()) else { return Ok(None) };
+    let within = Path::new(name).strip_prefix("/").unwrap_or(Path::new(name));
+    if within.components().any(|part| part == Component::ParentDir) {
+        let why = format!("cannot include {name:?}: a name with \"..\" would leave the directories of templates");
+        return Err(minijinja::Error::new(ErrorKind::TemplateNotFound, why));
+    }
+    let Some(path) = search.iter().map(|dir| dir.join(within)).find(|path| path.is_file()) else { return Ok(None) };
     let text = crate::value::read::text(&path)
         .map_err(|error| super::args::fail(format!("cannot read {}: {error}", path.display())))?;
     rewrite(text.strip_suffix('\n').unwrap_or(&text), Reading::Template, syntax, false).map(Some)
