@@ -31,10 +31,14 @@ impl Item<'_> {
         }
         innermost.iter().for_each(&mut merge);
         if let Some(more) = &self.task.action.more_args {
-            merge(&templar.render(&more.value, &self.scope)?);
+            merge(&self.argument(entry, "args", &more.value)?);
         }
+        // Defaults, and `args:` that is one template, were rendered as a whole.
+        let whole = self.task.action.more_args.as_ref().is_none_or(|more| more.value.kind() != ValueKind::Map);
+        let evaluated = evaluated(entry).filter(|_| whole).and_then(|name| rendered.get(name));
+        evaluated.map_or(Ok(()), |value| templar.check_foreign(value))?;
         for (name, written) in &self.task.action.args {
-            let mut value = templar.render(&written.value, &self.scope)?;
+            let mut value = self.argument(entry, name, &written.value)?;
             if entry.doc.name == "set_stats" {
                 value = self.with_names(written, value)?;
             }
@@ -50,6 +54,23 @@ impl Item<'_> {
             }
         }
         Ok(rendered)
+    }
+
+    /// An argument, rendered. Those that are evaluated afterwards must not be what a host said.
+    fn argument(&self, entry: &Entry, name: &str, value: &Value) -> Result<Value, template::Error> {
+        let templar = &self.batch.run.job.templar;
+        match evaluated(entry) {
+            Some(evaluated) if evaluated == name => templar.indirect(value, &self.scope),
+            Some(_) if name == "args" && value.kind() == ValueKind::Map => {
+                let names = value.try_iter().into_iter().flatten();
+                let pair = |name: Value| {
+                    let item = value.get_item(&name).unwrap_or_default();
+                    Ok((name.clone(), self.argument(entry, &name.to_string(), &item)?))
+                };
+                Ok(Value::from_pairs(names.map(pair).collect::<Result<Vec<_>, template::Error>>()?))
+            }
+            _ => templar.render(value, &self.scope),
+        }
     }
 
     /// Those that can be rendered, and the others as they are written: what is known of a task that could not begin.
@@ -77,5 +98,14 @@ impl Item<'_> {
         };
         let pairs = names.iter().map(|name| Ok((render(name)?, value.get_item(name).unwrap_or_default())));
         Ok(Value::from_pairs(pairs.collect::<Result<Vec<_>, template::Error>>()?))
+    }
+}
+
+/// The argument of a module that holds expressions.
+fn evaluated(entry: &Entry) -> Option<&'static str> {
+    match entry.doc.name {
+        "assert" => Some("that"),
+        "debug" => Some("var"),
+        _ => None,
     }
 }

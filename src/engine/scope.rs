@@ -221,29 +221,29 @@ impl Batch {
         let mut scope = empty(job, &self.play.directory);
         scope.outside = Some(self.shared.outside.clone());
         let own_roles = || host.vars.roles.iter().chain(role);
-        self.shared.role_defaults.iter().for_each(|layer| scope.push(layer.clone()));
-        own_roles().for_each(|role| scope.push(role.defaults.clone()));
+        self.shared.role_defaults.iter().for_each(|layer| scope.push_own(layer.clone()));
+        own_roles().for_each(|role| scope.push_own(role.defaults.clone()));
         self.inventory_part(host, &mut scope);
         scope.push(facts_layer(job, &host.vars.facts));
-        scope.push(self.play.vars.clone());
+        scope.push_own(self.play.vars.clone());
         if !job.prompted.is_empty() {
-            scope.push(Arc::new(job.prompted.clone()));
+            scope.push_own(Arc::new(job.prompted.clone()));
         }
-        scope.push(host.play_files.clone());
-        self.shared.role_vars.iter().for_each(|layer| scope.push(layer.clone()));
+        scope.push_own(host.play_files.clone());
+        self.shared.role_vars.iter().for_each(|layer| scope.push_own(layer.clone()));
         for role in own_roles() {
-            scope.push(role.vars.clone());
+            scope.push_own(role.vars.clone());
             // `vars:` where the role is used: for its own tasks only.
-            scope.push(role.use_vars.clone());
+            scope.push_own(role.use_vars.clone());
         }
-        keywords.vars.iter().for_each(|layer| scope.push(layer.clone()));
+        keywords.vars.iter().for_each(|layer| scope.push_own(layer.clone()));
         scope.push(host.vars.include_vars.clone());
         scope.push(host.vars.set.clone());
         if let Some(role) = role {
-            scope.push(role.params.clone());
+            scope.push_own(role.params.clone());
         }
         host.include_params.iter().for_each(|layer| scope.push(layer.clone()));
-        scope.push(job.extra_vars.clone());
+        scope.push_own(job.extra_vars.clone());
         scope.push(self.shared.magic.clone());
         scope.push(self.run.groups());
         self.live(&mut scope);

@@ -172,6 +172,51 @@ fn what_a_host_answered_is_never_rendered() {
 }
 
 #[test]
+fn what_a_host_answered_is_never_evaluated() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mark = scratch.path().join("mark");
+    let hostile = format!("lookup('pipe', 'touch {}') == ''", mark.display());
+    let own = "text: '{{ answer.stdout }}'\nchain: '{{ text }}'\nlist: ['{{ answer.stdout }}']\nrule: 1 + 1 == 2\n\
+               rules: {one: rule, two: '{{ rule }}', all: [rule, 1 == 1]}\nround: '{{ round_ }}'\nround_: '{{ round }}'\n";
+    let answer = Value::from_pairs([
+        ("stdout", Value::from(hostile.clone())),
+        ("stdout_lines", Value::from(vec![hostile.clone()])),
+        ("yes", Value::from("True")),
+        ("name", Value::from("truth")),
+    ]);
+    let mut scope = Scope::default();
+    scope.push_own(Arc::new(vars("v.yml", own)));
+    scope.push(Arc::new(Vars::from([("answer".into(), answer), ("truth".into(), Value::from(true))])));
+    let templar = Templar::new();
+    for text in [
+        "{{ answer.stdout }}",
+        "{{ text }}",
+        "{{ chain }}",
+        "{{ list }}",
+        "{{ list[0] }}",
+        "{{ answer.stdout_lines }}",
+        "{{ answer['stdout'] }}",
+        "not {{ answer.stdout }}",
+        "{{ answer.stdout | trim }}",
+        "'{{ answer.stdout }}' == ''",
+        "{% if true %}{{ answer.stdout }}{% endif %}",
+    ] {
+        let value = Template::value(text, None);
+        let told = templar.condition(&value, None, &scope).unwrap_err().to_string();
+        assert!(told.contains("not evaluated"), "{text}: {told}");
+        assert!(templar.indirect(&value, &scope).is_err() && templar.indirect(&vec![value].into(), &scope).is_err());
+    }
+    assert!(templar.check_foreign(&Value::from(hostile.clone())).is_err());
+    assert!(!mark.exists(), "a host's text was evaluated");
+    for text in ["{{ rule }}", "{{ rules.two }}", "{{ answer.yes }}", "{{ answer.name }}", "{{ 1 == 1 }}"] {
+        assert!(templar.condition(&Template::value(text, None), None, &scope).unwrap(), "{text}");
+    }
+    let all = templar.indirect(&Template::value("{{ rules.all }}", None), &scope).unwrap();
+    assert_eq!(all.to_string(), "['rule', '1 == 1']");
+    assert!(templar.condition(&Template::value("{{ round }}", None), None, &scope).is_err());
+}
+
+#[test]
 fn conditions_are_true_false_or_an_error() {
     for (expression, expected) in [
         ("t", true),
@@ -284,6 +329,35 @@ fn template_files_include_import_and_extend_from_the_search_path() {
     assert_eq!(file("{% extends 'base.j2' %}{% block body %}x{{ a }}{% endblock %}", &options).unwrap(), "top x1 end");
     assert_eq!(file("{% include 'nowhere.j2' ignore missing %}ok", &options).unwrap(), "ok");
     assert!(file("{% include 'nowhere.j2' %}", &options).unwrap_err().to_string().contains("nowhere.j2"));
+}
+
+#[test]
+fn what_a_template_file_includes_is_in_the_search_path() {
+    let dir = tempfile::tempdir().unwrap();
+    let inner = dir.path().join("templates");
+    std::fs::create_dir_all(inner.join("sub")).unwrap();
+    std::fs::write(dir.path().join("outside"), "OUTSIDE").unwrap();
+    std::fs::write(inner.join("sub/part.j2"), "part").unwrap();
+    let options = Options { search: vec![inner.clone()], ..Options::default() };
+    assert_eq!(file("{% include 'sub/part.j2' %}", &options).unwrap(), "part");
+    // Jinja reads it below the search path, too.
+    assert_eq!(file("{% include '/sub/part.j2' %}", &options).unwrap(), "part");
+    assert_eq!(file("{% include './sub//part.j2' %}", &options).unwrap(), "part");
+    let outside = dir.path().join("outside").display().to_string();
+    for name in ["../outside", "sub/../../outside", "/../outside", "sub/..", &*outside, "/etc/passwd"] {
+        for text in [
+            format!("{{% include '{name}' %}}"),
+            format!("{{% include ['{name}'] %}}"),
+            format!("{{% import '{name}' as m %}}{{{{ m }}}}"),
+            format!("{{% from '{name}' import m %}}"),
+            format!("{{% extends '{name}' %}}"),
+            format!("{{% set name = '{name}' %}}{{% include name %}}"),
+        ] {
+            let told = file(&text, &options).unwrap_err().to_string();
+            assert!(!told.contains("OUTSIDE") && told.contains(name), "{text}: {told}");
+        }
+    }
+    assert_eq!(file("{% include '../outside' ignore missing %}ok", &options).unwrap(), "ok");
 }
 
 #[test]

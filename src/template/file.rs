@@ -3,7 +3,6 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use minijinja::ErrorKind;
 use minijinja::syntax::SyntaxConfig;
 
 use super::rewrite::{Reading, rewrite};
@@ -91,8 +90,7 @@ fn search(path: &Path, options: &Options, scope: &Scope) -> Vec<PathBuf> {
 fn read(name: &str, search: &[PathBuf], syntax: &SyntaxConfig) -> Result<Option<String>, minijinja::Error> {
     let within = Path::new(name).strip_prefix("/").unwrap_or(Path::new(name));
     if within.components().any(|part| part == Component::ParentDir) {
-        let why = format!("cannot include {name:?}: a name with \"..\" would leave the directories of templates");
-        return Err(minijinja::Error::new(ErrorKind::TemplateNotFound, why));
+        return Ok(None);
     }
     let Some(path) = search.iter().map(|dir| dir.join(within)).find(|path| path.is_file()) else { return Ok(None) };
     let text = crate::value::read::text(&path)

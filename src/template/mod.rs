@@ -11,6 +11,7 @@ mod file;
 mod filters;
 mod functions;
 mod guard;
+mod indirect;
 mod jinja_tests;
 mod lazy;
 mod lookups;
@@ -124,11 +125,11 @@ impl Templar {
         let value = match expression.downcast_object_ref::<Template>() {
             // `when: "{{ x }}"` is frowned upon, but understood.
             Some(template) => {
-                let rendered = self.render(expression, scope)?;
+                let found = self.indirect(expression, scope)?;
                 let origin = template.origin.as_ref().or(origin);
-                match rendered.as_str() {
+                match found.as_str() {
                     Some(text) => self.expression(text, origin, scope)?,
-                    None => rendered,
+                    None => found,
                 }
             }
             None => match expression.as_str() {
@@ -153,6 +154,16 @@ impl Templar {
                 Err(Error::other(message, origin))
             }
         }
+    }
+
+    /// An expression, or a list of them, that a template stands for: `that: "{{ rule }}"`.
+    pub fn indirect(&self, value: &Value, scope: &Scope) -> Result<Value, Error> {
+        indirect::resolve(self, value, scope)
+    }
+
+    /// Refuses a text to be evaluated that a host may have said, unless it is a name or a list of them.
+    pub fn check_foreign(&self, value: &Value) -> Result<(), Error> {
+        indirect::check(value, "{{ }}", None)
     }
 
     /// Evaluates an expression without braces (`loop` of `until`, `debug: var=`), keeping its type.

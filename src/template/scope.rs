@@ -9,7 +9,7 @@ use crate::value::{HashBehaviour, Value, Vars};
 /// Layers of variables. Cheap to clone and to extend; a later layer wins.
 #[derive(Clone, Default, Debug)]
 pub struct Scope {
-    layers: Vec<Arc<Vars>>,
+    layers: Vec<Layer>,
     /// Where lookups and `include` find files: role, then play directories, first match wins.
     pub search: Arc<Vec<PathBuf>>,
     /// Where the template stands is on the controller: its working directory for relative paths.
@@ -17,6 +17,13 @@ pub struct Scope {
     pub keyring: Arc<crate::value::vault::Keyring>,
     /// What lookups may ask of the run around; None: there is none yet.
     pub outside: Option<Arc<dyn Outside>>,
+}
+
+#[derive(Clone, Debug)]
+struct Layer {
+    vars: Arc<Vars>,
+    /// Whether all of it stands so in files of ours or on the command line, so that no host can have said it.
+    own: bool,
 }
 
 /// What lookups ask of the floors above.
@@ -59,14 +66,23 @@ pub struct Page {
 impl Scope {
     /// Adds a layer that wins over those already there.
     pub fn push(&mut self, layer: Arc<Vars>) {
-        if !layer.is_empty() {
-            self.layers.push(layer);
+        self.add(layer, false);
+    }
+
+    /// As [`Scope::push`], for what stands so in files of ours or on the command line.
+    pub fn push_own(&mut self, layer: Arc<Vars>) {
+        self.add(layer, true);
+    }
+
+    fn add(&mut self, vars: Arc<Vars>, own: bool) {
+        if !vars.is_empty() {
+            self.layers.push(Layer { vars, own });
         }
     }
 
     /// Adds a layer that all those already there win over.
     pub fn lay_below(&mut self, layer: Vars) {
-        self.layers.insert(0, Arc::new(layer));
+        self.layers.insert(0, Layer { vars: Arc::new(layer), own: false });
     }
 
     /// This scope and one more layer.
@@ -78,14 +94,14 @@ impl Scope {
 
     /// The layers, weakest first.
     pub fn into_layers(self) -> Vec<Arc<Vars>> {
-        self.layers
+        self.layers.into_iter().map(|layer| layer.vars).collect()
     }
 
     /// One layer in place of all, in which mappings of one name are merged.
     pub fn merged(mut self) -> Scope {
         let mut all = Vars::new();
         for layer in std::mem::take(&mut self.layers) {
-            let pairs = layer.iter().map(|(name, value)| (name.clone(), value.clone()));
+            let pairs = layer.vars.iter().map(|(name, value)| (name.clone(), value.clone()));
             HashBehaviour::Merge.combine(&mut all, pairs);
         }
         self.push(Arc::new(all));
@@ -94,12 +110,18 @@ impl Scope {
 
     /// The raw value, templates unrendered.
     pub fn get(&self, name: &str) -> Option<&Value> {
-        self.layers.iter().rev().find_map(|layer| layer.get(name))
+        self.layers.iter().rev().find_map(|layer| layer.vars.get(name))
+    }
+
+    /// As [`Scope::get`]; None also if a host may have said it.
+    pub fn own(&self, name: &str) -> Option<&Value> {
+        let found = self.layers.iter().rev().find_map(|layer| layer.vars.get(name).map(|value| (layer.own, value)));
+        found.and_then(|(own, value)| own.then_some(value))
     }
 
     /// All names, each once.
     pub fn names(&self) -> Vec<Arc<str>> {
-        let mut names: Vec<Arc<str>> = self.layers.iter().flat_map(|layer| layer.keys().cloned()).collect();
+        let mut names: Vec<Arc<str>> = self.layers.iter().flat_map(|layer| layer.vars.keys().cloned()).collect();
         names.sort();
         names.dedup();
         names
