@@ -303,6 +303,111 @@ fn no_secret_is_in_any_output_log_or_trace_however_much_is_told() {
     }
 }
 
+/// Encrypts what is in a file in its place, with the password `pass-of-the-vault` in the file `pass`.
+fn encrypt(directory: &Path, name: &str, plain: &str) {
+    std::fs::write(directory.join("pass"), "pass-of-the-vault\n").unwrap();
+    std::fs::write(directory.join(name), plain).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
+    let command = command.current_dir(directory).args(["vault", "encrypt", "--vault-password-file", "pass", name]);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn an_encrypted_text_is_in_no_output_however_it_is_read_and_spelled() {
+    let tasks = "    - command: echo {{ url }} {{ umlaut }} {{ pin }}\n    \
+                 - debug: {msg: \"{{ umlaut | to_json }} {{ umlaut | urlencode }} {{ umlaut | e }}\"}\n    \
+                 - debug: {msg: \"{{ plain | b64encode }} {{ ('user:' ~ plain) | b64encode }} {{ ('u:' ~ plain) | b64encode }}\"}\n    \
+                 - command: env\n      environment: {SECRET: \"{{ plain }}\"}\n    \
+                 - command: printenv SECRET\n      environment: {SECRET: \"{{ lookup('file', 'tokens') }}\"}\n    \
+                 - debug: {msg: \"{{ lookup('unvault', 'tokens').splitlines() }} {{ lookup('file', 'tokens') }}\"}\n    \
+                 - copy: {src: tokens, dest: \"{{ scratch }}/copied\"}\n    \
+                 - template: {src: mine.j2, dest: \"{{ scratch }}/rendered\"}\n    \
+                 - command: cat {{ scratch }}/copied {{ scratch }}/rendered\n    \
+                 - fail: {msg: \"{{ plain }} {{ url }}\"}\n      ignore_errors: true\n    \
+                 - set_fact: {kept: \"{{ plain }}\"}\n    \
+                 - set_stats: {data: {kept: \"{{ url }}\"}}\n    \
+                 - assert: {that: plain == '', fail_msg: \"{{ plain }}\"}\n      ignore_errors: true\n    \
+                 - command: sh -c 'echo {{ plain }} >&2; exit 1'\n      ignore_errors: true\n";
+    let files = directory(1, tasks);
+    let vars = "url: 'postgres://u:S3cretPart@{{ inventory_hostname }}/x'\numlaut: 'gehäim<&> 7'\npin: 1234567\n\
+                plain: Pl4inSecret/+\n";
+    encrypt(files.path(), "vars.yml", vars);
+    encrypt(files.path(), "tokens", "t0kenOne\nt0kenTwo-of-many\n");
+    encrypt(files.path(), "mine.j2", "k3y-in-a-template\nhost={{ inventory_hostname }}\n");
+    let mut secrets: Vec<String> = [
+        "S3cretPart",
+        "gehäim",
+        "geh\\u00e4im",
+        "geh%C3%A4im",
+        "1234567",
+        "Pl4inSecret",
+        "t0kenOne",
+        "t0kenTwo",
+        "k3y-in",
+    ]
+    .map(str::to_owned)
+    .into();
+    // What of "Pl4inSecret/+" does not depend on what is before it: at each of the three places that a digit may begin.
+    secrets.extend(["UGw0aW5TZWNyZX", "BsNGluU2VjcmV0", "QbDRpblNlY3JldC"].map(str::to_owned));
+    let scratch = format!("scratch={}", files.path().display());
+    for (level, log) in [("-v", ""), ("-vvv", ""), ("-vvvv", "trace")] {
+        let (address, traced) = collector();
+        let mut command = windlass(files.path(), &["-e", "@vars.yml", "-e", &scratch, "--vault-password-file", "pass"]);
+        command.args(["--diff", "--profile", "--output", "human,junit=j.xml,json=j.json", "--log-file", "run.log"]);
+        command.args(["--otlp", &address, level, "p.yml"]);
+        if !log.is_empty() {
+            command.env("WINDLASS_LOG", log);
+        }
+        let output = command.output().unwrap();
+        assert_eq!(code(&output), 0, "{output:?}");
+        let read = |name: &str| std::fs::read_to_string(files.path().join(name)).unwrap();
+        let traced = text(&traced.lock().unwrap());
+        let parts =
+            [text(&output.stdout), text(&output.stderr), read("j.xml"), read("j.json"), read("run.log"), traced];
+        for (number, part) in parts.iter().enumerate() {
+            for secret in &secrets {
+                let line = part.lines().find(|line| line.contains(secret));
+                assert!(line.is_none(), "{secret} is in part {number} at {level:?}: {line:?}");
+            }
+        }
+        assert!(parts[0].contains("***"), "{}", parts[0]);
+        std::fs::remove_file(files.path().join("copied")).unwrap();
+        std::fs::remove_file(files.path().join("rendered")).unwrap();
+    }
+}
+
+#[test]
+fn no_core_file_is_written_of_windlass_and_programs_keep_their_own_limit() {
+    use std::os::unix::process::ExitStatusExt;
+    let files = directory(
+        1,
+        "    - shell: ulimit -c > limit; touch begun; exec sleep 30\n      args: {chdir: \"{{ playbook_dir }}\"}\n",
+    );
+    let crashed = |command: &str| {
+        let mut shell = Command::new("sh");
+        let line = format!("ulimit -c unlimited; exec {command}");
+        let mut child = shell.args(["-c", &line]).current_dir(files.path()).stdout(Stdio::null()).spawn().unwrap();
+        for _ in 0..600 {
+            if files.path().join("begun").exists() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let abort = Command::new("kill").args(["-ABRT", &child.id().to_string()]).status().unwrap();
+        assert!(abort.success());
+        let status = child.wait().unwrap();
+        assert_eq!(status.signal(), Some(6), "{status:?}");
+        status.core_dumped()
+    };
+    assert!(!crashed(&format!("{} playbook -i hosts.ini p.yml", env!("CARGO_BIN_EXE_windlass"))), "a core was dumped");
+    assert_eq!(std::fs::read_to_string(files.path().join("limit")).unwrap(), "unlimited\n");
+    // Says whether this machine writes core files at all; if not, what is above cannot fail here.
+    if !crashed("sleep 30") {
+        eprintln!("no core files are written here");
+    }
+}
+
 #[test]
 fn each_v_tells_more() {
     let files = directory(1, "    - name: One\n      command: echo fine\n");

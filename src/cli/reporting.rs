@@ -1,6 +1,8 @@
 //! The options that say how a run is told; shared by the sub-commands that run something.
 
+use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::Write;
+use std::panic::PanicHookInfo;
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -132,13 +134,27 @@ fn trace(verbosity: u8, hidden: Hidden, log: Option<LogFile>) {
         _ => "windlass=trace,russh=debug",
     };
     let filter = EnvFilter::try_from_env("WINDLASS_LOG").unwrap_or_else(|_| EnvFilter::new(default));
+    std::panic::set_hook(Box::new(tells_panics(Veiled { hidden: hidden.clone(), log: log.clone() })));
     let writer = move || Veiled { hidden: hidden.clone(), log: log.clone() };
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(writer);
     // A second run in one process (tests) keeps the first one's log.
     let _ = subscriber.try_init();
 }
 
+/// The words of a panic may quote what was at hand, so they are told as our own log is.
+fn tells_panics(to: impl Write + Clone + Send + Sync + 'static) -> impl Fn(&PanicHookInfo<'_>) {
+    move |panic| {
+        let backtrace = match Backtrace::capture() {
+            backtrace if backtrace.status() == BacktraceStatus::Captured => format!("{backtrace}\n"),
+            _ => String::new(),
+        };
+        // Nothing can be done about a closed standard error.
+        let _ = to.clone().write_all(format!("internal error: {panic}\n{backtrace}").as_bytes());
+    }
+}
+
 /// Standard error and the log file, without what is hidden. Takes whole lines.
+#[derive(Clone)]
 struct Veiled {
     hidden: Hidden,
     log: Option<LogFile>,
@@ -156,5 +172,28 @@ impl Write for Veiled {
 
     fn flush(&mut self) -> std::io::Result<()> {
         std::io::stderr().flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_tells_no_secret() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("log");
+        let hidden = Hidden::default();
+        hidden.add("tops3cret");
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(tells_panics(Veiled { hidden, log: Some(LogFile::open(&path).unwrap()) })));
+        let panicked = std::panic::catch_unwind(|| panic!("no {:?}", "tops3cret"));
+        std::panic::set_hook(usual);
+        assert!(panicked.is_err());
+        let log = std::fs::read_to_string(path).unwrap();
+        assert!(
+            log.contains("internal error: panicked at src/cli/reporting.rs") && log.contains("no \"***\""),
+            "{log}"
+        );
     }
 }

@@ -59,7 +59,9 @@ impl Lookup<'_> {
     }
 
     fn secret(&self, names: &[&str]) -> Result<Option<Secret>, Error> {
-        Ok(self.text(names)?.map(Secret::new))
+        let text = self.text(names)?;
+        text.iter().for_each(|text| self.job.keyring.hidden.add(text));
+        Ok(text.map(Secret::new))
     }
 
     fn keyword(&self, keyword: Option<&Written>) -> Result<Option<Value>, Error> {

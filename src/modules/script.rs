@@ -124,7 +124,7 @@ impl Script {
             && self.decrypt
             && vault::is_vault(text)
         {
-            content = here.scope.keyring.decrypt(text).map_err(|error| cannot(error.to_string()))?;
+            content = here.scope.keyring.decrypt_hidden(text).map_err(|error| cannot(error.to_string()))?;
         }
         let name = Path::new(&source).file_name().map_or_else(|| "script".into(), |name| name.to_string_lossy().into());
         Ok(Prepared { name, content, arguments })

@@ -27,7 +27,7 @@ pub async fn decrypt(here: &Controller<'_>, path: &Path) -> Result<Vec<u8>, Erro
 /// The plain content of a vault file that has been read; `name` is for the error.
 pub fn open(here: &Controller<'_>, bytes: &[u8], name: &str) -> Result<Vec<u8>, Error> {
     let text = std::str::from_utf8(bytes).map_err(|_| vault::Error::Damaged);
-    let plain = text.and_then(|text| here.scope.keyring.decrypt(text));
+    let plain = text.and_then(|text| here.scope.keyring.decrypt_hidden(text));
     plain.map_err(|error| Error::Failed {
         message: format!("cannot decrypt {name}: {error}"),
         hint: Some("give its password with --vault-password-file or --ask-vault-pass".to_owned()),

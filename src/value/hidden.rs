@@ -4,6 +4,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD_NO_PAD as STANDARD_NO_PAD;
+
 /// What stands in a hidden text's place.
 pub const MASK: &str = "***";
 
@@ -13,6 +16,9 @@ const SHORTEST: usize = 6;
 /// Lines of a longer text (a private key) are hidden one by one from this length on.
 const SHORTEST_LINE: usize = 16;
 
+/// The same for lines that are one word (a list of tokens), and for what is in base64.
+const SHORTEST_WORD: usize = 8;
+
 /// A list that is shared by its clones and grows while files are decrypted.
 #[derive(Clone, Default)]
 pub struct Hidden(Arc<RwLock<Vec<Arc<str>>>>);
@@ -21,21 +27,27 @@ impl Hidden {
     /// Adds a text, and the lines of a text of several, unless they are too short to be told from other words.
     pub fn add(&self, text: &str) {
         let whole = text.trim();
-        if whole.chars().count() < SHORTEST {
+        if whole.chars().count() < SHORTEST || self.has(whole) {
             return;
         }
-        let mut list = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let is_word = |line: &str| line.len() >= SHORTEST_WORD && !line.contains(' ') && !line.ends_with(':');
         // Frames of PEM files are no secret.
-        let telling = |line: &&str| line.len() >= SHORTEST_LINE && !line.starts_with("-----");
+        let telling = |line: &&str| (line.len() >= SHORTEST_LINE || is_word(line)) && !line.starts_with("-----");
         let lines = whole.lines().map(str::trim).filter(telling);
         let lines: Vec<&str> = if whole.contains('\n') { lines.collect() } else { Vec::new() };
-        for text in std::iter::once(whole).chain(lines).flat_map(spellings) {
+        let all: Vec<String> = std::iter::once(whole).chain(lines).flat_map(spellings).collect();
+        let mut list = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        for text in all {
             if !list.iter().any(|known| **known == text) {
                 list.push(text.into());
             }
         }
         // The longest first, so that no part of it stays when another one is within it.
         list.sort_by_key(|text| std::cmp::Reverse(text.len()));
+    }
+
+    fn has(&self, text: &str) -> bool {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).iter().any(|known| **known == *text)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -55,26 +67,75 @@ impl Hidden {
     }
 }
 
-/// The text, and what becomes of it where others spell it with escapes: in quotes as JSON and our log have them, in
-/// quotes of Python, in a shell's, in an address.
+/// The text, and what becomes of it where others spell it otherwise: in quotes as JSON and our log have them, in quotes
+/// of Python, in a shell's, in an address, in HTML, in base64.
 fn spellings(text: &str) -> Vec<String> {
     let backslashes = text.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r").replace('\t', "\\t");
     let in_address = |byte: u8| match byte {
         b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
         byte => format!("%{byte:02X}"),
     };
-    let mut all = vec![
+    let address: String = text.bytes().map(in_address).collect();
+    let mut all = base64_of(text);
+    all.extend([
         text.to_owned(),
         backslashes.replace('"', "\\\""),
         backslashes.replace('\'', "\\'"),
         text.replace('\'', r#"'"'"'"#),
         text.replace('\'', r"'\''"),
-        text.bytes().map(in_address).collect(),
+        address.replace("%20", "+"),
+        in_lower_case(&address),
+        address,
         text.split('/').map(|part| part.bytes().map(in_address).collect()).collect::<Vec<String>>().join("/"),
+        in_ascii(&backslashes.replace('"', "\\\"")),
+        in_html(text),
         backslashes,
-    ];
+    ]);
     all.sort();
     all.dedup();
+    all
+}
+
+/// As JSON has it where only ASCII may stand.
+fn in_ascii(text: &str) -> String {
+    let mut units = [0; 2];
+    let mut out = String::new();
+    for c in text.chars() {
+        match c {
+            ' '..='~' => out.push(c),
+            c => c.encode_utf16(&mut units).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}"))),
+        }
+    }
+    out
+}
+
+fn in_html(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&#34;").replace('\'', "&#39;")
+}
+
+/// An address with `%2f` instead of `%2F`.
+fn in_lower_case(address: &str) -> String {
+    let mut parts = address.split('%');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |out, part| {
+        let (code, rest) = part.split_at(part.len().min(2));
+        out + "%" + &code.to_lowercase() + rest
+    })
+}
+
+/// The digits of a text in base64 that depend on nothing but itself, wherever it begins in what was encoded: behind a
+/// number of bytes that three divides, or of one or two bytes more.
+fn base64_of(text: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    for before in 0..3 {
+        let encoded = STANDARD_NO_PAD.encode([&[0; 3][..before], text.as_bytes()].concat());
+        // Six bits each: those of the bytes before, and a last digit that the next byte has a part in.
+        let (from, to) = ((before * 8).div_ceil(6), (before + text.len()) * 8 / 6);
+        let digits = &encoded[from..to];
+        if digits.len() >= SHORTEST_WORD {
+            all.extend([digits.to_owned(), digits.replace('+', "-").replace('/', "_")]);
+        }
+    }
     all
 }
 
@@ -121,6 +182,51 @@ mod tests {
             let shown = hidden.hide(&told);
             assert!(shown.contains("***") && !shown.contains("ss") && !shown.contains("rd"), "{told}: {shown}");
         }
+    }
+
+    #[test]
+    fn a_text_is_hidden_in_base64_wherever_it_begins() {
+        use base64::prelude::*;
+        for secret in ["hunter2", "hunter2-from-the-vault", "pä?~ß>>>ÿÿÿ?"] {
+            let hidden = Hidden::default();
+            hidden.add(secret);
+            for (before, after) in [("", ""), ("a", ""), ("ab", "c"), ("user:", ""), ("{\"password\": \"", "\"}")] {
+                let plain = format!("{before}{secret}{after}");
+                for told in [
+                    BASE64_STANDARD.encode(&plain),
+                    BASE64_STANDARD_NO_PAD.encode(&plain),
+                    BASE64_URL_SAFE.encode(&plain),
+                ] {
+                    let shown = hidden.hide(&told).into_owned();
+                    let left = shown.replace("***", "").len();
+                    // A digit at each end, which holds bits of the next byte, and the padding.
+                    let others = (before.len() + after.len()).div_ceil(3) * 4;
+                    assert!(shown.contains("***") && left <= others + 6, "{told}: {shown}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_is_hidden_where_only_ascii_or_html_may_stand() {
+        let hidden = Hidden::default();
+        hidden.add("gäheim<&>\"😀 x");
+        for told in [
+            "\"g\\u00e4heim<&>\\\"\\ud83d\\ude00 x\"",
+            "<b>gäheim&lt;&amp;&gt;&#34;😀 x</b>",
+            "?q=g%c3%a4heim%3c%26%3e%22%f0%9f%98%80%20x",
+            "?q=g%C3%A4heim%3C%26%3E%22%F0%9F%98%80+x",
+        ] {
+            let shown = hidden.hide(told);
+            assert!(shown.contains("***") && !shown.contains("heim"), "{told}: {shown}");
+        }
+    }
+
+    #[test]
+    fn of_the_short_lines_of_a_text_those_of_one_word_are_hidden() {
+        let hidden = Hidden::default();
+        hidden.add("tokens:\napiVersion: v1\ngeheim12\n\nend");
+        assert_eq!(hidden.hide("apiVersion: v1\n+geheim12\n+end\n"), "apiVersion: v1\n+***\n+end\n");
     }
 
     #[test]

@@ -12,11 +12,12 @@ pub mod truth;
 pub mod vault;
 pub mod yaml;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use indexmap::IndexMap;
 pub use minijinja::Value;
 use minijinja::value::{DynObject, Object, ObjectRepr};
+use regex::Regex;
 
 pub use deferred::Deferred;
 pub use hidden::Hidden;
@@ -78,6 +79,13 @@ impl Template {
 /// Whether a text has template marks in it.
 pub fn has_marks(text: &str) -> bool {
     text.contains("{{") || text.contains("{%") || text.contains("{#")
+}
+
+/// The parts of a text that stand as they are, whatever its templates give.
+pub fn around_marks(text: &str) -> impl Iterator<Item = &str> {
+    static MARKS: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"(?s)\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}").expect("the expression is constant"));
+    MARKS.split(text)
 }
 
 impl Object for Template {

@@ -72,6 +72,14 @@ impl Keyring {
         self.open(text).map(|opened| opened.plain)
     }
 
+    /// As [`Keyring::decrypt`]; what comes out is hidden from then on. For texts that are secret as a whole: of a file of
+    /// variables only the values are.
+    pub fn decrypt_hidden(&self, text: &str) -> Result<Vec<u8>, Error> {
+        let plain = self.decrypt(text)?;
+        std::str::from_utf8(&plain).into_iter().for_each(|plain| self.hidden.add(plain));
+        Ok(plain)
+    }
+
     /// As [`Keyring::decrypt`]; tells what the text was encrypted with, too.
     pub fn open<'a>(&'a self, text: &'a str) -> Result<Opened<'a>, Error> {
         if self.passwords.is_empty() && is_vault(text) {

@@ -52,7 +52,7 @@ pub fn parse(text: &[u8], path: &str) -> Result<KeyPair, Error> {
 pub fn open(here: &Controller<'_>, text: &[u8], path: &str) -> Result<KeyPair, Error> {
     match std::str::from_utf8(text) {
         Ok(sealed) if vault::is_vault(sealed) => {
-            let plain = here.scope.keyring.decrypt(sealed).map_err(|error| Error::Failed {
+            let plain = here.scope.keyring.decrypt_hidden(sealed).map_err(|error| Error::Failed {
                 message: format!("cannot decrypt the private key {path}: {error}"),
                 hint: Some("give its password with --vault-password-file, --vault-id or --ask-vault-pass".into()),
             })?;

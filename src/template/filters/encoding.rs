@@ -99,6 +99,6 @@ pub fn unvault(state: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error
     if !sealed::is_vault(&data) {
         return Ok(Value::from(data));
     }
-    let plain = keyring.decrypt(&data).map_err(|error| fail(error.to_string()))?;
+    let plain = keyring.decrypt_hidden(&data).map_err(|error| fail(error.to_string()))?;
     String::from_utf8(plain).map(Value::from).map_err(|_| fail("the decrypted text is not UTF-8"))
 }

@@ -32,7 +32,7 @@ fn read(call: &Call<'_>, name: &str, folder: &str) -> Result<(PathBuf, String), 
     let plain = call
         .scope
         .keyring
-        .decrypt(&text)
+        .decrypt_hidden(&text)
         .map_err(|error| fail(format!("cannot decrypt {}: {error}", path.display())))?;
     let plain = String::from_utf8(plain).map_err(|_| fail(format!("{} is not UTF-8 text", path.display())))?;
     Ok((path, plain))

@@ -183,12 +183,13 @@ impl Node {
         pairs.iter().map(var).collect()
     }
 
-    /// The strings and numbers of an encrypted file are hidden; those with template marks are not the secret itself.
+    /// The strings and numbers of an encrypted file are hidden, of those with template marks what is around these.
     fn hide(&self, keyring: &Keyring) {
         match &self.kind {
             NodeKind::Int(number) => keyring.hidden.add(&number.to_string()),
             NodeKind::BigInt(number) => keyring.hidden.add(&number.to_string()),
-            NodeKind::Str(text) if !super::has_marks(text) => keyring.hidden.add(text),
+            NodeKind::Float(number) => keyring.hidden.add(&number.to_string()),
+            NodeKind::Str(text) => super::around_marks(text).for_each(|part| keyring.hidden.add(part)),
             NodeKind::Seq(items) => items.iter().for_each(|item| item.hide(keyring)),
             NodeKind::Map(pairs) => pairs.iter().for_each(|(_, value)| value.hide(keyring)),
             _ => {}

@@ -178,3 +178,14 @@ fn a_whole_vault_file_is_read_and_its_plain_text_shown_by_no_message() {
     let complaint = load(&path, &Keyring::default()).unwrap_err();
     assert!(complaint.to_string().ends_with("secrets.yml:1:1: cannot decrypt: no vault password was given"));
 }
+
+#[test]
+fn of_an_encrypted_file_every_number_and_what_is_around_templates_is_hidden() {
+    let keyring = Keyring::new(vec![("default".into(), crate::value::Secret::new("p"))]);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("secrets.yml");
+    let text = b"url: 'postgres://u:S3cretPart@{{ host }}/x'\npin: 1234567\nrate: 12345.75\n";
+    std::fs::write(&path, vault::encrypt(text, &keyring.passwords[0].1, None)).unwrap();
+    load(&path, &keyring).unwrap();
+    assert_eq!(keyring.hidden.hide("at postgres://u:S3cretPart@h1/x 1234567 12345.75"), "at ***h1/x *** ***");
+}
