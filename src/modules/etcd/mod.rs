@@ -27,6 +27,7 @@ pub struct EtcdClusterInfo {
     client_key: Option<String>,
     remote_src: bool,
     timeout: u64,
+    whole_cluster: bool,
     linearizable: bool,
     write_test_key: Option<String>,
 }
@@ -51,6 +52,12 @@ impl Module for EtcdClusterInfo {
                 .default("true"),
             Argument::new("timeout", Kind::Int, "How many seconds to wait for one answer of a member").default("5"),
             Argument::new(
+                "whole_cluster",
+                Kind::Bool,
+                "Whether members that none of the endpoints belongs to are asked too, at the addresses that they registered",
+            )
+            .default("false"),
+            Argument::new(
                 "linearizable",
                 Kind::Bool,
                 "Whether every member is also asked for a read that needs a quorum",
@@ -73,7 +80,11 @@ impl Module for EtcdClusterInfo {
   delay: 2
 ",
         returns: &[
-            Return::new("members", "Each with id (hex), name, peer_urls, client_urls, is_learner, started"),
+            Return::new(
+                "members",
+                "Each with id (hex), name, peer_urls, client_urls, is_learner, started, healthy, raft_applied_index; \
+                 healthy is false for one that was not asked",
+            ),
             Return::new(
                 "endpoints",
                 "Each with endpoint, reachable, error, version, db_size, leader, raft_index and more",
@@ -82,8 +93,11 @@ impl Module for EtcdClusterInfo {
             Return::new("cluster_id", "Hex"),
             Return::new("cluster_version", "The version that all members speak"),
             Return::new("alarms", "Each with id, name and alarm"),
-            Return::new("healthy", "Whether nothing speaks against it"),
-            Return::new("reasons", "What speaks against it, as a list of sentences"),
+            Return::new("voters", "How many members have a vote, those that are down among them"),
+            Return::new("majority", "How many of them must be up"),
+            Return::new("healthy", "Whether nothing speaks against the cluster or the given endpoints"),
+            Return::new("reasons", "What speaks against them, as a list of sentences"),
+            Return::new("absent", "With whole_cluster: what speaks against the other members, as a list of sentences"),
         ],
     };
     type Change = ();
@@ -118,12 +132,50 @@ impl EtcdClusterInfo {
             false => Tls::none(),
         };
         let limit = Duration::from_secs(self.timeout.max(1));
+        let secure = urls.iter().all(|url| url.secure);
+        let gateway = |url| Gateway { probe, tls: &tls, url, limit };
         let asked = urls.into_iter().zip(&self.endpoints).map(|(url, written)| {
-            let gateway = Gateway { probe, tls: &tls, url, limit };
+            let gateway = gateway(url);
             async move { endpoint(&gateway, written, self.linearizable, write_test_key).await }
         });
-        let endpoints = join_all(asked).await.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let mut endpoints = join_all(asked).await.into_iter().collect::<Result<Vec<_>, _>>()?;
+        if self.whole_cluster {
+            let members = report::addresses_not_asked(&endpoints);
+            let others = members.iter().map(|addresses| self.registered(&gateway, addresses, secure));
+            for other in join_all(others).await {
+                endpoints.extend(other?);
+            }
+        }
         Ok(Cluster::of(endpoints).outcome())
+    }
+
+    /// Asks a member at the addresses that it registered, one after the other until one answers. No write is tried: it
+    /// is not among those that are being worked on.
+    async fn registered<'a>(
+        &self,
+        gateway: &impl Fn(Url) -> Gateway<'a>,
+        addresses: &[String],
+        secure: bool,
+    ) -> Result<Option<Endpoint>, Error> {
+        let mut last = None;
+        for address in addresses {
+            let mut other = match Url::parse(address) {
+                Ok(url) if url.secure || !secure => endpoint(&gateway(url), address, self.linearizable, None).await?,
+                Ok(_) => Endpoint {
+                    error: Some("it registered an address without TLS".to_owned()),
+                    ..Endpoint::new(address)
+                },
+                Err(why) => {
+                    Endpoint { error: Some(format!("it registered an invalid URL: {why}")), ..Endpoint::new(address) }
+                }
+            };
+            other.registered = true;
+            if other.reachable {
+                return Ok(Some(other));
+            }
+            last = Some(other);
+        }
+        Ok(last)
     }
 
     /// An endpoint without a scheme is https if an authority is given.

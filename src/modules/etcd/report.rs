@@ -11,8 +11,10 @@ use crate::value::Value;
 /// What one endpoint said.
 #[derive(Debug, Default)]
 pub struct Endpoint {
-    /// As written.
+    /// As written, or as the member registered it.
     pub endpoint: String,
+    /// Nobody named it: it is the address of a member that no named endpoint belongs to.
+    pub registered: bool,
     pub reachable: bool,
     /// Why it gave no answer, or none any more.
     pub error: Option<String>,
@@ -32,6 +34,18 @@ pub struct Endpoint {
 impl Endpoint {
     pub fn new(endpoint: &str) -> Self {
         Endpoint { endpoint: endpoint.to_owned(), ..Endpoint::default() }
+    }
+
+    /// The member that answered here.
+    fn member_id(&self) -> Option<u64> {
+        self.status.as_ref().map(|status| status.header.member_id)
+    }
+
+    /// Whether a member of this cluster answers here, knows the leader, and refused nothing that it was asked.
+    fn is_well(&self, cluster_id: Option<u64>) -> bool {
+        self.error.is_none()
+            && self.problems.is_empty()
+            && self.status.as_ref().is_some_and(|s| s.leader != 0 && Some(s.header.cluster_id) == cluster_id)
     }
 
     fn value(&self) -> Value {
@@ -73,6 +87,28 @@ pub struct Cluster {
     cluster_id: Option<u64>,
     /// What speaks against its health.
     pub reasons: Vec<String>,
+    /// What speaks against members that no named endpoint belongs to.
+    pub absent: Vec<String>,
+}
+
+/// The list of members of whoever knows best.
+pub fn members_of(endpoints: &[Endpoint]) -> Vec<Member> {
+    let best = endpoints
+        .iter()
+        .filter(|endpoint| endpoint.members.is_some())
+        .max_by_key(|endpoint| endpoint.status.as_ref().map_or((0, 0), |s| (s.raft_term, s.raft_applied_index)));
+    best.and_then(|endpoint| endpoint.members.clone()).unwrap_or_default()
+}
+
+/// For every member that none of these endpoints belongs to, the client addresses that it registered and that were not
+/// asked yet.
+pub fn addresses_not_asked(endpoints: &[Endpoint]) -> Vec<Vec<String>> {
+    let asked = |url: &String| {
+        endpoints.iter().any(|endpoint| endpoint.endpoint.trim_end_matches('/') == url.trim_end_matches('/'))
+    };
+    let answered = |id: u64| endpoints.iter().any(|endpoint| endpoint.member_id() == Some(id));
+    let silent = members_of(endpoints).into_iter().filter(|member| !answered(member.id));
+    silent.map(|member| member.client_urls.into_iter().filter(|url| !asked(url)).collect()).collect()
 }
 
 impl Cluster {
@@ -82,20 +118,19 @@ impl Cluster {
         let newest = statuses().max_by_key(|status| (status.raft_term, status.raft_applied_index));
         let leader = newest.map(|status| status.leader).filter(|leader| *leader != 0);
         let cluster_id = newest.map(|status| status.header.cluster_id);
-        let best = endpoints
-            .iter()
-            .filter(|endpoint| endpoint.members.is_some())
-            .max_by_key(|endpoint| endpoint.status.as_ref().map_or((0, 0), |s| (s.raft_term, s.raft_applied_index)));
-        let members = best.and_then(|endpoint| endpoint.members.clone()).unwrap_or_default();
+        let members = members_of(&endpoints);
         let alarms = endpoints.iter().flat_map(|endpoint| endpoint.alarms.iter().cloned()).collect();
-        let mut cluster = Cluster { endpoints, members, alarms, leader, cluster_id, reasons: Vec::new() };
+        let mut cluster =
+            Cluster { endpoints, members, alarms, leader, cluster_id, reasons: Vec::new(), absent: Vec::new() };
         cluster.reasons = cluster.find_reasons();
+        cluster.absent = cluster.find_problems(true);
         cluster
     }
 
-    fn find_reasons(&self) -> Vec<String> {
+    /// What the endpoints that were named themselves, or those found in the list of members, do not do.
+    fn find_problems(&self, registered: bool) -> Vec<String> {
         let mut reasons = Vec::new();
-        for endpoint in &self.endpoints {
+        for endpoint in self.endpoints.iter().filter(|endpoint| endpoint.registered == registered) {
             let name = &endpoint.endpoint;
             match &endpoint.error {
                 Some(error) if endpoint.reachable => reasons.push(format!("{name} stopped answering: {error}")),
@@ -109,6 +144,11 @@ impl Cluster {
                 reasons.push(format!("{name} knows no leader"));
             }
         }
+        reasons
+    }
+
+    fn find_reasons(&self) -> Vec<String> {
+        let mut reasons = self.find_problems(false);
         self.find_disagreements(&mut reasons);
         for member in &self.members {
             if member.name.is_empty() {
@@ -157,7 +197,14 @@ impl Cluster {
         member.map_or_else(|| hex(id), |member| member.name.clone())
     }
 
+    /// The endpoint by which a member shows that it takes part.
+    fn well(&self, id: u64) -> Option<&Endpoint> {
+        self.endpoints.iter().find(|endpoint| endpoint.member_id() == Some(id) && endpoint.is_well(self.cluster_id))
+    }
+
     pub fn outcome(self) -> Outcome {
+        let voters = self.members.iter().filter(|member| !member.is_learner).count();
+        let applied = |id| self.well(id)?.status.as_ref().map(|status| status.raft_applied_index);
         let member = |member: &Member| {
             Value::from_pairs([
                 ("id", Value::from(hex(member.id))),
@@ -166,6 +213,8 @@ impl Cluster {
                 ("client_urls", Value::from(member.client_urls.clone())),
                 ("is_learner", Value::from(member.is_learner)),
                 ("started", Value::from(!member.name.is_empty())),
+                ("healthy", Value::from(self.well(member.id).is_some())),
+                ("raft_applied_index", applied(member.id).map_or_else(|| Value::from(()), Value::from)),
             ])
         };
         let alarm = |alarm: &Alarm| {
@@ -177,15 +226,23 @@ impl Cluster {
         };
         let leader = self.leader.map(|id| Value::from_pairs([("id", hex(id)), ("name", self.name(id))]));
         let version = self.endpoints.iter().map(|endpoint| endpoint.cluster_version.as_str()).find(|v| !v.is_empty());
-        Outcome::default()
+        let healthy = self.reasons.is_empty();
+        let outcome = match healthy {
+            true => Outcome::default(),
+            false => Outcome::default().message(format!("etcd is not healthy: {}", self.reasons.join("; "))),
+        };
+        outcome
             .with("members", self.members.iter().map(member).collect::<Value>())
             .with("endpoints", self.endpoints.iter().map(Endpoint::value).collect::<Value>())
             .with("leader", leader.unwrap_or_else(|| Value::from(())))
             .with("cluster_id", self.cluster_id.map_or_else(String::new, hex))
             .with("cluster_version", version.unwrap_or_default())
             .with("alarms", self.alarms.iter().map(alarm).collect::<Value>())
-            .with("healthy", self.reasons.is_empty())
+            .with("voters", voters)
+            .with("majority", voters / 2 + 1)
+            .with("healthy", healthy)
             .with("reasons", self.reasons)
+            .with("absent", self.absent)
     }
 }
 

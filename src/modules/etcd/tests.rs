@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 
 use super::gateway::{Alarm, Header, Member, Status};
-use super::report::{Cluster, Endpoint};
+use super::report::{Cluster, Endpoint, addresses_not_asked};
 use crate::modules::testing::{Bench, value};
 use crate::value::vault;
 
@@ -67,6 +67,86 @@ fn whatever_speaks_against_health_is_said() {
             "the member b has the alarm NOSPACE",
         ]
     );
+}
+
+/// Answers as one of three voters and a learner, each at `https://<id>:2379`.
+fn one_of_four(id: u64) -> Endpoint {
+    let member = |id: u64, name: &str| Member {
+        id,
+        name: name.into(),
+        client_urls: vec![format!("https://{id}:2379")],
+        is_learner: name == "learner",
+        ..Member::default()
+    };
+    let mut endpoint = endpoint(&format!("https://{id}:2379"), 1);
+    let status = endpoint.status.as_mut().unwrap();
+    (status.header.member_id, status.raft_applied_index) = (id, 100 + id);
+    endpoint.members = Some(vec![member(1, "a"), member(2, "b"), member(3, "c"), member(4, "learner")]);
+    endpoint
+}
+
+fn healthy_members(endpoints: Vec<Endpoint>) -> String {
+    let outcome = Cluster::of(endpoints).outcome();
+    assert_eq!((value(&outcome, "voters"), value(&outcome, "majority")), ("3".into(), "2".into()));
+    let members = value(&outcome, "members");
+    ["a", "b", "c", "learner"]
+        .into_iter()
+        .filter(|name| {
+            let at = members.find(&format!("'name': '{name}'")).unwrap();
+            let rest = &members[at..];
+            rest[rest.find("'healthy': ").unwrap()..].starts_with("'healthy': True")
+        })
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[test]
+fn dead_members_are_counted_and_are_not_healthy() {
+    assert_eq!(healthy_members(vec![one_of_four(1)]), "a", "who was not asked is not taken for healthy");
+    assert_eq!(healthy_members(vec![one_of_four(1), one_of_four(3), one_of_four(4)]), "a c learner");
+    for spoil in [
+        |endpoint: &mut Endpoint| endpoint.error = Some("cut".into()),
+        |endpoint: &mut Endpoint| endpoint.problems.push("gives no linearizable read".into()),
+        |endpoint: &mut Endpoint| endpoint.status.as_mut().unwrap().leader = 0,
+        |endpoint: &mut Endpoint| endpoint.status.as_mut().unwrap().header.cluster_id = 8,
+    ] {
+        let mut spoilt = one_of_four(2);
+        spoil(&mut spoilt);
+        let mut newest = one_of_four(1);
+        newest.status.as_mut().unwrap().raft_term = 3;
+        assert_eq!(healthy_members(vec![newest, spoilt]), "a");
+    }
+}
+
+#[test]
+fn members_that_nobody_named_are_asked_where_they_registered() {
+    assert_eq!(addresses_not_asked(&[one_of_four(1), one_of_four(2)]), [["https://3:2379"], ["https://4:2379"]]);
+    // One that was asked already is not asked again, and one that never started has no address.
+    let mut one = one_of_four(1);
+    one.members.as_mut().unwrap().truncate(2);
+    one.members.as_mut().unwrap().push(Member { id: 9, ..Member::default() });
+    let addresses = addresses_not_asked(&[one, Endpoint::new("https://2:2379/")]);
+    assert_eq!(addresses, [Vec::<String>::new(), Vec::new()]);
+}
+
+#[test]
+fn what_is_wrong_with_members_that_nobody_named_is_told_apart() {
+    let mut dead = Endpoint::new("https://3:2379");
+    (dead.registered, dead.error) = (true, Some("cannot connect".into()));
+    let mut named = one_of_four(1);
+    named.members.as_mut().unwrap().pop();
+    let cluster = Cluster::of(vec![named, dead]);
+    assert_eq!(cluster.absent, ["https://3:2379 does not answer: cannot connect"]);
+    assert_eq!(cluster.reasons, Vec::<String>::new());
+}
+
+#[test]
+fn the_reasons_are_in_the_message() {
+    let mut down = Endpoint::new("d");
+    down.error = Some("cannot connect".into());
+    let outcome = Cluster::of(vec![endpoint("a", 1), down]).outcome();
+    assert_eq!(outcome.message.unwrap(), "etcd is not healthy: d does not answer: cannot connect");
+    assert_eq!(Cluster::of(vec![endpoint("a", 1)]).outcome().message, None);
 }
 
 /// An etcd of one member that wants client certificates; ended when dropped.
