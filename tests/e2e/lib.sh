@@ -49,6 +49,30 @@ healthy() {
   [ "$count" = "${1:-3}" ] || broken "$count members are started, not ${1:-3}"
 }
 
+# well: every member answers, within a minute.
+well() { for _ in $(seq 60); do ! etcdctl endpoint health >/dev/null 2>&1 || return 0; sleep 1; done; broken "the cluster is not well after a minute"; }
+# a_cluster: the three hosts are a cluster of etcd 3.5 that is well: the one that is there, or else a new one.
+a_cluster() {
+  if [ -e "$state/credentials/etcd/etcdctl.env" ] && etcdctl endpoint health && [ "$(etcdctl endpoint status | grep -c 3.5.16)" = 3 ]; then
+    return
+  fi
+  fresh
+  etcd_playbook
+  exits 0
+  healthy
+}
+# inventory_of HOST...: an inventory of these hosts alone, beside the credentials, in the file that it prints.
+inventory_of() {
+  local h pattern=
+  for h in "$@"; do pattern+="|$h"; done
+  grep -vE '^h[0-9]+( |$)' "$inventory" >"$state/few.ini"
+  grep -E "^(${pattern#|})( |\$)" "$inventory" >>"$state/few.ini"
+  echo "$state/few.ini"
+}
+# What members would be reached by, trust and run: as one text for all hosts.
+members_files() { local h; for h in h1 h2 h3; do on "$h" 'sha256sum /etc/etcd/pki/* /etc/etcd/*.env; readlink /opt/windlass/etcd/etcd/current'; done; }
+starts() { local h; for h in h1 h2 h3; do started_at "$h"; done; }
+
 # The disk of a host as it differs from the template. What windlass itself may leave is left out: its cache directory of
 # the login user.
 tree() { hosts tree "$1" | grep -v -E '^\./(root|home/[a-z]+)/\.cache(/| )'; }
