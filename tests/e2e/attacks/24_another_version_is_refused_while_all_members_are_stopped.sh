@@ -1,0 +1,22 @@
+# shellcheck shell=bash
+# What does not run tells no version: what is installed and the data do. What is installed is started as ever.
+a_cluster
+etcdctl put e2e kept
+for h in h1 h2 h3; do on $h systemctl stop etcd & done
+wait
+members_files >"$scratch/before"
+ETCD=3.4 etcd_playbook
+exits 2
+says 'does not run; its data are of etcd 3\.5\.0, installed is 3\.5\.16, and 3\.4\.23 was supplied'
+# Data of 3.5 are never taken for older ones because the programs are.
+on h1 'cd /opt/windlass/etcd/etcd && cp -a 3.5.16 3.4.23 && ln -sfn 3.4.23 current'
+ETCD=3.4 etcd_playbook --limit h1
+exits 2
+says 'its data are of etcd 3\.5\.0, installed is 3\.4\.23'
+on h1 'cd /opt/windlass/etcd/etcd && ln -sfn 3.5.16 current && rm -r 3.4.23'
+members_files >"$scratch/after"
+diff "$scratch/before" "$scratch/after" || broken "it changed something"
+etcd_playbook
+exits 0
+healthy
+[ "$(etcdctl get e2e --print-value-only)" = kept ] || broken "data was lost"
