@@ -71,6 +71,56 @@ fn no_setting_of_the_etcd_role_is_unknown_to_the_version() {
     }
 }
 
+/// What the etcd role makes of what its gate was told, before it restarts h1: `members` are `id healthy learner applied`.
+fn before_a_restart(members: &[&str]) -> String {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let playbook = scratch.path().join("playbook.yml");
+    let voters = members.iter().filter(|member| member.split(' ').nth(2) == Some("false")).count();
+    let list = members.iter().map(|member| {
+        let [id, healthy, learner, applied] = member.split(' ').collect::<Vec<_>>()[..] else { panic!("{member}") };
+        format!("{{id: {id}, name: {id}, healthy: {healthy}, is_learner: {learner}, raft_applied_index: {applied}}}")
+    });
+    let text = format!(
+        "- hosts: h1\n  gather_facts: false\n  vars:\n    etcd_health:\n      endpoints: [{{endpoint: 'https://192.0.2.1:2379', member_id: m1}}]\n      \
+         majority: {}\n      voters: {voters}\n      members: [{}]\n  tasks:\n    \
+         - import_role: {{name: etcd, tasks_from: refuse_inventory}}\n    \
+         - debug: {{msg: \"{{{{ 'to ' ~ etcd_successor if etcd_majority_stays else 'no majority without ' ~ etcd_others_down | join }}}}\"}}\n",
+        voters / 2 + 1,
+        list.collect::<Vec<_>>().join(", "),
+    );
+    fs::write(&playbook, text).expect("it is written");
+    let inventory = scratch.path().join("hosts.ini");
+    let text = "[etcd]\nh1 ansible_connection=local etcd_address=192.0.2.1\nh2\nh3\n";
+    fs::write(&inventory, text).expect("it is written");
+    let mut windlass = Command::cargo_bin("windlass").expect("it is built");
+    windlass.env("ANSIBLE_ROLES_PATH", root().join("roles")).arg("playbook").arg("-i").arg(&inventory);
+    let output = windlass.arg(&playbook).output().expect("it runs");
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+#[test]
+fn etcd_is_restarted_only_if_a_majority_stays_and_leadership_goes_to_a_healthy_voter() {
+    let expect = |members: &[&str], expected: &str| {
+        let said = before_a_restart(members);
+        assert!(said.contains(&format!("\"{expected}\"")), "{expected}: {said}");
+    };
+    expect(&["m1 true false 9", "m2 true false 7", "m3 true false 8"], "to m3");
+    // Neither to a learner nor to a dead member, which has applied nothing that is known.
+    expect(&["m1 true false 9", "m2 false false null", "m3 true false 8", "m4 true true 9"], "no majority without m2");
+    expect(
+        &[
+            "m1 true false 9",
+            "m2 false false null",
+            "m3 true false 5",
+            "m4 true true 9",
+            "m5 true false 6",
+            "m6 true false 4",
+        ],
+        "to m5",
+    );
+    expect(&["m1 true false 9", "m2 false false null", "m3 true false 8"], "no majority without m2");
+}
+
 /// What the release list promises is there, and every file has the form that `known_flags` reads.
 #[test]
 fn every_release_of_the_catalogue_has_its_flags() {

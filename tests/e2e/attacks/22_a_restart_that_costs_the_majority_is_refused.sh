@@ -1,0 +1,18 @@
+# shellcheck shell=bash
+# One of three is down, and the run is told to leave it alone: what remains is no majority while a member restarts.
+a_cluster
+hosts kill h3
+sleep 2
+starts_of_two() { started_at h1; started_at h2; }
+starts_of_two >"$scratch/before"
+etcd_playbook --limit h1,h2 -e '{"etcd_flags": {"snapshot-count": 41000}}'
+exits 2
+says 'is not restarted: of the 3 members .* only 1 would be up meanwhile, and 2 are needed; down is h3'
+starts_of_two >"$scratch/after"
+diff "$scratch/before" "$scratch/after" || broken "a member was restarted"
+etcdctl put e2e written || broken "the majority takes no writes"
+# A run that need not restart anything is none that costs the majority: it puts the settings back.
+etcd_playbook --limit h1,h2
+exits 0
+hosts start h3
+well
