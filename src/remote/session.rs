@@ -412,6 +412,15 @@ async fn keep_alive(mut stdin: Option<&mut Writer>) -> std::convert::Infallible 
     }
 }
 
+impl Drop for Session {
+    /// An idle shell that is told to exit takes its guard and its directory with it at once.
+    fn drop(&mut self) {
+        if let Some(stdin) = self.stdin.as_mut().filter(|_| !self.busy) {
+            let _ = futures::FutureExt::now_or_never(stdin.write_all(b"exit\n"));
+        }
+    }
+}
+
 /// Bytes on their way to the host.
 pub(super) struct Content<'a> {
     pub(super) reader: &'a mut (dyn AsyncRead + Send + Unpin),
