@@ -1,6 +1,7 @@
 //! The rules, one file each. To add one: its file with a `RULE`, its `mod` line, its line in [`RULES`].
 
 mod command_not_module;
+mod failed_when_false;
 mod file_mode_missing;
 mod file_mode_number;
 mod file_mode_open;
@@ -23,6 +24,7 @@ pub const LOAD: &str = load::RULE.id;
 /// Every rule, sorted by id.
 pub static RULES: &[Rule] = &[
     command_not_module::RULE,
+    failed_when_false::RULE,
     file_mode_missing::RULE,
     file_mode_number::RULE,
     file_mode_open::RULE,
