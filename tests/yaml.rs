@@ -3,12 +3,15 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Deserialize;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
+use windlass::value::origin::Source;
 use windlass::value::vault::Keyring;
-use windlass::value::yaml;
+use windlass::value::yaml::{self, Node, NodeKind};
 
 fn files() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -43,4 +46,39 @@ fn our_reader_and_serde_yaml_read_the_same() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A node with the types of all its values; `tests/yaml/compare` builds the same of what PyYAML reads.
+fn typed(node: &Node) -> Json {
+    let value = match &node.kind {
+        NodeKind::Null => json!(["null"]),
+        NodeKind::Bool(value) => json!(["bool", value]),
+        NodeKind::Int(value) => json!(["int", value.to_string()]),
+        NodeKind::BigInt(value) => json!(["int", value.to_string()]),
+        NodeKind::Float(value) if value.is_nan() => json!(["float", "nan"]),
+        NodeKind::Float(value) => json!(["float", format!("{:016x}", value.to_bits())]),
+        NodeKind::Str(text) => json!(["str", text]),
+        NodeKind::Seq(items) => json!(["list", items.iter().map(typed).collect::<Vec<_>>()]),
+        NodeKind::Map(pairs) => {
+            json!(["map", pairs.iter().map(|(key, value)| json!([typed(key), typed(value)])).collect::<Vec<_>>()])
+        }
+    };
+    match &node.tag {
+        Some(tag) => json!([tag, value]),
+        None => value,
+    }
+}
+
+#[test]
+#[ignore = "for tests/yaml/compare, which names the files"]
+fn read_files_of_a_list() {
+    let mut out = std::io::BufWriter::new(std::fs::File::create(std::env::var("YAML_READ").unwrap()).unwrap());
+    for path in std::fs::read_to_string(std::env::var("YAML_FILES").unwrap()).unwrap().lines() {
+        let source = Arc::new(Source::new(Path::new(path), std::fs::read_to_string(path).unwrap()));
+        let read = match yaml::parse_with(&source, &mut Vec::new()) {
+            Ok(documents) => json!({ "documents": documents.iter().map(typed).collect::<Vec<_>>() }),
+            Err(complaint) => json!({ "error": complaint.to_string() }),
+        };
+        writeln!(out, "{read}").unwrap();
+    }
 }

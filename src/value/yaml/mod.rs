@@ -1,8 +1,9 @@
 //! YAML with places, read as PyYAML reads it (YAML 1.1): the only folder that names the YAML parser.
-//! `parse.rs` makes nodes of the parser's events, `scalar.rs` finds their types, `emit.rs` writes YAML.
+//! `parse.rs` makes nodes of the parser's events, of a text that `loosen.rs` puts in order where it has to, `scalar.rs` finds their types, `emit.rs` writes YAML.
 
 mod duplicates;
 mod emit;
+mod loosen;
 mod parse;
 mod scalar;
 

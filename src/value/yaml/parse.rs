@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
 
+use super::loosen::loosen;
 use super::{Node, NodeKind, scalar};
 use crate::value::DEEPEST;
 use crate::value::origin::{Complaint, Origin, Source};
@@ -15,8 +16,24 @@ const COPIES: usize = 500_000;
 /// All documents of a text. `source` is what the nodes' places name; its text may be withheld (vault files).
 pub fn documents(source: &Arc<Source>, text: &str, warnings: &mut Vec<Complaint>) -> Result<Vec<Node>, Complaint> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let count = warnings.len();
+    let strict = read(source, text, &HashMap::new(), warnings);
+    let Some(loosened) = strict.is_err().then(|| loosen(text)).flatten() else { return strict };
+    warnings.truncate(count);
+    // What is still wrong is told of the text as it was written.
+    read(source, &loosened.text, &loosened.shifts, warnings).or(strict)
+}
+
+fn read(
+    source: &Arc<Source>,
+    text: &str,
+    shifts: &HashMap<usize, usize>,
+    warnings: &mut Vec<Complaint>,
+) -> Result<Vec<Node>, Complaint> {
+    // The last line of a literal or folded text ends as the file does.
+    let open = text.chars().last().filter(|last| !matches!(last, '\n' | '\r')).map(|_| text.chars().count());
     let parser = Parser::new_from_str(text);
-    let mut reader = Reader { parser, source, text, anchors: HashMap::new(), copies: 0, warnings };
+    let mut reader = Reader { parser, source, text, shifts, open, anchors: HashMap::new(), copies: 0, warnings };
     let mut nodes = Vec::new();
     loop {
         let (event, span) = reader.next()?;
@@ -32,6 +49,10 @@ struct Reader<'a, 'w> {
     parser: Parser<'a, StrInput<'a>>,
     source: &'w Arc<Source>,
     text: &'a str,
+    /// How many blanks each line has more than as it was written.
+    shifts: &'w HashMap<usize, usize>,
+    /// The length of a text that does not end with a newline.
+    open: Option<usize>,
     anchors: HashMap<usize, Node>,
     copies: usize,
     warnings: &'w mut Vec<Complaint>,
@@ -47,7 +68,9 @@ impl<'a> Reader<'a, '_> {
     }
 
     fn origin(&self, line: usize, column: usize) -> Origin {
-        Origin { source: self.source.clone(), line: line.max(1), column: column + 1 }
+        let line = line.max(1);
+        let shift = self.shifts.get(&line).copied().unwrap_or(0);
+        Origin { source: self.source.clone(), line, column: column.saturating_sub(shift) + 1 }
     }
 
     fn node(&mut self, event: Event<'a>, span: Span, depth: usize) -> Result<Node, Complaint> {
@@ -57,7 +80,10 @@ impl<'a> Reader<'a, '_> {
         }
         let (kind, anchor, tag) = match event {
             Event::Alias(id) => return self.alias(id, &origin),
-            Event::Scalar(text, style, anchor, tag) => {
+            Event::Scalar(mut text, style, anchor, tag) => {
+                if self.ends_with_text(&text, style, &span) {
+                    text.to_mut().pop();
+                }
                 (self.scalar(&text, style, tag.as_deref(), &origin)?, anchor, tag)
             }
             Event::SequenceStart(anchor, tag) => (NodeKind::Seq(self.items(depth)?), anchor, tag),
@@ -70,6 +96,19 @@ impl<'a> Reader<'a, '_> {
             self.anchors.insert(anchor, node.clone());
         }
         Ok(node)
+    }
+
+    /// Whether a literal or folded text ends where the file does, without the newline that the parser puts there.
+    fn ends_with_text(&self, text: &str, style: ScalarStyle, span: &Span) -> bool {
+        let block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
+        if !block || !text.ends_with('\n') || self.open.is_none_or(|end| span.end.index() < end) {
+            return false;
+        }
+        let last = self.text.rsplit('\n').next().unwrap_or("");
+        // A line of blanks alone is text as far as it is indented more than the rest.
+        let of_text = text.strip_suffix('\n').and_then(|text| text.rsplit('\n').next());
+        !last.trim_matches(' ').is_empty()
+            || of_text.is_some_and(|line| line.trim_matches(' ').is_empty() && last.ends_with(line))
     }
 
     fn alias(&mut self, id: usize, origin: &Origin) -> Result<Node, Complaint> {

@@ -189,3 +189,29 @@ fn of_an_encrypted_file_every_number_and_what_is_around_templates_is_hidden() {
     load(&path, &keyring).unwrap();
     assert_eq!(keyring.hidden.hide("at postgres://u:S3cretPart@h1/x 1234567 12345.75"), "at ***h1/x *** ***");
 }
+
+#[test]
+fn lines_within_quotes_and_brackets_begin_anywhere_as_for_pyyaml() {
+    assert_eq!(json("a: \"x\n\ty\"\nb: 'it\n\t  is'\n"), r#"{"a":"x y","b":"it is"}"#);
+    assert_eq!(json("---\n- a: \"x\n  y\"\n  b: [\n  1,\n\t2\n  ]\n"), r#"[{"a":"x y","b":[1,2]}]"#);
+    let node = one("- a: {b: 'x\n\ty', c: 1}\n");
+    let NodeKind::Seq(items) = &node.kind else { panic!("{node:?}") };
+    let moved = items[0].get("a").unwrap().get("c").unwrap();
+    assert_eq!((moved.origin.line, moved.origin.column), (2, 9));
+    assert_eq!(complaint("a: 'x\n\ty'\n\tb: 1\n").message, "a tab is used for indentation");
+}
+
+#[test]
+fn a_text_at_the_end_of_a_file_without_a_newline_has_none() {
+    for (text, expected) in [
+        ("a: |\n  x", "x"),
+        ("a: |\n  x\n", "x\n"),
+        ("a: >\n  x\n  y", "x y"),
+        ("a: |+\n  x", "x"),
+        ("a: |-\n  x", "x"),
+        ("a: |\n  x\n ", "x\n"),
+        ("a: |\n  x\n# end", "x\n"),
+    ] {
+        assert_eq!(one(text).get("a").unwrap().as_str(), Some(expected), "{text:?}");
+    }
+}
