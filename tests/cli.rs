@@ -605,3 +605,37 @@ fn inventory_hides_what_it_decrypts() {
         assert!(told.contains("***") && told.contains("seen") && !told.contains("clear"), "{form:?}\n{told}");
     }
 }
+
+#[test]
+fn a_word_that_is_no_boolean_turns_nothing_off() {
+    let hosts = "h1 ansible_host_key_checking=strict\nh2 ansible_ssh_host_key_checking=acept-new\n\
+                 h3 ansible_host_key_checking=fingerprint\n[all:vars]\nansible_host=127.0.0.1\nansible_port=1\n";
+    let connect = format!("{TASKS}    - ansible.builtin.ping:\n");
+    let keyword = |keyword: &str| {
+        format!("{TASKS}    - ansible.builtin.command: touch touched-hunter2\n      {keyword}: '{{{{ word }}}}'\n")
+    };
+    let directory = directory(&[("hosts.ini", hosts), ("connect.yml", &connect)]);
+    let path = directory.path();
+    let (code, out, errors) = playbook(path, &["-i", "hosts.ini", "connect.yml"]);
+    let said = out + &errors;
+    let begin = "must be true, false or accept-new, not";
+    for line in [
+        format!("ansible_host_key_checking {begin} \"strict\" (did you mean true?)"),
+        format!("ansible_ssh_host_key_checking {begin} \"acept-new\" (did you mean accept-new?)"),
+        format!("ansible_host_key_checking {begin} \"fingerprint\""),
+    ] {
+        assert!(said.contains(&line), "{line} is not in\n{said}");
+    }
+    assert!(code != 0 && !said.contains("connection refused"), "{said}");
+
+    for name in ["become", "check_mode", "no_log", "diff"] {
+        std::fs::write(path.join("task.yml"), keyword(name)).unwrap();
+        let (code, out, errors) = playbook(path, &["-i", "h,", "-c", "local", "-e", "word=ture", "task.yml"]);
+        let said = out + &errors;
+        assert!(code != 0, "{name}: {said}");
+        assert!(!path.join("touched-hunter2").exists(), "{name}: {said}");
+        let hidden = name == "no_log";
+        assert_eq!(said.contains("not \"ture\" (did you mean true?)"), !hidden, "{name}: {said}");
+        assert!(!hidden || !said.contains("hunter2"), "{said}");
+    }
+}

@@ -108,6 +108,10 @@ impl Connection for Fenced {
         self.connection.is_ssh()
     }
 
+    fn distrust(&self) -> Option<&str> {
+        self.connection.distrust()
+    }
+
     fn capacity(&self) -> usize {
         self.connection.capacity()
     }

@@ -59,7 +59,8 @@ pub enum HostKeys {
     Strict,
     /// An unknown key is recorded; a changed one is refused.
     AcceptNew,
-    /// Nothing is checked; a person asked for it in so many words.
+    /// Any key is let through but a revoked one; a person asked for it in so many words. A host whose key has changed
+    /// gets no password, and the agent is not asked.
     Off,
 }
 
@@ -118,6 +119,11 @@ pub trait Connection: Send + Sync + fmt::Debug {
     /// Whether a server of the host's runs what is started, and ends it all when it ends.
     fn is_ssh(&self) -> bool {
         false
+    }
+
+    /// Why no password may be sent to the host, although the connection was allowed: its key has changed.
+    fn distrust(&self) -> Option<&str> {
+        None
     }
 
     /// How many programs may run through it at once.

@@ -6,12 +6,11 @@ use std::time::Duration;
 use indexmap::IndexMap;
 
 use super::Job;
-use super::play::truthy;
 use crate::connection::{HostKeys, Method, Target};
 use crate::playbook::{Keywords, Written};
 use crate::remote::{self, Become};
 use crate::template::{Error, Scope};
-use crate::value::{Secret, Value, Vars};
+use crate::value::{Secret, Value, Vars, truth};
 
 /// What the command line and the settings say of connections; keywords and variables win over it.
 #[derive(Debug, Clone, Default)]
@@ -189,14 +188,21 @@ fn local(name: &str) -> Target {
     }
 }
 
-/// `ansible_host_key_checking: false` turns the check off; `accept-new` records new keys.
+/// `ansible_host_key_checking: false` turns the check off; `accept-new` records new keys. Any other word is an error.
 fn host_keys(look: &Lookup<'_>) -> Result<Option<HostKeys>, Error> {
     let names = ["ansible_ssh_host_key_checking", "ansible_host_key_checking"];
-    Ok(look.value(&names)?.map(|value| match value.as_str() {
-        Some("accept-new" | "accept_new") => HostKeys::AcceptNew,
-        _ if truthy(&value) => HostKeys::Strict,
-        _ => HostKeys::Off,
-    }))
+    let Some(name) = names.into_iter().find(|name| look.scope.get(name).is_some()) else { return Ok(None) };
+    let Some(value) = look.value(&[name])? else { return Ok(None) };
+    if let Some("accept-new" | "accept_new") = value.as_str() {
+        return Ok(Some(HostKeys::AcceptNew));
+    }
+    let meant = match value.as_str().unwrap_or_default().to_lowercase().as_str() {
+        "strict" | "ask" | "enabled" => " (did you mean true?)",
+        "tofu" => " (did you mean accept-new?)",
+        _ => "",
+    };
+    let checked = truth::expect(&value, name, &["accept-new"]).map_err(|message| other(format!("{message}{meant}")))?;
+    Ok(Some(if checked { HostKeys::Strict } else { HostKeys::Off }))
 }
 
 /// `~` of the person's home; a relative path is relative to the playbook.
@@ -212,9 +218,9 @@ pub(crate) fn become_user(job: &Job, keywords: &Keywords, scope: &Scope) -> Resu
     let look = Lookup { job, scope };
     let defaults = &job.defaults;
     let wanted = match look.value(&["ansible_become"])? {
-        Some(value) => truthy(&value),
+        Some(value) => truth::expect(&value, "ansible_become", &[]).map_err(other)?,
         None => match look.keyword(keywords.r#become.as_ref())? {
-            Some(value) => truthy(&value),
+            Some(value) => truth::expect(&value, "become", &[]).map_err(other)?,
             None => defaults.r#become,
         },
     };

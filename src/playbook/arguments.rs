@@ -12,7 +12,7 @@ use super::{Action, Keywords, Written, include, names};
 use crate::value::doc::{ANY_NAME, Argument, Doc, Kind};
 use crate::value::origin::{Complaint, nearest};
 use crate::value::yaml::{Node, NodeKind};
-use crate::value::{Origin, Template, has_marks};
+use crate::value::{Origin, Template, has_marks, truth};
 
 /// Modules whose text is a command: only their known arguments are taken out of it.
 pub(super) const COMMANDS: &[&str] = &["command", "shell", "raw", "script"];
@@ -373,7 +373,7 @@ fn bad_choice(argument: &Argument, node: &Node) -> Option<Complaint> {
     let fits = |text: &str| argument.choices.contains(&text);
     // YAML reads `no` and `yes` as booleans; a choice of that word was meant.
     let right = match (&node.kind, scalar_text(node)) {
-        (NodeKind::Bool(value), _) => argument.choices.iter().any(|word| super::read::bool_word(word) == Some(*value)),
+        (NodeKind::Bool(value), _) => argument.choices.iter().any(|word| truth::of_word(word) == Some(*value)),
         (_, Some(text)) if matches!(argument.kind, Kind::List(_)) => text.split(',').all(|part| fits(part.trim())),
         (_, Some(text)) => fits(&text),
         (_, None) => true,

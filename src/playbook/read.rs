@@ -5,7 +5,7 @@ use super::load::Load;
 use super::{Written, names};
 use crate::value::origin::{Complaint, nearest};
 use crate::value::yaml::{Node, NodeKind};
-use crate::value::{Origin, Vars, has_marks};
+use crate::value::{Origin, Vars, has_marks, truth};
 
 /// The pairs of a mapping; none of what is no mapping.
 pub(super) fn pairs(node: &Node) -> &[(Node, Node)] {
@@ -37,16 +37,7 @@ pub(super) fn bool_of(node: &Node) -> Option<bool> {
         NodeKind::Int(1) => Some(true),
         NodeKind::Float(value) if *value == 0.0 => Some(false),
         NodeKind::Float(value) if *value == 1.0 => Some(true),
-        NodeKind::Str(text) => bool_word(text),
-        _ => None,
-    }
-}
-
-/// As [`bool_of`], of a string.
-pub(super) fn bool_word(text: &str) -> Option<bool> {
-    match text.trim().to_ascii_lowercase().as_str() {
-        "y" | "yes" | "on" | "1" | "true" | "t" | "1.0" => Some(true),
-        "n" | "no" | "off" | "0" | "false" | "f" | "0.0" => Some(false),
+        NodeKind::Str(text) => truth::of_word(text),
         _ => None,
     }
 }
@@ -246,7 +237,7 @@ impl Load<'_> {
         if let Ok(value) = bool::try_from(known.clone()) {
             return Some(value);
         }
-        let value = bool_word(&known.to_string());
+        let value = truth::of_word(&known.to_string());
         if value.is_none() {
             let message = format!("this must be true or false, it is {known}");
             self.complain(Complaint::new(message, Some(&written.origin)));

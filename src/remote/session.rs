@@ -74,6 +74,10 @@ impl Session {
         closing: watch::Receiver<bool>,
         uploads: Option<Arc<Semaphore>>,
     ) -> Result<Session, Error> {
+        // A host that is not trusted may be somebody else's: it does not get the password for sudo either.
+        let without_password =
+            user.filter(|_| connection.distrust().is_some()).map(|user| Become { password: None, ..user.clone() });
+        let user = without_password.as_ref().or(user);
         let nonce = random();
         let process = connection.start(&line(user, &nonce)?).await?;
         let Process { stdin, stdout, stderr, exit } = process;
@@ -240,7 +244,11 @@ impl Session {
                     }
                     self.words.ended().await;
                 }
-                Err(becoming::explain(user, &self.nonce, silence, &self.words.text()))
+                let mut error = becoming::explain(user, &self.nonce, silence, &self.words.text());
+                if let (Some(why), Error::Become { hint, .. }) = (self.connection.distrust(), &mut error) {
+                    *hint = Some(format!("no password is sent to this host, because {why}"));
+                }
+                Err(error)
             }
         }
     }

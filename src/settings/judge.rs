@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use super::ini::Entry;
-use super::kind::truth;
 use super::others::{GROUPS, Group, NO_SETTINGS, Row, Standing};
 use super::{SETTINGS, SetBy, Surroundings, known_variables};
 use crate::value::origin::{Complaint, Origin, nearest};
+use crate::value::truth;
 
 /// What was found.
 #[derive(Debug, Default)]
@@ -94,7 +94,7 @@ fn find(matches: impl Fn(&Row) -> bool) -> Option<(&'static Group, &'static Row)
 /// Whether a written value is the one that is in force anyway.
 fn same(written: &str, usual: &str) -> bool {
     !usual.is_empty()
-        && match (truth(written), truth(usual)) {
+        && match (truth::of_word(written), truth::of_word(usual)) {
             (Some(written), Some(usual)) => written == usual,
             _ => written.trim() == usual,
         }

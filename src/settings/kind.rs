@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::search::Surroundings;
-use crate::value::Value;
+use crate::value::{Value, truth};
 
 /// What may be written for a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,8 +52,8 @@ impl Kind {
         let parts = |mark: char| text.split(mark).map(|part| unquoted(part.trim())).filter(|part| !part.is_empty());
         let text = unquoted(text);
         Some(match self {
-            Kind::Bool => Value::from(truth(text)?),
-            Kind::BoolOr(words) => match truth(text) {
+            Kind::Bool => Value::from(truth::of_word(text)?),
+            Kind::BoolOr(words) => match truth::of_word(text) {
                 Some(truth) => Value::from(truth),
                 None => Value::from(*words.iter().find(|word| **word == text)?),
             },
@@ -66,15 +66,6 @@ impl Kind {
             Kind::Paths => parts(':').map(path).map(Value::from).collect(),
             Kind::PathList => parts(',').map(path).map(Value::from).collect(),
         })
-    }
-}
-
-/// The words that Ansible takes for true and false.
-pub fn truth(text: &str) -> Option<bool> {
-    match text.to_ascii_lowercase().as_str() {
-        "true" | "yes" | "on" | "1" | "t" | "y" => Some(true),
-        "false" | "no" | "off" | "0" | "f" | "n" => Some(false),
-        _ => None,
     }
 }
 

@@ -14,7 +14,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use kind::{Kind, truth};
+pub use kind::Kind;
 pub use list::SETTINGS;
 pub use others::{GROUPS, Group, Standing};
 pub use search::Surroundings;

@@ -4,10 +4,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use windlass::connection::HostKeys;
+use windlass::connection::{HostKeys, Target};
 
 use crate::channels::run;
-use crate::server::{Server, at, keygen, open, refusal};
+use crate::login::Agent;
+use crate::server::{PASSWORD, Server, User, at, by_password, keygen, open, refusal};
 
 /// A server whose host key is also certified by `ca`; `more` goes to ssh-keygen.
 fn certified(more: &'static [&'static str]) -> Server {
@@ -148,6 +149,81 @@ async fn checking_can_be_switched_off_in_so_many_words() {
     // What the inventory says counts first.
     target.host_keys = Some(HostKeys::Strict);
     assert!(refusal(&target).await.contains("has changed"));
+}
+
+#[tokio::test]
+async fn with_checking_off_a_host_whose_key_changed_gets_no_password_and_nothing_signed_by_an_agent() {
+    let user = User::create("c");
+    let server = Server::with("UsePAM yes\nPasswordAuthentication yes\nKbdInteractiveAuthentication yes");
+    let agent = Agent::start(server.path("").as_path());
+    agent.add(&at(&server.path(""), "id"));
+    let by_password = Target { host_keys: Some(HostKeys::Off), ..by_password(&server, &user, PASSWORD) };
+    let by_agent = Target {
+        host_keys: Some(HostKeys::Off),
+        arguments: format!("-o IdentityAgent={}", agent.socket),
+        ..server.target_with("IdentityFile none")
+    };
+    // A host that is not known yet, and one whose key is as recorded, get both.
+    for records in ["", &format!("{} {}\n", server.name(), server.public("host_ed25519.pub"))] {
+        server.known(records);
+        open(&by_password).await;
+        open(&by_agent).await;
+    }
+    server.known(&format!("{} {}\n", server.name(), server.public("id.pub")));
+    for target in [by_password, by_agent] {
+        let message = refusal(&target).await;
+        let why = format!("its host key is not the one at {}:1", server.path("known_hosts").display());
+        assert!(message.contains(&format!("no password and no SSH agent is used, because {why}")), "{message}");
+        assert!(message.contains("there was nothing to try"), "{message}");
+    }
+    assert!(!server.log().contains("Failed password"), "{}", server.log());
+    let connection = open(&server.target_checking(HostKeys::Off)).await;
+    assert!(connection.distrust().is_some_and(|why| why.contains("host key")));
+    server.trust();
+    assert_eq!(open(&server.target_checking(HostKeys::Off)).await.distrust(), None);
+}
+
+#[tokio::test]
+async fn a_revoked_key_is_refused_with_checking_off_and_with_its_fingerprint_given() {
+    let server = Server::start();
+    let key = server.public("host_ed25519.pub");
+    let known = format!("{} {key}\n", server.name());
+    let fingerprint = known_fingerprint(&server);
+    let targets = || {
+        let given = Target { fingerprint: Some(fingerprint.clone()), ..server.target() };
+        [server.target_checking(HostKeys::Off), server.target(), given]
+    };
+    server.known(&format!("{known}@revoked * {key}\n"));
+    for target in targets() {
+        let message = refusal(&target).await;
+        assert!(message.contains("is revoked") && message.contains("known_hosts:2"), "{message}");
+    }
+
+    // Or by a list of their own.
+    server.known(&known);
+    let list = server.path("revoked");
+    let with = |target: Target| Target { arguments: format!("-o RevokedHostKeys={}", list.display()), ..target };
+    fs::write(&list, format!("# lost\n{}\n", server.public("id.pub"))).unwrap();
+    for target in targets() {
+        open(&with(target)).await;
+    }
+    fs::write(&list, format!("# lost\n{key} a comment\n")).unwrap();
+    for target in targets() {
+        let message = refusal(&with(target)).await;
+        assert!(message.contains("is revoked") && message.contains("revoked:2"), "{message}");
+    }
+    for unreadable in ["nonsense\n", "SSHKRL\n\0"] {
+        fs::write(&list, unreadable).unwrap();
+        assert!(refusal(&with(server.target())).await.contains("cannot check the host key of web1"));
+    }
+    fs::remove_file(&list).unwrap();
+    assert!(refusal(&with(server.target_checking(HostKeys::Off))).await.contains("cannot check the host key of web1"));
+}
+
+fn known_fingerprint(server: &Server) -> String {
+    let file = server.path("host_ed25519.pub");
+    let output = std::process::Command::new("ssh-keygen").arg("-lf").arg(file).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().split(' ').nth(1).unwrap().to_owned()
 }
 
 #[tokio::test]

@@ -30,6 +30,7 @@ const UNDERSTOOD: &[&str] = &[
     "proxycommand",
     "proxyjump",
     "pubkeyauthentication",
+    "revokedhostkeys",
     "serveralivecountmax",
     "serveraliveinterval",
     "stricthostkeychecking",

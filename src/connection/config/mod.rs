@@ -46,6 +46,8 @@ pub(super) struct Settings {
     /// The first is the one that new keys are recorded in.
     pub user_known_hosts: Vec<PathBuf>,
     pub global_known_hosts: Vec<PathBuf>,
+    /// Files of keys that no host may have.
+    pub revoked_host_keys: Vec<PathBuf>,
     pub hash_known_hosts: bool,
     pub connect_timeout: Duration,
     /// None: the host is not asked whether it is still there.
@@ -189,6 +191,7 @@ impl Settings {
             host_key_alias: options.take("hostkeyalias"),
             user_known_hosts,
             global_known_hosts,
+            revoked_host_keys: files(&mut options, "revokedhostkeys", &tokens)?.unwrap_or_default(),
             hash_known_hosts: options.flag("hashknownhosts")?.unwrap_or(false),
             connect_timeout: options
                 .parsed("connecttimeout", "a time", parse::duration)?
@@ -264,9 +267,13 @@ fn methods(options: &mut Options) -> Result<Vec<Method>, String> {
         order = preferred.split(',').filter_map(named).collect();
     }
     for (_, keyword, method) in all {
-        // OpenSSH also has `unbound` and `host-bound` for public keys.
-        let off = options.take(keyword).is_some_and(|value| matches!(value.to_lowercase().as_str(), "no" | "false"));
-        order.retain(|kept| !(off && *kept == method));
+        let on = options.parsed(keyword, "yes or no", |value| match value.to_lowercase().as_str() {
+            "yes" | "true" => Some(true),
+            "unbound" | "host-bound" if method == Method::PublicKey => Some(true),
+            "no" | "false" => Some(false),
+            _ => None,
+        })?;
+        order.retain(|kept| on != Some(false) || *kept != method);
     }
     Ok(order)
 }

@@ -133,10 +133,28 @@ impl KnownHosts {
             match fs::read(file) {
                 Ok(bytes) => known.add(&String::from_utf8_lossy(&bytes), file),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(io::Error::new(error.kind(), format!("{}: {error}", file.display()))),
+                Err(error) => return Err(in_file(file, error)),
             }
         }
         Ok(known)
+    }
+
+    /// Adds a file of `RevokedHostKeys`: one public key per line. A file that cannot be read or understood is an error, as
+    /// any key may be in it.
+    pub(super) fn revoke(&mut self, file: &Path) -> io::Result<()> {
+        let bytes = fs::read(file).map_err(|error| in_file(file, error))?;
+        let wrong = |message: String| Err(in_file(file, io::Error::new(io::ErrorKind::InvalidData, message)));
+        if bytes.starts_with(b"SSHKRL\n") {
+            return wrong("a binary revocation list is not supported: list the public keys, one per line".to_owned());
+        }
+        for (index, line) in String::from_utf8_lossy(&bytes).lines().enumerate() {
+            match Entry::parse(&format!("@revoked * {}", line.trim()), file, index + 1) {
+                Some(entry) => self.entries.push(entry),
+                None if line.trim().is_empty() || line.trim().starts_with('#') => {}
+                None => return wrong(format!("line {} is no public key", index + 1)),
+            }
+        }
+        Ok(())
     }
 
     fn add(&mut self, text: &str, file: &Path) {
@@ -266,6 +284,10 @@ pub(super) fn record(file: &Path, name: &Name, shown: &PublicKeyOrCertificate, h
     let line = format!("{line_break}{hosts} {} {}\n", key.algorithm(), STANDARD.encode(blob_of(&key)));
     handle.write_all(line.as_bytes())?;
     Ok(Verdict::Known)
+}
+
+fn in_file(file: &Path, error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", file.display()))
 }
 
 /// `SHA256:...` as `ssh-keygen -l` prints it.

@@ -1,6 +1,7 @@
 //! Logs in: keys, then keyboard-interactive, then password, as far as the server takes them and we have them.
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::Arc;
 
 use russh::client::AuthResult;
@@ -28,17 +29,19 @@ pub(super) enum Denied {
     Lost(Error),
 }
 
-/// Logs in; `with_keys`: also by keys.
+/// Logs in; `with_keys`: also by keys. `distrust`: why the host gets neither a password nor what an agent signs.
 pub(super) async fn authenticate(
     session: &mut Handle<Client>,
     settings: &Settings,
     lost: &watch::Receiver<Option<String>>,
     with_keys: bool,
+    distrust: Option<&str>,
 ) -> Result<(), Denied> {
     let mut login = Login {
         session,
         settings,
         lost,
+        socket: settings.agent.as_deref(),
         keys: None,
         agent: None,
         methods: settings.methods.clone(),
@@ -50,6 +53,11 @@ pub(super) async fn authenticate(
         login.methods.retain(|method| *method != Method::PublicKey);
         login.notes.push("the server had enough of our keys before the password's turn".to_owned());
     }
+    if let Some(why) = distrust {
+        login.methods.retain(|method| *method == Method::PublicKey);
+        login.socket = None;
+        login.notes.push(format!("no password and no SSH agent is used, because {why}"));
+    }
     login.run().await
 }
 
@@ -57,6 +65,8 @@ struct Login<'a> {
     session: &'a mut Handle<Client>,
     settings: &'a Settings,
     lost: &'a watch::Receiver<Option<String>>,
+    /// The agent's, if it is to be asked.
+    socket: Option<&'a Path>,
     /// Not yet offered. None: not yet collected.
     keys: Option<VecDeque<Candidate>>,
     agent: Option<Agent>,
@@ -140,7 +150,7 @@ impl Login<'_> {
     async fn keys(&mut self) -> Result<Attempt, Denied> {
         if self.keys.is_none() {
             let binding = self.session.agent_session_binding().cloned();
-            let found = identity::candidates(self.settings, binding.as_ref()).await;
+            let found = identity::candidates(self.settings, self.socket, binding.as_ref()).await;
             self.keys = Some(found.list.into());
             self.agent = found.agent;
             self.notes.extend(found.notes);

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use super::authenticate::{self, Denied};
 use super::proxy;
 use super::stall::Watched;
-use super::verify::{Check, Client, Refusal, in_words};
+use super::verify::{Check, Client, Distrust, Refusal, in_words};
 use super::{Connection, Ssh};
 use crate::connection::config::{Settings, bracketed};
 use crate::connection::{Error, Stream, Target};
@@ -52,13 +52,15 @@ fn reach<'a>(target: &'a Target, settings: &'a Settings, jumps_left: usize) -> B
         let mut with_keys = true;
         loop {
             tracing::debug!(host = settings.label, address = settings.address, port = settings.port, "connecting");
-            let (mut session, way, lost) = greet(target, settings, jumps_left).await?;
-            let login = authenticate::authenticate(&mut session, settings, &lost, with_keys);
+            let distrust = Distrust::default();
+            let (mut session, way, lost) = greet(target, settings, jumps_left, &distrust).await?;
+            let distrust = distrust.get().map(String::as_str);
+            let login = authenticate::authenticate(&mut session, settings, &lost, with_keys, distrust);
             let Ok(login) = timeout(LOGIN_GRACE, login).await else {
                 return Err(cannot(settings, "the log-in took too long", None).into());
             };
             match login {
-                Ok(()) => return Ok(Ssh::new(settings, session, lost, way)),
+                Ok(()) => return Ok(Ssh::new(settings, session, lost, way, distrust)),
                 // The server has had enough of our keys before the password's turn came.
                 Err(Denied::TooManyFailures(_)) if with_keys && settings.password.is_some() => with_keys = false,
                 Err(Denied::TooManyFailures(error) | Denied::Refused(error)) => return Err(error.into()),
@@ -71,11 +73,16 @@ fn reach<'a>(target: &'a Target, settings: &'a Settings, jumps_left: usize) -> B
 type Greeted = (Handle<Client>, Option<Box<Ssh>>, watch::Receiver<Option<String>>);
 
 /// The encrypted connection to the host that we know, before anybody is logged in.
-async fn greet(target: &Target, settings: &Settings, jumps_left: usize) -> Result<Greeted, Failure> {
+async fn greet(
+    target: &Target,
+    settings: &Settings,
+    jumps_left: usize,
+    distrust: &Distrust,
+) -> Result<Greeted, Failure> {
     let check = Check::new(settings)?;
     let (stream, way, complaint) = stream(target, settings, jumps_left).await?;
     let config = Arc::new(config(settings, &check));
-    let (client, lost) = Client::new(check);
+    let (client, lost) = Client::new(check, distrust.clone());
     let stream = Watched::new(stream, silence(settings));
     let reason = match timeout(settings.connect_timeout, connect_stream(config, stream, client)).await {
         Ok(Ok(handle)) => return Ok((handle, way, lost)),

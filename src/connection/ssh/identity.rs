@@ -65,10 +65,14 @@ pub(super) struct Candidates {
 
 /// Collects the keys: those that somebody named (by the agent, if it has them), then the agent's others unless
 /// `IdentitiesOnly`, then the default files. The named ones come first, so that a full agent does not use up the
-/// server's patience.
-pub(super) async fn candidates(settings: &Settings, binding: Option<&AgentSessionBinding>) -> Candidates {
+/// server's patience. `agent`: its socket, if it is to be asked.
+pub(super) async fn candidates(
+    settings: &Settings,
+    agent: Option<&Path>,
+    binding: Option<&AgentSessionBinding>,
+) -> Candidates {
     let mut found = Candidates::default();
-    let mut held = match &settings.agent {
+    let mut held = match agent {
         Some(socket) => ask_agent(socket, binding, &mut found).await,
         None => Vec::new(),
     };

@@ -61,6 +61,7 @@ struct Ssh {
     description: String,
     /// The connection that ours runs through.
     jump: Option<Box<Ssh>>,
+    distrust: Option<String>,
 }
 
 impl Ssh {
@@ -69,6 +70,7 @@ impl Ssh {
         handle: Handle<Client>,
         lost: watch::Receiver<Option<String>>,
         jump: Option<Box<Ssh>>,
+        distrust: Option<&str>,
     ) -> Ssh {
         let (closing, watch_closing) = watch::channel(false);
         Ssh {
@@ -78,6 +80,7 @@ impl Ssh {
             permits: Arc::new(Semaphore::new(CAPACITY)),
             description: format!("ssh {}", settings.place()),
             jump,
+            distrust: distrust.map(str::to_owned),
         }
     }
 
@@ -157,6 +160,10 @@ impl Connection for Ssh {
 
     fn is_ssh(&self) -> bool {
         true
+    }
+
+    fn distrust(&self) -> Option<&str> {
+        self.distrust.as_deref()
     }
 
     fn capacity(&self) -> usize {

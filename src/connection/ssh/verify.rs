@@ -2,13 +2,14 @@
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 
 use russh::client::{DisconnectReason, Handler, Session};
 use russh::keys::PublicKeyOrCertificate;
 use tokio::sync::watch;
 
 use super::super::config::Settings;
-use super::super::known_hosts::{self, KnownHosts, Name, Verdict, key_fingerprint};
+use super::super::known_hosts::{self, KnownHosts, Name, Record, Verdict, key_fingerprint};
 use super::super::{Error, HostKeys};
 
 /// Why a handshake ended.
@@ -24,6 +25,9 @@ impl From<russh::Error> for Refusal {
         Refusal::Protocol(error)
     }
 }
+
+/// Why a host that was let through must get no secret: its key is another than the recorded one. Empty: it may.
+pub(super) type Distrust = Arc<OnceLock<String>>;
 
 /// What we know about the host before it shows its key.
 pub(super) struct Check {
@@ -43,13 +47,14 @@ pub(super) struct Check {
 impl Check {
     pub(super) fn new(settings: &Settings) -> Result<Check, Error> {
         let files: Vec<_> = settings.user_known_hosts.iter().chain(&settings.global_known_hosts).cloned().collect();
-        let known = match settings.host_keys {
-            HostKeys::Off => KnownHosts::default(),
-            _ => KnownHosts::read(&files).map_err(|error| Error::Unreachable {
-                message: format!("cannot check the host key of {}: {error}", settings.label),
-                hint: None,
-            })?,
-        };
+        // With checking off, too: a changed or revoked key is known by its records alone.
+        let known = KnownHosts::read(&files).and_then(|mut known| {
+            settings.revoked_host_keys.iter().try_for_each(|file| known.revoke(file)).map(|()| known)
+        });
+        let known = known.map_err(|error| Error::Unreachable {
+            message: format!("cannot check the host key of {}: {error}", settings.label),
+            hint: None,
+        })?;
         Ok(Check {
             label: settings.label.clone(),
             address: settings.address.clone(),
@@ -67,17 +72,38 @@ impl Check {
         &self.name
     }
 
-    fn decide(&self, shown: &PublicKeyOrCertificate) -> Result<(), Error> {
-        if let Some(wanted) = &self.fingerprint {
-            return self.compare(wanted, shown);
+    /// Whether to go on with a host that shows this key. With checking off, a host whose key has changed is let through
+    /// without being trusted, and a revoked key is refused, as OpenSSH does.
+    fn decide(&self, shown: &PublicKeyOrCertificate, distrust: &Distrust) -> Result<(), Error> {
+        match (self.known.check(&self.name, shown), self.policy) {
+            (verdict @ Verdict::Revoked(_), _) => self.judge(verdict, shown),
+            (_, _) if let Some(wanted) = &self.fingerprint => self.compare(wanted, shown),
+            (Verdict::Unknown { .. }, HostKeys::Off) => Ok(()),
+            (Verdict::Changed(record), HostKeys::Off) => {
+                let message = self.changed(&record, shown);
+                tracing::warn!("{message}; host key checking is off: no password and no SSH agent is used");
+                let _ =
+                    distrust.set(format!("its host key is not the one at {}:{}", record.file.display(), record.line));
+                Ok(())
+            }
+            (Verdict::Unknown { .. }, HostKeys::AcceptNew) => self.accept(shown),
+            (verdict, _) => self.judge(verdict, shown),
         }
-        if self.policy == HostKeys::Off {
-            return Ok(());
-        }
-        match self.known.check(&self.name, shown) {
-            Verdict::Unknown { .. } if self.policy == HostKeys::AcceptNew => self.accept(shown),
-            verdict => self.judge(verdict, shown),
-        }
+    }
+
+    fn changed(&self, record: &Record, shown: &PublicKeyOrCertificate) -> String {
+        let key = shown.public_key();
+        format!(
+            "WARNING: the host key of {} ({}) has changed: it shows {} {}, but {}:{} has {} {}",
+            self.label,
+            self.address,
+            key.algorithm(),
+            key_fingerprint(&key),
+            record.file.display(),
+            record.line,
+            record.algorithm,
+            record.fingerprint
+        )
     }
 
     /// The key has the fingerprint that somebody gave, or else is refused whatever the policy is.
@@ -128,11 +154,7 @@ impl Check {
             }
             Verdict::Changed(record) => {
                 let place = format!("{}:{}", record.file.display(), record.line);
-                let message = format!(
-                    "WARNING: the host key of {label} ({address}) has changed: it shows {algorithm} {fingerprint}, but \
-                     {place} has {} {}",
-                    record.algorithm, record.fingerprint
-                );
+                let message = self.changed(&record, shown);
                 let hint = format!(
                     "somebody may be listening in; if the host was set up anew, and the fingerprint is its own, remove \
                      the old key: {place}"
@@ -153,14 +175,15 @@ impl Check {
 /// Takes part in a connection from our side.
 pub(super) struct Client {
     check: Check,
+    distrust: Distrust,
     lost: watch::Sender<Option<String>>,
 }
 
 impl Client {
     /// The receiver learns why the connection ended.
-    pub(super) fn new(check: Check) -> (Client, watch::Receiver<Option<String>>) {
+    pub(super) fn new(check: Check, distrust: Distrust) -> (Client, watch::Receiver<Option<String>>) {
         let (lost, receiver) = watch::channel(None);
-        (Client { check, lost }, receiver)
+        (Client { check, distrust, lost }, receiver)
     }
 
     fn end(&self, reason: &str) {
@@ -184,7 +207,7 @@ impl Handler for Client {
     type Error = Refusal;
 
     async fn check_server_key(&mut self, shown: &PublicKeyOrCertificate) -> Result<bool, Refusal> {
-        self.check.decide(shown).map(|()| true).map_err(Refusal::HostKey)
+        self.check.decide(shown, &self.distrust).map(|()| true).map_err(Refusal::HostKey)
     }
 
     async fn auth_banner(&mut self, banner: &str, _: &mut Session) -> Result<(), Refusal> {

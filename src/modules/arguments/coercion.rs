@@ -5,7 +5,7 @@ use std::sync::Arc;
 use minijinja::value::{Serde, ValueKind};
 
 use crate::value::doc::Kind;
-use crate::value::{Value, Vars};
+use crate::value::{Value, Vars, truth};
 
 /// Why a value does not fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,11 +58,7 @@ fn boolean(value: &Value) -> Result<bool, Misfit> {
         return Ok(value.is_true());
     }
     let text = text(value).map_err(|_| misfit.clone())?;
-    match text.trim().to_ascii_lowercase().as_str() {
-        "y" | "yes" | "on" | "1" | "true" | "t" | "1.0" => Ok(true),
-        "n" | "no" | "off" | "0" | "false" | "f" | "0.0" => Ok(false),
-        _ => Err(misfit),
-    }
+    truth::of_word(&text).ok_or(misfit)
 }
 
 fn integer(value: &Value) -> Result<i64, Misfit> {

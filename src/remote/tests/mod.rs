@@ -1,6 +1,7 @@
 //! Sessions against this very computer, in every kind of shell that a host may have.
 
 mod commands;
+mod distrust;
 mod files;
 mod jobs;
 mod locks;
