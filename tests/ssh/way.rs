@@ -92,6 +92,36 @@ async fn a_proxy_command_is_the_way_and_its_complaint_is_passed_on() {
 }
 
 #[tokio::test]
+async fn names_that_a_shell_would_understand_are_refused_before_any_command_runs() {
+    let server = Server::start();
+    let touched = server.path("touched");
+    let command = format!("$(touch${{IFS}}{})", touched.display());
+    let proxied = || server.target_with("ProxyCommand sh -c 'exec nc %h %p' %n %r");
+    let refused = |target: Target| async move { refusal(&target).await };
+    let message = refused(Target { address: command.clone(), ..proxied() }).await;
+    let begin = "cannot connect to web1: ansible_host ";
+    assert!(message.starts_with(begin) && message.contains("contains '$'"), "{message}");
+    let message = refused(Target { name: command.clone(), address: command.clone(), ..proxied() }).await;
+    assert!(message.contains("its name ") && message.contains("contains '$'"), "{message}");
+    let message = refused(Target { user: Some(format!("x`touch {}`", touched.display())), ..proxied() }).await;
+    assert!(message.contains("ansible_user ") && message.contains("contains '`'"), "{message}");
+    for (address, user) in [("-oProxyCommand=x", "root"), ("127.0.0.1", "-l")] {
+        let message = refused(Target { address: address.into(), user: Some(user.into()), ..proxied() }).await;
+        assert!(message.contains("begins with a dash"), "{message}");
+    }
+    for jump in ["root@a;b", "x;y@bastion", "-v@bastion", "root@-x"] {
+        let target = Target { arguments: format!("-o 'ProxyJump={jump}'"), ..server.target() };
+        let message = refused(target).await;
+        assert!(message.contains("the jump host"), "{jump}: {message}");
+    }
+    assert!(!touched.exists());
+
+    // A name in a path leads to no other directory.
+    let target = Target { address: "../../etc".into(), ..server.target_with("UserKnownHostsFile ~/known/%h") };
+    assert!(refused(target).await.contains("would lead to another directory"));
+}
+
+#[tokio::test]
 async fn each_way_not_to_be_there_has_its_words() {
     let server = Server::start();
     let port = free_port();

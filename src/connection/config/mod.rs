@@ -2,6 +2,7 @@
 //! in this order: what is said first counts. Reads files of this side; speaks to no host.
 
 mod arguments;
+mod names;
 mod parse;
 mod tokens;
 
@@ -112,6 +113,10 @@ impl Settings {
         if let Some(limit) = target.connect_timeout {
             put("connecttimeout", limit.as_secs().max(1).to_string());
         }
+        let what = if target.address == target.name { "its name" } else { "ansible_host" };
+        names::host(&target.address, what).map_err(|message| refusal(target, &message))?;
+        let user = target.user.iter().try_for_each(|user| names::user(user, "ansible_user"));
+        user.map_err(|message| refusal(target, &message))?;
         let given = arguments::read(&target.arguments, &mut options).map_err(|message| refusal(target, &message))?;
         let config_file = target.config_file.clone().or(given.config_file);
         let mut settings = Settings::resolve(&target.address, options, config_file.as_deref(), target.host_keys)
@@ -156,6 +161,9 @@ impl Settings {
             Some(name) => Tokens::of_host(given).expand(&name, "HostName")?,
             None => given.to_lowercase(),
         };
+        // Again, with what the files of this side made of them.
+        names::host(&address, "HostName")?;
+        names::user(&user, "User")?;
         let tokens = Tokens { given, address: &address, port, user: &user };
         let agent = options.take("identityagent");
         let no_proxy = |command: &String| !command.eq_ignore_ascii_case("none");
@@ -308,7 +316,13 @@ fn jumps(list: &str) -> Result<Vec<Jump>, String> {
     if list.eq_ignore_ascii_case("none") {
         return Ok(Vec::new());
     }
-    list.split(',').map(|hop| jump(hop.trim()).ok_or_else(|| format!("{hop:?} is no jump host"))).collect()
+    let read = |hop: &str| {
+        let jump = jump(hop.trim()).ok_or_else(|| format!("{hop:?} is no jump host"))?;
+        names::host(&jump.host, "the jump host")?;
+        jump.user.iter().try_for_each(|user| names::user(user, "the jump host's user"))?;
+        Ok(jump)
+    };
+    list.split(',').map(read).collect()
 }
 
 fn jump(hop: &str) -> Option<Jump> {

@@ -49,6 +49,12 @@ impl<'a> Tokens<'a> {
 
     /// As [`Tokens::expand`], and `~` and `${VARIABLE}` too.
     pub(super) fn path(&self, text: &str, keyword: &str) -> Result<PathBuf, String> {
+        // A name is one part of a path, and leads nowhere else.
+        for (token, name) in [("%h", self.address), ("%n", self.given), ("%k", self.given), ("%r", self.user)] {
+            if text.replace("%%", "").contains(token) && (name.contains('/') || name == "..") {
+                return Err(format!("{keyword} {text:?} would lead to another directory: {token} is {name:?}"));
+            }
+        }
         let text = self.expand(&variables(text)?, keyword)?;
         Ok(PathBuf::from(tilde(&text)))
     }
