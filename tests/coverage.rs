@@ -18,6 +18,10 @@ use windlass::value::yaml::{self, Node, NodeKind};
 
 /// What ansible-core does not have, or cannot be asked for on every machine.
 const WITHOUT: &[(&str, &[&str])] = &[
+    (
+        "filters for the files of services, which are ours alone",
+        &["environment_quote", "plain_word", "systemd_limits", "systemd_quote", "systemd_value"],
+    ),
     ("filters of other days, and of ours", &["splitlines", "version", "version_compare"]),
     ("needs a library of Python in the reference", &["deb822_repository", "password_hash"]),
     ("filters of collections", &["ipaddr", "ipv4", "ipv6", "ipwrap", "json_query"]),

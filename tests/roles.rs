@@ -249,3 +249,135 @@ fn an_endpoint_without_a_port_leads_to_the_load_balancer_where_there_is_one() {
     assert_eq!(led_to("karmada_endpoint=k.example.com", "h1"), "k.example.com:6443");
     assert_eq!(led_to("karmada_endpoint=k.example.com:443", "h1"), "k.example.com:443");
 }
+
+/// Filters after which a text is one word, one value or one document, whatever is in it.
+const QUOTING: &[&str] = &[
+    "b64encode",
+    "environment_quote",
+    "int",
+    "plain_word",
+    "quote",
+    "systemd_limits",
+    "systemd_quote",
+    "systemd_value",
+    "to_json",
+    "to_nice_json",
+    "to_nice_yaml",
+];
+
+/// The `{{ }}` of a text whose last filter is not one of those.
+fn unquoted(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for part in text.split("{{").skip(1) {
+        let expression = part.split("}}").next().expect("there is a first part").trim().trim_matches('-').trim();
+        let words = expression.rsplit('|').next().expect("there is a last part").trim();
+        let filter = words.split('(').next().expect("there is a first part").trim();
+        // `x | map('plain_word') | join(' ')` is plain words, too.
+        let each = ["plain_word", "quote"].iter().any(|each| expression.contains(&format!("| map('{each}') |")));
+        let each = each && filter == "join";
+        if !each && (!expression.contains('|') || !QUOTING.contains(&filter)) {
+            found.push(expression.to_owned());
+        }
+    }
+    found
+}
+
+fn files_below(directory: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).into_iter().flatten() {
+        let path = entry.expect("it can be read").path();
+        if path.is_dir() { files_below(&path, found) } else { found.push(path) }
+    }
+}
+
+/// A line break in a variable would otherwise be a directive of a unit, which systemd obeys as root.
+#[test]
+fn whatever_a_template_puts_into_a_file_of_a_service_is_quoted() {
+    let mut seen = 0;
+    for role in below("roles") {
+        let mut templates = Vec::new();
+        files_below(&role.join("templates"), &mut templates);
+        for template in templates {
+            let text = fs::read_to_string(&template).expect("a template is text");
+            let bare = unquoted(&text);
+            assert!(bare.is_empty(), "{} puts unquoted text into a file: {bare:?}", template.display());
+            seen += text.matches("{{").count();
+        }
+    }
+    assert!(seen > 100, "{seen}");
+}
+
+/// The text that a shell runs, and the text that is split into the words of a command.
+#[test]
+fn whatever_a_task_puts_into_a_shell_is_quoted() {
+    let mut files = Vec::new();
+    for directory in ["tasks", "handlers"] {
+        below("roles").iter().for_each(|role| files_below(&role.join(directory), &mut files));
+    }
+    files_below(&root().join("playbooks"), &mut files);
+    let variables: Vec<Value> = below("roles")
+        .iter()
+        .map(|role| role.join("vars/main.yml"))
+        .filter(|file| file.is_file())
+        .map(|file| yaml(&file))
+        .collect();
+    let mut seen = 0;
+    for file in files.iter().filter(|file| file.extension().is_some_and(|end| end == "yml")) {
+        let mut texts = Vec::new();
+        commands(&yaml(file), &mut texts);
+        for text in texts {
+            // A whole script may stand in a variable of a role.
+            let name = text.strip_prefix("{{ ").and_then(|rest| rest.strip_suffix(" }}"));
+            let script = name.and_then(|name| variables.iter().find_map(|vars| vars.get(name)?.as_str()));
+            let bare = unquoted(script.unwrap_or(&text));
+            assert!(bare.is_empty(), "{} puts unquoted text into a command: {bare:?}", file.display());
+            seen += 1;
+        }
+    }
+    assert!(seen > 20, "{seen}");
+}
+
+fn commands(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Mapping(pairs) => {
+            for (key, value) in pairs {
+                let key = key.as_str().unwrap_or_default();
+                let runs = ["shell", "command", "raw", "script", "validate"]
+                    .contains(&key.rsplit('.').next().unwrap_or_default());
+                let text = if runs { value.get("cmd").unwrap_or(value) } else { value };
+                // `shell` is an argument of `user`, too, which is no text with blanks.
+                match text.as_str().filter(|_| runs) {
+                    Some(text) => found.push(text.to_owned()),
+                    None => commands(value, found),
+                }
+            }
+        }
+        Value::Sequence(items) => items.iter().for_each(|item| commands(item, found)),
+        _ => {}
+    }
+}
+
+/// What the templates make of ordinary values, and that they refuse what would be a line of its own.
+#[test]
+fn no_variable_adds_a_line_to_a_file_of_a_service() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let mut windlass = Command::cargo_bin("windlass").expect("it is built");
+    windlass.args(["playbook", "-i", "localhost,", "-e", &format!("scratch={}", scratch.path().display())]);
+    windlass.args(["-e", &format!("roles={}", root().join("roles").display())]);
+    windlass.arg(root().join("tests/roles/hostile_text.yml")).assert().success();
+    let has = |file: &str, lines: &[&str]| {
+        let text = fs::read_to_string(scratch.path().join(file)).expect("it was rendered");
+        for line in lines {
+            assert!(text.lines().any(|it| it.trim() == *line), "{file} lacks {line}:\n{text}");
+        }
+    };
+    has("etcd.service", &["ReadWritePaths=/var/lib/etcd/data", "ExecStart=/opt/windlass/etcd/etcd/current/etcd"]);
+    has("etcd.env", &["ETCD_PRE_VOTE=\"true\"", "ETCD_SNAPSHOT_COUNT=\"5\"", r#"ETCD_LOG_LEVEL="a\"b\\c $d""#]);
+    has("formation.env", &[r#"ETCD_INITIAL_CLUSTER="localhost=https://localhost:2380""#]);
+    let flags =
+        [r#""--feature-gates=A=true,B=false" \"#, r#""--leader-elect=true" \"#, r#""--title=%%h $$HOME \"x\"" \"#];
+    has("unit.service", &flags);
+    has(
+        "unit.service",
+        &["CPUQuota=200%", "MemoryMax=2G", "Description=Schedules 100%% (Karmada control plane karmada)"],
+    );
+}

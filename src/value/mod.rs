@@ -9,6 +9,7 @@ pub mod origin;
 pub mod read;
 pub mod secret;
 pub mod truth;
+pub mod unit_file;
 pub mod vault;
 pub mod yaml;
 

@@ -18,6 +18,7 @@ mod paths;
 mod patterns;
 mod random;
 mod sequences;
+mod services;
 mod sets;
 mod texts;
 mod types;
@@ -53,6 +54,7 @@ static THEMES: &[&[(Word, Filter)]] = &[
     patterns::FILTERS,
     random::FILTERS,
     sequences::FILTERS,
+    services::FILTERS,
     sets::FILTERS,
     texts::FILTERS,
     types::FILTERS,

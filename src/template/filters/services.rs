@@ -1,0 +1,98 @@
+//! Text for the files of services: units, environment files, configuration. Ansible has none of these.
+
+use minijinja::value::ValueKind;
+use minijinja::{Error, State};
+
+use super::super::args::{Args, fail, kind, pairs, text};
+use super::super::environment::Filter;
+use crate::value::doc::Word;
+use crate::value::{Value, unit_file};
+
+/// The filters of this file.
+pub const FILTERS: &[(Word, Filter)] = &[
+    (
+        Word::new(
+            "environment_quote",
+            "A text as the value of a variable in an EnvironmentFile of systemd; a control character is an error.",
+        )
+        .gives("'say \"hi\"' | environment_quote", r#""say \"hi\"""#),
+        environment_quote,
+    ),
+    (
+        Word::new(
+            "plain_word",
+            "A text that needs no quoting in a shell, a unit or a configuration file: letters, digits and _.:/@+,=[]-; \
+             anything else is an error.",
+        )
+        .gives("'/var/lib/etcd' | plain_word", "/var/lib/etcd"),
+        plain_word,
+    ),
+    (
+        Word::new(
+            "systemd_limits",
+            "A mapping of limits as lines of a unit; a directive that is no limit of a service is an error.",
+        )
+        .gives("{'MemoryMax': '2G'} | systemd_limits", "MemoryMax=2G"),
+        systemd_limits,
+    ),
+    (
+        Word::new(
+            "systemd_quote",
+            "A text as one argument of a program in an Exec line of a unit; a control character is an error.",
+        )
+        .gives("'100% of $HOME' | systemd_quote", "\"100%% of $$HOME\""),
+        systemd_quote,
+    ),
+    (
+        Word::new(
+            "systemd_value",
+            "A text as the value of a directive that takes all of its line; a control character is an error.",
+        )
+        .gives("'100% done' | systemd_value", "100%% done"),
+        systemd_value,
+    ),
+];
+
+/// The text of a value; a list or a mapping has none that anybody meant.
+fn only(args: &mut Args) -> Result<String, Error> {
+    let value = args.req("value")?;
+    match value.kind() {
+        ValueKind::String | ValueKind::Number => Ok(text(&value)),
+        ValueKind::Bool => Ok(text(&value).to_lowercase()),
+        _ => Err(fail(format!("a text is needed, this is {}", kind(&value)))),
+    }
+}
+
+pub fn environment_quote(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let value = only(&mut args)?;
+    args.end()?;
+    unit_file::environment_value(&value).map(Value::from).map_err(fail)
+}
+
+pub fn plain_word(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let value = only(&mut args)?;
+    args.end()?;
+    unit_file::plain_word(&value).map(Value::from).map_err(fail)
+}
+
+pub fn systemd_limits(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let value = args.req("value")?;
+    args.end()?;
+    let mut limits = pairs(&value, "systemd_limits")?;
+    limits.sort_by_key(|(name, _)| text(name));
+    let line = |(name, value): &(Value, Value)| unit_file::limit(&text(name), &text(value)).map_err(fail);
+    let lines = limits.iter().map(line).collect::<Result<Vec<_>, _>>()?;
+    Ok(Value::from(lines.join("\n")))
+}
+
+pub fn systemd_quote(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let value = only(&mut args)?;
+    args.end()?;
+    unit_file::exec_argument(&value).map(Value::from).map_err(fail)
+}
+
+pub fn systemd_value(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let value = only(&mut args)?;
+    args.end()?;
+    unit_file::unit_value(&value).map(Value::from).map_err(fail)
+}
