@@ -8,6 +8,7 @@ use kube::core::cel::{CompiledSchema, Validator};
 use serde_json::{Map, Value as Json};
 
 use super::document::place;
+use super::schema::ONE_LINE;
 use crate::value::origin::{Complaint, Origin, Source, nearest};
 use crate::value::yaml::{Node, NodeKind};
 
@@ -123,6 +124,7 @@ impl Walk<'_> {
         let none = Map::new();
         let properties = schema["properties"].as_object().unwrap_or(&none);
         let others = Some(&schema["additionalProperties"]).filter(|others| others.is_object());
+        self.within(schema, ["minProperties", "maxProperties"], pairs.len(), "entries", node, path);
         for (key, value) in pairs {
             let Some(name) = key.as_str() else {
                 self.refuse(path, &format!("has a key that is no string: {}", key.what()), key).hint =
@@ -176,7 +178,11 @@ impl Walk<'_> {
         if let Some(pattern) = schema["pattern"].as_str() {
             let fits = Regex::new(pattern).is_ok_and(|regex| regex.is_match(text).unwrap_or(false));
             if !fits {
-                self.refuse(path, &format!("must fit {pattern}, this is {}", node.what()), node);
+                let wanted = match pattern {
+                    ONE_LINE => "must be one line without control characters".to_owned(),
+                    pattern => format!("must fit {pattern}"),
+                };
+                self.refuse(path, &format!("{wanted}, this is {}", node.what()), node);
             }
         }
         Json::from(text)

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use kube::KubeSchema;
+use kube::core::Rule;
 use serde::{Deserialize, Serialize};
+
+use crate::value::unit_file;
 
 /// The programs of the control plane. The four optional ones are there if they are named.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
@@ -71,13 +74,24 @@ pub struct Component {
     pub hosts: Option<Vec<String>>,
     /// Further flags, by name without dashes; they win over those that windlass sets.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[x_kube(validation = super::flags())]
     pub extra_args: BTreeMap<String, String>,
     /// Feature gates, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[x_kube(validation = Rule::new("self.all(name, name.matches('^[0-9A-Za-z][0-9A-Za-z:]*$'))")
+        .message("a feature gate's name is of letters and digits"))]
     pub feature_gates: BTreeMap<String, bool>,
     /// Limits, as systemd names them: `MemoryMax: 2G`, `CPUQuota: 200%`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[x_kube(validation = limits())]
     pub resources: BTreeMap<String, String>,
+}
+
+/// Limits, and no other directive of a unit.
+fn limits() -> Rule {
+    let names: Vec<String> = unit_file::LIMITS.iter().map(|name| format!("'{name}'")).collect();
+    Rule::new(format!("self.all(name, name in [{}] && self[name].matches('^[0-9A-Za-z%:./ _,-]+$'))", names.join(", ")))
+        .message("resources are limits of a service as systemd names them, such as MemoryMax: 2G and CPUQuota: 200%")
 }
 
 impl Component {

@@ -18,7 +18,7 @@ pub struct ControlPlane {
     /// virtual address if not given, or else the address of the first API server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 260))]
-    #[x_kube(validation = Rule::new(r"self.matches('^([a-zA-Z0-9.-]+|\\[[0-9a-fA-F:]+\\])(:[0-9]+)?$')")
+    #[x_kube(validation = Rule::new(r"self.matches('^([a-zA-Z0-9][a-zA-Z0-9.-]*|\\[[0-9a-fA-F:]+\\])(:[0-9]+)?$')")
         .message("an endpoint is a name or an address, with or without a port: karmada.example.com, 192.0.2.10:6443, [2001:db8::10]"))]
     pub endpoint: Option<String>,
     /// haproxy before the API servers, and keepalived for an address that moves; none if not given.
@@ -27,6 +27,7 @@ pub struct ControlPlane {
     /// Further names and addresses in the API servers' certificates.
     #[serde(default, rename = "certSANs", skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), inner(length(min = 1, max = 253)))]
+    #[x_kube(validation = super::subject_names())]
     pub cert_sans: Vec<String>,
     /// The addresses of Services.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,7 +58,7 @@ pub struct LoadBalancer {
     /// The interface that carries it; that of the default route if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 15))]
-    #[x_kube(validation = Rule::new("self.matches('^[0-9A-Za-z_.@-]+$')").message("an interface is named like eth0"))]
+    #[x_kube(validation = Rule::new("self.matches('^[0-9A-Za-z_][0-9A-Za-z_.@-]*$')").message("an interface is named like eth0"))]
     pub interface: Option<String>,
     /// The number of the virtual router, which no other one in the same network has; the last part of an IPv4 address,
     /// and 51 for an IPv6 address, if not given.

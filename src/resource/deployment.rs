@@ -147,7 +147,7 @@ pub struct Host {
     /// Where it is reached: an address, a name, or an alias of ~/.ssh/config; its name if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
-    #[x_kube(validation = Rule::new("self.matches('^[0-9A-Za-z_.:%-]+$')").message("an address is an IP address or a name"))]
+    #[x_kube(validation = Rule::new("self.matches('^[0-9A-Za-z_:][0-9A-Za-z_.:%-]*$')").message("an address is an IP address or a name"))]
     pub address: Option<String>,
     /// The port of its SSH server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -156,6 +156,7 @@ pub struct Host {
     /// Whom to log in as.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 64))]
+    #[x_kube(validation = user())]
     pub user: Option<String>,
     /// The SHA-256 fingerprint of its host key, as `ssh-keygen -lf` prints it; instead of known hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -172,7 +173,7 @@ pub struct Host {
     /// The address by which the other hosts reach it, where that differs from what it finds itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
-    #[x_kube(validation = Rule::new("self.matches('^[0-9A-Za-z.:-]+$')").message("an address is an IP address or a name"))]
+    #[x_kube(validation = Rule::new("self.matches('^[0-9A-Za-z:][0-9A-Za-z.:-]*$')").message("an address is an IP address or a name"))]
     pub private_address: Option<String>,
     /// The host that the way to it leads through.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -196,7 +197,7 @@ pub enum Architecture {
 pub struct Bastion {
     /// Its address, name, or alias in ~/.ssh/config.
     #[schemars(length(min = 1, max = 253))]
-    #[x_kube(validation = Rule::new("self.matches('^[0-9A-Za-z_.:-]+$')").message("an address is an IP address or a name"))]
+    #[x_kube(validation = Rule::new("self.matches('^[0-9A-Za-z_:][0-9A-Za-z_.:-]*$')").message("an address is an IP address or a name"))]
     pub address: String,
     /// The port of its SSH server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -205,7 +206,7 @@ pub struct Bastion {
     /// Whom to log in as.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 64))]
-    #[x_kube(validation = Rule::new("self.matches('^[0-9A-Za-z_.-]+$')").message("a user's name is of letters, digits, dots, dashes and underscores"))]
+    #[x_kube(validation = user())]
     pub user: Option<String>,
 }
 
@@ -216,6 +217,7 @@ pub struct Ssh {
     /// Whom to log in as.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 64))]
+    #[x_kube(validation = user())]
     pub user: Option<String>,
     /// The port of the SSH servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -391,6 +393,13 @@ pub struct Condition {
     pub last_transition_time: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
+}
+
+/// A user to log in as: a word of a shell in `ProxyCommand`, and part of a jump host's `user@address`.
+fn user() -> Rule {
+    Rule::new("self.matches('^[0-9A-Za-z_][0-9A-Za-z_.-]*$')").message(
+        "a user's name is of letters, digits, dots, dashes and underscores, and begins with neither dot nor dash",
+    )
 }
 
 fn karmada() -> String {

@@ -33,8 +33,8 @@ pub struct ManagedEtcd {
     /// The data directory on the hosts, which is etcd's alone; /var/lib/etcd/data if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1024))]
-    #[x_kube(validation = Rule::new("self.matches('^/[^/]+(/[^/]+)+$')")
-        .message("a data directory is absolute, and not directly below /"))]
+    #[x_kube(validation = Rule::new("self.matches('^(/[0-9A-Za-z_@+-][0-9A-Za-z_.@+-]*){2,}$')")
+        .message("a data directory is absolute, not directly below /, and of letters, digits and _.@+-"))]
     pub data_dir: Option<String>,
     /// How many bytes etcd may store; 8589934592 if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,9 +43,11 @@ pub struct ManagedEtcd {
     /// Further names and addresses in the members' server certificates.
     #[serde(default, rename = "serverCertSANs", skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), inner(length(min = 1, max = 253)))]
+    #[x_kube(validation = super::subject_names())]
     pub server_cert_sans: Vec<String>,
     /// Further flags of etcd, by name without dashes; they win over those that windlass sets.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[x_kube(validation = super::flags())]
     pub extra_args: BTreeMap<String, String>,
 }
 
@@ -55,8 +57,9 @@ pub struct ManagedEtcd {
 pub struct ExternalEtcd {
     /// Its members' URLs.
     #[schemars(length(min = 1, max = 64), inner(length(max = 512)))]
-    #[x_kube(merge_strategy = ListMerge::Set, validation = Rule::new("self.all(endpoint, endpoint.startsWith('https://'))")
-        .message("an endpoint of etcd begins with https://"))]
+    #[x_kube(merge_strategy = ListMerge::Set, validation = Rule::new(
+        r"self.all(endpoint, endpoint.matches('^https://([0-9A-Za-z._-]+|\\[[0-9a-fA-F:.]+\\])(:[0-9]+)?/?$'))")
+        .message("an endpoint of etcd is https:// and a name or an address, with or without a port"))]
     pub endpoints: Vec<String>,
     /// The certificate of its authority.
     pub ca_cert: FileReference,

@@ -123,6 +123,8 @@ pub struct Agent {
     /// The image that a Deployment in the member runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 1024))]
+    #[x_kube(validation = Rule::new("self.matches('^[0-9A-Za-z][0-9A-Za-z_.:/@-]*$')")
+        .message("an image is named like registry.example.com/karmada/karmada-agent:v1.18.2"))]
     pub image: Option<String>,
 }
 

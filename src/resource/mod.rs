@@ -15,6 +15,8 @@ mod snapshots;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kube::core::Rule;
+
 use crate::value::origin::{Complaint, Source};
 use crate::value::yaml::Node;
 
@@ -91,6 +93,18 @@ impl<Spec> Named<Spec> {
     pub fn place(&self, given: &str) -> PathBuf {
         path(&self.directory(), given)
     }
+}
+
+/// Flags of a program, by name.
+fn flags() -> Rule {
+    Rule::new("self.all(name, name.matches('^[0-9A-Za-z][0-9A-Za-z_.-]*$'))")
+        .message("a flag's name is of letters, digits, dashes, dots and underscores, without dashes before it")
+}
+
+/// Names and addresses in a certificate.
+fn subject_names() -> Rule {
+    Rule::new("self.all(name, name.matches('^[0-9A-Za-z*:][0-9A-Za-z_.:-]*([.]?)$'))")
+        .message("a name in a certificate is a DNS name or an IP address")
 }
 
 /// A path of a document that lies in a directory.

@@ -14,6 +14,9 @@ pub fn definitions() -> Vec<CustomResourceDefinition> {
     let unwrapped = |definition: CustomResourceDefinition| {
         let mut json = serde_json::to_value(definition).expect("a definition is JSON");
         plain(&mut json);
+        for version in json["spec"]["versions"].as_array_mut().into_iter().flatten() {
+            bounded(&mut version["schema"]["openAPIV3Schema"]["properties"]["spec"]);
+        }
         serde_json::from_value(json).expect("it was a definition before")
     };
     [KarmadaDeployment::crd(), EtcdBackup::crd(), EtcdRestore::crd()].into_iter().map(unwrapped).collect()
@@ -36,6 +39,29 @@ fn plain(json: &mut Json) {
         Json::Array(items) => items.iter_mut().for_each(plain),
         _ => {}
     }
+}
+
+/// What a text is that has no pattern of its own: most end in a file of a service, in a shell or in a path.
+pub const ONE_LINE: &str = r"^[^\x00-\x1f\x7f]*$";
+const MAX_TEXT: u64 = 4096;
+const MAX_ENTRIES: u64 = 64;
+
+/// Gives every text a pattern and a length, and every mapping a number of entries, where it has none. An encrypted value
+/// has several lines, and what a person's own command is given is that person's affair.
+fn bounded(schema: &mut Json) {
+    let Json::Object(schema) = schema else { return };
+    if schema.get("type").is_some_and(|kind| kind == "string") && !schema.contains_key("enum") {
+        schema.entry("pattern").or_insert(ONE_LINE.into());
+        schema.entry("maxLength").or_insert(MAX_TEXT.into());
+    }
+    if schema.get("additionalProperties").is_some_and(Json::is_object) {
+        schema.entry("maxProperties").or_insert(MAX_ENTRIES.into());
+    }
+    for place in ["items", "additionalProperties"] {
+        schema.get_mut(place).into_iter().for_each(bounded);
+    }
+    let fields = schema.get_mut("properties").and_then(Json::as_object_mut).into_iter().flatten();
+    fields.filter(|(name, _)| !matches!(name.as_str(), "vault" | "command")).for_each(|(_, field)| bounded(field));
 }
 
 /// A kind and its schema.

@@ -81,3 +81,39 @@ fn a_template_is_text_and_a_document_of_others_is_left_out() {
     let [Resource::KarmadaDeployment(deployment)] = &resources[..] else { panic!("{resources:?}") };
     assert_eq!(deployment.spec.bundle, "{{ boom }}");
 }
+
+/// What of a schema has neither a pattern nor a bound, by its place.
+fn unbounded(schema: &serde_json::Value, path: &str, found: &mut Vec<String>) {
+    let text = schema["type"] == "string" && schema["enum"].is_null();
+    if text && (schema["pattern"].is_null() || schema["maxLength"].is_null())
+        || schema["additionalProperties"].is_object() && schema["maxProperties"].is_null()
+    {
+        found.push(path.to_owned());
+    }
+    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+        unbounded(field, &format!("{path}.{name}"), found);
+    }
+    for place in ["items", "additionalProperties"] {
+        unbounded_if_there(&schema[place], &format!("{path}[]"), found);
+    }
+}
+
+fn unbounded_if_there(schema: &serde_json::Value, path: &str, found: &mut Vec<String>) {
+    if schema.is_object() {
+        unbounded(schema, path, found);
+    }
+}
+
+#[test]
+fn every_text_of_a_spec_has_a_pattern_and_a_length() {
+    let mut found = Vec::new();
+    for definition in super::definitions() {
+        let definition = serde_json::to_value(definition).unwrap();
+        let spec = &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
+        assert!(spec["properties"].as_object().is_some_and(|fields| !fields.is_empty()));
+        unbounded(spec, "spec", &mut found);
+    }
+    // An encrypted value has several lines, and a person's own command is given what that person wants.
+    found.retain(|path| !path.ends_with(".vault") && !path.ends_with(".command[]"));
+    assert!(found.is_empty(), "{found:?}");
+}
