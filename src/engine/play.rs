@@ -314,14 +314,6 @@ async fn gather(batch: &Arc<Batch>, hosts: Vec<HostRun>) -> Vec<HostRun> {
     known
 }
 
-/// Ansible's idea of true: booleans, and the words `yes`, `on`, `true`, `1` as strings.
-pub(crate) fn truthy(value: &Value) -> bool {
-    match value.as_str() {
-        Some(text) => matches!(text.to_ascii_lowercase().as_str(), "yes" | "on" | "true" | "1" | "y" | "t"),
-        None => value.is_true(),
-    }
-}
-
 /// Every task in order, those that only a failure leads to among them.
 pub(super) fn listed(steps: &[Step]) -> Vec<Arc<crate::playbook::Task>> {
     let mut tasks = Vec::new();
