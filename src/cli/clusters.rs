@@ -13,6 +13,7 @@ use super::Failure;
 use crate::engine::{self, Event, Job, Status};
 use crate::inventory::{Inventory, Seen, Standing};
 use crate::playbook::ad_hoc::AdHoc;
+use crate::resource::Trust;
 use crate::value::Value;
 
 /// Seconds for each question. A control plane that takes longer is not waited for.
@@ -73,13 +74,13 @@ pub fn check_removals(inventory: &Inventory, most: usize) -> Result<(), Failure>
 /// The admin's kubeconfig, where the roles put it; None: there is none yet.
 pub fn kubeconfig(inventory: &Inventory) -> Option<PathBuf> {
     let deployment = inventory.deployments.first()?;
-    Some(admin_kubeconfig(&deployment.directory(), &deployment.spec.instance)).filter(|path| path.is_file())
+    Some(admin_kubeconfig(&deployment.credentials(), &deployment.spec.instance)).filter(|path| path.is_file())
 }
 
-/// Where the roles put the admin's kubeconfig of an instance.
-pub fn admin_kubeconfig(directory: &Path, instance: &str) -> PathBuf {
+/// Where the roles put the admin's kubeconfig of an instance, in the directory of credentials.
+pub fn admin_kubeconfig(credentials: &Path, instance: &str) -> PathBuf {
     let prefix = if instance == "karmada" { String::new() } else { format!("{instance}-") };
-    directory.join("credentials").join(format!("{prefix}admin.kubeconfig"))
+    credentials.join(format!("{prefix}admin.kubeconfig"))
 }
 
 /// One who asks, and what about.
@@ -100,7 +101,16 @@ struct Recorded {
     #[serde(rename = "apiEndpoint")]
     api_endpoint: Option<String>,
     agent: Json,
-    connection: Option<serde_json::Map<String, Json>>,
+    connection: Option<RecordedConnection>,
+}
+
+/// Nothing but where a host is: whoever may write Clusters wrote it, and must not choose how windlass goes there.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct RecordedConnection {
+    ansible_host: String,
+    ansible_port: Option<u16>,
+    ansible_user: String,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -128,10 +138,17 @@ impl Clusters<'_> {
                 && metadata["labels"]["windlass.dev/deployment"].as_str() == Some(deployment)
                 && metadata["annotations"]["windlass.dev/deployment-uid"].as_str() == uid
         };
-        let (joined, foreign): (Vec<&Json>, Vec<&Json>) = clusters.iter().partition(ours);
+        // A name becomes a path here, and a host.
+        let well_named = clusters.iter().filter(|cluster| cluster["metadata"]["name"].as_str().is_some_and(is_cluster));
+        let (joined, foreign): (Vec<&Json>, Vec<&Json>) = well_named.partition(ours);
+        let known = &|name: &str| job.inventory.hosts.contains_key(name);
+        let trust = job.inventory.deployments.first().map(|deployment| deployment.trust).unwrap_or_default();
         let name = |cluster: &Json| cluster["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         Ok(Standing {
-            joined: joined.into_iter().map(|cluster| Seen { name: name(cluster), vars: recorded(cluster) }).collect(),
+            joined: joined
+                .into_iter()
+                .map(|cluster| Seen { name: name(cluster), vars: recorded(cluster, trust, known) })
+                .collect(),
             foreign: foreign.into_iter().map(name).collect(),
         })
     }
@@ -203,8 +220,21 @@ fn answers(job: Job) -> anyhow::Result<Result<Vec<Json>, String>> {
     Ok(Err(why))
 }
 
-/// What a removal needs to know, from what was recorded at the join. Never a secret.
-fn recorded(cluster: &Json) -> Vec<(String, Json)> {
+/// An address or a user's name that is nothing else to anybody.
+fn is_plain(text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:%@+-".contains(&byte);
+    !text.is_empty() && !text.starts_with('-') && text.bytes().all(plain)
+}
+
+/// A name that the API of Karmada takes for a Cluster.
+fn is_cluster(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'.';
+    name.len() <= 253 && name.bytes().all(plain) && name.starts_with(|first: char| first.is_ascii_alphanumeric())
+}
+
+/// What a removal needs to know, from what was recorded at the join. Never a secret. A file of this machine is taken from
+/// the record only if the resource is the person's own.
+fn recorded(cluster: &Json, trust: Trust, known: &dyn Fn(&str) -> bool) -> Vec<(String, Json)> {
     let text = cluster["metadata"]["annotations"]["windlass.dev/member"].as_str().unwrap_or("{}");
     let recorded: Recorded = serde_json::from_str(text).unwrap_or_default();
     let mut vars: Vec<(String, Json)> = Vec::new();
@@ -222,18 +252,36 @@ fn recorded(cluster: &Json) -> Vec<(String, Json)> {
             set(name, given.into());
         }
     }
-    if recorded.kubeconfig.kind != "content" && !recorded.kubeconfig.path.is_empty() {
+    let readable = match recorded.kubeconfig.kind.as_str() {
+        "content" => false,
+        "host" => true,
+        _ => trust == Trust::Own,
+    };
+    if readable && !recorded.kubeconfig.path.is_empty() {
         set("member_kubeconfig", recorded.kubeconfig.path.into());
         set("member_kubeconfig_on_host", (recorded.kubeconfig.kind == "host").into());
     }
-    if recorded.agent.as_object().is_some_and(|agent| !agent.is_empty()) {
-        set("member_agent", recorded.agent);
+    // Where its agent runs: on a host that is in the inventory, which this machine as such is not.
+    let agent: serde_json::Map<_, _> = ["host", "image"]
+        .into_iter()
+        .filter_map(|key| Some((key.to_owned(), recorded.agent.get(key)?.as_str()?)))
+        .filter(|(key, text)| key != "host" || known(text))
+        .map(|(key, text)| (key, Json::from(text)))
+        .collect();
+    if !agent.is_empty() {
+        set("member_agent", agent.into());
     }
     match recorded.connection {
-        Some(connection) => connection
-            .into_iter()
-            .filter(|(name, value)| name.starts_with("ansible_") && value.as_str() != Some(""))
-            .for_each(|(name, value)| set(&name, value)),
+        Some(connection) => {
+            for (name, text) in [("ansible_host", connection.ansible_host), ("ansible_user", connection.ansible_user)] {
+                if is_plain(&text) {
+                    set(name, text.into());
+                }
+            }
+            if let Some(port) = connection.ansible_port {
+                set("ansible_port", port.into());
+            }
+        }
         None => set("ansible_connection", "local".into()),
     }
     vars
@@ -254,7 +302,7 @@ mod tests {
             "connection": {"ansible_host": "192.0.2.9", "ansible_port": 22, "ansible_user": "", "karmada_bundle": "x"},
         });
         let cluster = json!({"metadata": {"name": "m1", "annotations": {"windlass.dev/member": note.to_string()}}});
-        let vars: serde_json::Map<String, Json> = recorded(&cluster).into_iter().collect();
+        let vars: serde_json::Map<String, Json> = recorded(&cluster, Trust::Own, &|_| true).into_iter().collect();
         assert_eq!(
             Json::Object(vars),
             json!({
@@ -265,13 +313,38 @@ mod tests {
         );
     }
 
+    /// Whoever may write Clusters in the control plane writes the record, too.
+    #[test]
+    fn a_record_of_a_cluster_chooses_no_way_and_no_file_here() {
+        let of = |connection: Json, trust| {
+            let note = json!({
+                "kubeconfig": {"kind": "file", "path": "/root/.kube/config"}, "connection": connection,
+                "agent": {"host": "localhost"},
+            });
+            let cluster = json!({"metadata": {"name": "m1", "annotations": {"windlass.dev/member": note.to_string()}}});
+            recorded(&cluster, trust, &|host| host == "m1-host").into_iter().collect::<serde_json::Map<_, _>>()
+        };
+        let way = json!({
+            "ansible_host": "$(touch /tmp/x)", "ansible_user": "-oProxyCommand=x", "ansible_connection": "local",
+            "ansible_ssh_common_args": "-o ProxyCommand=id", "ansible_private_key_file": "/root/.ssh/id_ed25519",
+        });
+        let vars = of(way, Trust::Foreign);
+        let chosen =
+            |name: &String| name.starts_with("ansible_") || name == "member_kubeconfig" || name == "member_agent";
+        assert!(!vars.keys().any(chosen), "{vars:?}");
+        assert!(is_cluster("m1") && !is_cluster("../../etc") && !is_cluster("-x") && !is_cluster(""));
+        let vars = of(json!({"ansible_host": "192.0.2.9", "ansible_user": "ops"}), Trust::Own);
+        assert_eq!((&vars["ansible_host"], &vars["ansible_user"]), (&json!("192.0.2.9"), &json!("ops")));
+        assert_eq!(vars["member_kubeconfig"], "/root/.kube/config");
+    }
+
     #[test]
     fn a_note_that_cannot_be_read_leaves_what_the_cluster_says_itself() {
         let cluster = json!({
             "metadata": {"name": "m1", "annotations": {"windlass.dev/member": "broken"}},
             "spec": {"syncMode": "Push"},
         });
-        let vars: serde_json::Map<String, Json> = recorded(&cluster).into_iter().collect();
+        let vars: serde_json::Map<String, Json> = recorded(&cluster, Trust::Own, &|_| true).into_iter().collect();
         let expected = json!({"member_name": "m1", "member_sync_mode": "Push", "member_force": false, "ansible_connection": "local"});
         assert_eq!(Json::Object(vars), expected);
     }

@@ -86,7 +86,7 @@ fn on_command_line(setting: &Setting, matches: &ArgMatches) -> Option<Json> {
     let words = || matches.get_raw(&id).into_iter().flatten().map(|word| json!(word.to_string_lossy()));
     given.then(|| match setting.kind {
         Kind::Bool => json!(true),
-        Kind::List | Kind::Paths | Kind::PathList => words().collect(),
+        Kind::List | Kind::Paths | Kind::PathList | Kind::NamedPaths => words().collect(),
         _ => words().next_back().unwrap_or(Json::Bool(true)),
     })
 }

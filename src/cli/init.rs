@@ -147,7 +147,8 @@ mod tests {
 
     fn taken(text: &str) {
         let source = Arc::new(Source::new("karmada.yaml", text));
-        let (resources, _) = resource::of_source(&source).unwrap_or_else(|told| panic!("{told:?}\n{text}"));
+        let (resources, _) = resource::of_source(&source, resource::Trust::Own, &resource::Allowed::default())
+            .unwrap_or_else(|told| panic!("{told:?}\n{text}"));
         assert_eq!(resources.len(), 1);
     }
 

@@ -64,8 +64,7 @@ pub struct InventoryArgs {
 pub fn run(args: &InventoryArgs) -> Result<ExitCode, Failure> {
     let settings = super::settings()?;
     let keyring = vault::keyring(&args.vault, &settings)?;
-    let inventory =
-        Inventory::load_with(&args.source.inventories(&settings), &keyring, options::hash_behaviour(&settings))?;
+    let inventory = Inventory::load_with(&args.source.inventories(&settings), &keyring, &options::reading(&settings)?)?;
     inventory.warnings.iter().for_each(|warning| super::warn(warning));
     let playbook_dir = args.playbook_dir.clone().or_else(|| settings.path(&list::PLAYBOOK_DIR));
     let beside_playbook = playbook_dir.map(|directory| vars_files(&directory, &inventory, &keyring)).transpose()?;

@@ -7,7 +7,7 @@ use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use serde_json::{Value as Json, json};
 
-use super::{ExitCode, Failure, clusters, note, print};
+use super::{ExitCode, Failure, clusters, note, options, print};
 use crate::resource::{self, Deployment, Resource};
 use crate::value::{Value, read, yaml};
 
@@ -27,8 +27,7 @@ const LISTS: [(&str, &str); 3] = [("clusters", "cluster"), ("users", "user"), ("
 /// Prints or merges.
 pub fn run(args: &KubeconfigArgs) -> Result<ExitCode, Failure> {
     let deployment = deployment(&args.file)?;
-    let directory = args.file.parent().unwrap_or(Path::new(""));
-    let path = clusters::admin_kubeconfig(directory, &deployment.spec.instance);
+    let path = clusters::admin_kubeconfig(&deployment.credentials(), &deployment.spec.instance);
     if !path.is_file() {
         return Err(anyhow!(
             "{} has no kubeconfig yet: {} is made with the control plane",
@@ -54,10 +53,13 @@ pub fn run(args: &KubeconfigArgs) -> Result<ExitCode, Failure> {
 }
 
 fn deployment(file: &Path) -> Result<Deployment, Failure> {
-    let mut found = resource::load(file)?.into_iter().filter_map(|resource| match resource {
-        Resource::KarmadaDeployment(deployment) => Some(deployment),
-        _ => None,
-    });
+    let mut found =
+        resource::load(file, &options::allowed(&super::settings()?)?)?.into_iter().filter_map(
+            |resource| match resource {
+                Resource::KarmadaDeployment(deployment) => Some(deployment),
+                _ => None,
+            },
+        );
     match (found.next(), found.next()) {
         (Some(deployment), None) => Ok(deployment),
         (None, _) => Err(anyhow!("{} has no KarmadaDeployment", file.display()).into()),

@@ -58,7 +58,7 @@ impl Launch {
         extra_vars: Arc<Vars>,
     ) -> Result<Launch, Failure> {
         let sources = source.inventories(settings);
-        let inventory = Inventory::load_with(&sources, &keyring, options::hash_behaviour(settings))?;
+        let inventory = Inventory::load_with(&sources, &keyring, &options::reading(settings)?)?;
         let templar = Arc::new(Templar { lenient: settings.bool(&list::ALLOW_BROKEN_CONDITIONALS) });
         let known = Arc::new(Known { templar: templar.clone() });
         let paths = |setting| settings.list(setting).into_iter().map(PathBuf::from).collect::<Vec<_>>();

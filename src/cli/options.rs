@@ -9,10 +9,12 @@ use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 
 use super::{Failure, ask, vault};
-use crate::connection::HostKeys;
+use crate::connection::{Confinement, HostKeys};
 use crate::engine::{self, Defaults, FactCache, Gathering};
+use crate::inventory::Reading;
 use crate::playbook::load::{HookFiles, Unsaid};
 use crate::playbook::{Keywords, Strategy, Written};
+use crate::resource::{Allowed, Trust};
 use crate::settings::{Setting, Settings, list};
 use crate::value::origin::Complaint;
 use crate::value::yaml::DuplicateKeys;
@@ -237,6 +239,36 @@ pub fn hash_behaviour(settings: &Settings) -> HashBehaviour {
         Some("merge") => HashBehaviour::Merge,
         _ => HashBehaviour::Replace,
     }
+}
+
+/// What the settings say of all inventories.
+pub fn reading(settings: &Settings) -> Result<Reading, Failure> {
+    Ok(Reading { hash_behaviour: hash_behaviour(settings), allowed: Arc::new(allowed(settings)?) })
+}
+
+/// What the settings allow to resources that are somebody else's.
+pub fn allowed(settings: &Settings) -> Result<Allowed, Failure> {
+    let networks = settings.given(&list::RESOURCE_NETWORKS).map(|_| settings.list(&list::RESOURCE_NETWORKS));
+    if let Err(text) = Confinement::new(networks.as_deref()) {
+        let message = format!("resource_networks has no address or network {text:?}");
+        let origin = settings.get(&list::RESOURCE_NETWORKS).origin.as_ref();
+        return Err(Complaint::new(message, origin).hint("write 192.0.2.7, 10.0.0.0/24 or 2001:db8::/64").into());
+    }
+    let paths = |setting| {
+        let named = settings.list(setting).into_iter();
+        named.filter_map(|entry| entry.split_once('=').map(|(name, path)| (name.to_owned(), path.into()))).collect()
+    };
+    Ok(Allowed {
+        documents: match settings.text(&list::RESOURCE_TRUST).as_deref() {
+            Some("foreign") => Trust::Foreign,
+            _ => Trust::Own,
+        },
+        networks,
+        bastions: settings.list(&list::RESOURCE_BASTIONS),
+        bundles: paths(&list::RESOURCE_BUNDLES),
+        files: paths(&list::RESOURCE_FILES),
+        hooks: paths(&list::RESOURCE_HOOKS),
+    })
 }
 
 /// What the settings say of how a run goes about its work.

@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
 
+use super::network::Network;
 use super::{Connection, Error, Method, Open, Process, Stream, Target};
 
 /// Opens connections in another's way, within the fence.
@@ -21,13 +22,6 @@ struct Inside {
     /// Names and addresses, in small letters and without brackets.
     names: HashSet<String>,
     networks: Vec<Network>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Network {
-    address: IpAddr,
-    /// How many leading bits count.
-    length: u32,
 }
 
 impl Fence {
@@ -112,6 +106,10 @@ impl Connection for Fenced {
         self.connection.distrust()
     }
 
+    fn is_confined(&self) -> bool {
+        self.connection.is_confined()
+    }
+
     fn capacity(&self) -> usize {
         self.connection.capacity()
     }
@@ -148,28 +146,6 @@ impl Inside {
     }
 }
 
-impl Network {
-    fn parse(text: &str) -> Option<Network> {
-        let (address, length) = text.trim().split_once('/')?;
-        let address: IpAddr = address.parse().ok()?;
-        let bits = if address.is_ipv4() { 32 } else { 128 };
-        let length = length.parse().ok().filter(|length| *length <= bits)?;
-        Some(Network { address, length })
-    }
-
-    fn has(&self, address: IpAddr) -> bool {
-        match (self.address, address) {
-            (IpAddr::V4(own), IpAddr::V4(other)) => {
-                (own.to_bits() ^ other.to_bits()).checked_shr(32 - self.length).unwrap_or(0) == 0
-            }
-            (IpAddr::V6(own), IpAddr::V6(other)) => {
-                (own.to_bits() ^ other.to_bits()).checked_shr(128 - self.length).unwrap_or(0) == 0
-            }
-            _ => false,
-        }
-    }
-}
-
 fn plain(name: &str) -> String {
     name.trim().trim_start_matches('[').trim_end_matches(']').trim_end_matches('.').to_ascii_lowercase()
 }
@@ -201,6 +177,7 @@ mod tests {
             connect_timeout: None,
             retries: 0,
             config_file: Some("/dev/null".into()),
+            confined: None,
         }
     }
 

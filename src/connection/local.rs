@@ -1,6 +1,7 @@
 //! `local`: programs on the controller itself, for `ansible_connection: local` and for tests.
 
 use std::process::Stdio;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
 
-use super::{Connection, Error, Exit, Process, Stream};
+use super::{Confinement, Connection, Error, Exit, Process, Stream};
 
 /// How many programs run at once, as an SSH server allows by default.
 const CAPACITY: usize = 8;
@@ -22,12 +23,18 @@ const GRACE: Duration = Duration::from_secs(3);
 pub struct Local {
     name: String,
     closed: AtomicBool,
+    confined: Option<Arc<Confinement>>,
 }
 
 impl Local {
     /// `name` is the inventory's name of the host, for messages.
     pub fn new(name: impl Into<String>) -> Self {
-        Local { name: name.into(), closed: AtomicBool::new(false) }
+        Local::confined(name, None)
+    }
+
+    /// As [`Local::new`], for somebody else's resource if there is a confinement.
+    pub fn confined(name: impl Into<String>, confined: Option<Arc<Confinement>>) -> Self {
+        Local { name: name.into(), closed: AtomicBool::new(false), confined }
     }
 }
 
@@ -68,13 +75,19 @@ impl Connection for Local {
     }
 
     async fn tunnel(&self, host: &str, port: u16) -> Result<Box<dyn Stream>, Error> {
-        let stream = TcpStream::connect((host, port)).await.map_err(|error| Error::Start {
-            what: format!("connection to {host}:{port}"),
-            reason: error.to_string(),
-        })?;
+        let failed = |reason: String| Error::Start { what: format!("connection to {host}:{port}"), reason };
+        let stream = match &self.confined {
+            Some(confined) => TcpStream::connect(&*confined.resolve(host, port).await.map_err(failed)?).await,
+            None => TcpStream::connect((host, port)).await,
+        };
+        let stream = stream.map_err(|error| failed(error.to_string()))?;
         // Small requests and answers; without it each waits for the other side's delayed acknowledgement.
         let _ = stream.set_nodelay(true);
         Ok(Box::new(stream))
+    }
+
+    fn is_confined(&self) -> bool {
+        self.confined.is_some()
     }
 
     fn capacity(&self) -> usize {

@@ -1,9 +1,11 @@
 //! Ways to a host: `ssh` and `local`. Moves bytes; knows no tasks, variables, become or check mode.
 
 mod config;
+mod confinement;
 mod fence;
 pub mod known_hosts;
 pub mod local;
+mod network;
 mod pattern;
 mod ssh;
 
@@ -16,6 +18,7 @@ use async_trait::async_trait;
 use futures::future::BoxFuture;
 use tokio::io::{AsyncRead, AsyncWrite};
 
+pub use confinement::Confinement;
 pub use fence::Fence;
 
 use crate::value::Secret;
@@ -44,6 +47,9 @@ pub struct Target {
     pub retries: u32,
     /// Instead of `~/.ssh/config`; for tests and `-F`.
     pub config_file: Option<PathBuf>,
+    /// The run is for somebody else's resource: only what stands here counts, no file, key, agent or program of this
+    /// side; the host's key must be pinned; and the connection goes to addresses that are within only.
+    pub confined: Option<Arc<Confinement>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -126,6 +132,12 @@ pub trait Connection: Send + Sync + fmt::Debug {
         None
     }
 
+    /// Whether it serves somebody else's resource: then nothing that is read over it or given with it may have this
+    /// machine run programs or read files.
+    fn is_confined(&self) -> bool {
+        false
+    }
+
     /// How many programs may run through it at once.
     fn capacity(&self) -> usize;
 
@@ -163,7 +175,7 @@ impl Open for Ways {
 /// `/etc/ssh/ssh_config`, and those before the defaults.
 pub async fn open(target: &Target) -> Result<Arc<dyn Connection>, Error> {
     match target.method {
-        Method::Local => Ok(Arc::new(local::Local::new(&*target.name))),
+        Method::Local => Ok(Arc::new(local::Local::confined(&*target.name, target.confined.clone()))),
         Method::Ssh => ssh::open(target).await,
     }
 }

@@ -115,9 +115,11 @@ fn holds(batch: &Batch, task: &Task, host: &HostRun) -> Result<bool, template::E
 fn refresh_inventory(batch: &Batch, chosen: &mut [HostRun], rest: &mut [HostRun]) {
     let job = &batch.run.job;
     let sources: Vec<String> = job.inventory.sources.iter().map(|source| source.display().to_string()).collect();
-    let read = match Inventory::load_with(&sources, &job.keyring, job.options.hash_behaviour) {
-        Ok(read) => read,
-        Err(complaints) => {
+    let read = match Inventory::load_with(&sources, &job.keyring, &job.inventory.reading()) {
+        Ok(read) if read.confined == job.inventory.confined => read,
+        read => {
+            let became = Complaint::new("it has become somebody else's resource: start windlass again", None);
+            let complaints = read.err().unwrap_or_else(|| vec![became]);
             let told = complaints.iter().map(Complaint::to_string).collect::<Vec<_>>().join("; ");
             for host in chosen {
                 fail(batch, host, &format!("the inventory cannot be read again: {told}"));

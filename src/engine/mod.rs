@@ -195,7 +195,8 @@ pub async fn run_over(
     let begun = Instant::now();
     let groups = RwLock::new(scope::groups_layer(&job.inventory));
     let inventory = RwLock::new(job.inventory.clone());
-    let cache = job.options.fact_cache.clone().map(|place| fact_cache::Cache::open(place, events.clone()));
+    let cache = job.options.fact_cache.clone().filter(|_| job.inventory.confined.is_none());
+    let cache = cache.map(|place| fact_cache::Cache::open(place, events.clone()));
     let cache = cache.transpose().map_err(Error::FactCache)?;
     if let Some(cache) = cache.as_ref().filter(|_| job.options.flush_cache) {
         job.inventory.hosts.keys().for_each(|host| cache.remove(host));

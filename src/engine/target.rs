@@ -1,12 +1,14 @@
 //! From variables and keywords to how a host is reached and as whom.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use indexmap::IndexMap;
 
 use super::Job;
-use crate::connection::{HostKeys, Method, Target};
+use crate::connection::{Confinement, HostKeys, Method, Target};
 use crate::playbook::{Keywords, Written};
 use crate::remote::{self, Become};
 use crate::template::{Error, Scope};
@@ -37,6 +39,31 @@ pub struct Defaults {
     pub ssh_extra_args: String,
     /// Instead of `~/.ssh/config`.
     pub ssh_config: Option<PathBuf>,
+}
+
+impl Defaults {
+    /// Without what the person has for hosts of their own: passwords, keys, SSH options.
+    fn without_secrets(&self) -> Defaults {
+        Defaults {
+            private_key_file: None,
+            private_key_passphrase: None,
+            password: None,
+            become_password: None,
+            host_keys: None,
+            ssh_args: String::new(),
+            ssh_common_args: String::new(),
+            ssh_extra_args: String::new(),
+            ..self.clone()
+        }
+    }
+}
+
+/// What counts where variables say nothing. Hosts of somebody else's resource are logged in to with what it gives.
+fn defaults(job: &Job) -> Cow<'_, Defaults> {
+    match job.inventory.confined {
+        Some(_) => Cow::Owned(job.defaults.without_secrets()),
+        None => Cow::Borrowed(&job.defaults),
+    }
 }
 
 /// Looks up the first of some variables that is there, rendered.
@@ -83,7 +110,8 @@ fn other(message: String) -> Error {
 /// How the host `name` is reached, by the variables of `scope` (its own, or a delegate's).
 pub(crate) fn target(job: &Job, name: &str, keywords: &Keywords, scope: &Scope) -> Result<Target, Error> {
     let look = Lookup { job, scope };
-    let defaults = &job.defaults;
+    let confined = job.inventory.confined.clone();
+    let defaults = defaults(job);
     let keyword = |keyword| look.keyword(keyword).map(|value| value.map(|value| value.to_string()));
     let connection = match look.text(&["ansible_connection"])? {
         Some(word) => Some(word),
@@ -97,7 +125,7 @@ pub(crate) fn target(job: &Job, name: &str, keywords: &Keywords, scope: &Scope) 
         }
     };
     if method == Method::Local {
-        return Ok(local(name));
+        return Ok(local(name, confined));
     }
     let port = match look.number(&["ansible_port", "ansible_ssh_port"], "ansible_port")? {
         Some(port) => Some(port),
@@ -144,6 +172,7 @@ pub(crate) fn target(job: &Job, name: &str, keywords: &Keywords, scope: &Scope) 
             .number(&["ansible_ssh_retries", "ansible_connection_retries"], "ansible_ssh_retries")?
             .unwrap_or(defaults.retries),
         config_file: defaults.ssh_config.clone(),
+        confined,
     })
 }
 
@@ -168,7 +197,7 @@ pub(crate) fn variables(defaults: &Defaults, name: &str, keywords: &Keywords, sc
     vars
 }
 
-fn local(name: &str) -> Target {
+fn local(name: &str, confined: Option<Arc<Confinement>>) -> Target {
     Target {
         method: Method::Local,
         name: name.to_string(),
@@ -185,6 +214,7 @@ fn local(name: &str) -> Target {
         connect_timeout: None,
         retries: 0,
         config_file: None,
+        confined,
     }
 }
 
@@ -216,7 +246,7 @@ fn expand(path: &str, scope: &Scope) -> PathBuf {
 /// Whom to become for this task; None: the login user stays.
 pub(crate) fn become_user(job: &Job, keywords: &Keywords, scope: &Scope) -> Result<Option<Become>, Error> {
     let look = Lookup { job, scope };
-    let defaults = &job.defaults;
+    let defaults = defaults(job);
     let wanted = match look.value(&["ansible_become"])? {
         Some(value) => truth::expect(&value, "ansible_become", &[]).map_err(other)?,
         None => match look.keyword(keywords.r#become.as_ref())? {

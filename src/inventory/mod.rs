@@ -17,7 +17,8 @@ use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
 
-use crate::resource::Deployment;
+use crate::connection::Confinement;
+use crate::resource::{Allowed, Deployment};
 use crate::value::origin::Complaint;
 use crate::value::vault::Keyring;
 use crate::value::{HashBehaviour, Vars};
@@ -50,6 +51,18 @@ pub struct Inventory {
     keyring: Keyring,
     /// What becomes of variables that several groups, or a group and a host, have.
     pub hash_behaviour: HashBehaviour,
+    /// What documents that are somebody else's may use.
+    allowed: Arc<Allowed>,
+    /// It describes somebody else's resource: hosts are reached within this alone. No other source, no `group_vars/` and
+    /// no `host_vars/` count for them, as these may hold what the writer of the resource must not get.
+    pub confined: Option<Arc<Confinement>>,
+}
+
+/// What is said of all sources alike.
+#[derive(Debug, Clone, Default)]
+pub struct Reading {
+    pub hash_behaviour: HashBehaviour,
+    pub allowed: Arc<Allowed>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -79,19 +92,16 @@ pub struct Group {
 impl Inventory {
     /// Reads all sources, in order; each is a path or a comma list (`a,b,`). No source: the implicit localhost alone.
     pub fn load(sources: &[String], keyring: &Keyring) -> Result<Inventory, Vec<Complaint>> {
-        Inventory::load_with(sources, keyring, HashBehaviour::default())
+        Inventory::load_with(sources, keyring, &Reading::default())
     }
 
-    /// As [`Inventory::load`], with variables of one name combined as `hash_behaviour` says.
-    pub fn load_with(
-        sources: &[String],
-        keyring: &Keyring,
-        hash_behaviour: HashBehaviour,
-    ) -> Result<Inventory, Vec<Complaint>> {
-        let mut inventory = Inventory { hash_behaviour, ..Inventory::empty(keyring) };
+    /// As [`Inventory::load`], with what the settings say of all sources.
+    pub fn load_with(sources: &[String], keyring: &Keyring, reading: &Reading) -> Result<Inventory, Vec<Complaint>> {
+        let Reading { hash_behaviour, allowed } = reading.clone();
+        let mut inventory = Inventory { hash_behaviour, allowed, ..Inventory::empty(keyring) };
         for source in sources {
             let path = sources::read(&mut inventory, source)?;
-            if path.exists() {
+            if path.exists() && inventory.confined.is_none() {
                 let directory = if path.is_dir() { path.as_path() } else { path.parent().unwrap_or(Path::new("/")) };
                 // Of a directory that is beside two sources, the later turn counts.
                 inventory.beside.retain(|files| files.directory() != directory);
@@ -99,9 +109,28 @@ impl Inventory {
             }
             inventory.sources.push(path);
         }
+        inventory.check_confined()?;
         inventory.reconcile();
         inventory.load_vars_files()?;
         Ok(inventory)
+    }
+
+    /// What is said of all its sources, to read them again.
+    pub fn reading(&self) -> Reading {
+        Reading { hash_behaviour: self.hash_behaviour, allowed: self.allowed.clone() }
+    }
+
+    /// A resource of somebody else is the only source: it could name a host of another, and get that one's passwords.
+    fn check_confined(&self) -> Result<(), Complaint> {
+        let single = self.sources.len() == 1 && !self.sources[0].is_dir();
+        match self.deployments.first() {
+            Some(deployment) if self.confined.is_some() && !single => {
+                let message =
+                    format!("the resource {} came from an API, and is not the only inventory", deployment.name);
+                Err(Complaint::new(message, Some(&deployment.node.origin)).hint("name it alone, with one -i or -f"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The host of that name; `localhost`, `127.0.0.1` and `::1` are there even if no source defines them.
@@ -161,6 +190,7 @@ impl Inventory {
     pub fn vars_of(&self, host: &str, beside_playbook: Option<&VarsFiles>) -> Vars {
         let mut vars = Vars::new();
         let groups = self.groups_of(host);
+        let beside_playbook = beside_playbook.filter(|_| self.confined.is_none());
         let files = || self.beside.iter().chain(beside_playbook);
         let (all, others) = groups.split_at(usize::from(!groups.is_empty()));
         for groups in [all, others] {

@@ -36,8 +36,9 @@ impl Inventory {
         }
         let file = self.deployments.first().map(|deployment| deployment.path.clone()).filter(|path| path.is_file());
         for seen in standing.joined.iter().filter(|seen| !wanted.iter().any(|name| **name == *seen.name)) {
-            // A host that has the name already (one of the control plane, say) keeps what it is.
-            if self.hosts.contains_key(seen.name.as_str()) {
+            // A host that has the name already (one of the control plane, say) keeps what it is, and so does this machine.
+            let name = seen.name.as_str();
+            if self.hosts.contains_key(name) || super::LOCALHOST.contains(&name) {
                 continue;
             }
             self.put_host(graph::ALL, &seen.name, None, file.as_deref());

@@ -338,5 +338,6 @@ fn local() -> Target {
         connect_timeout: None,
         retries: 0,
         config_file: None,
+        confined: None,
     }
 }

@@ -219,6 +219,11 @@ impl Probe {
         Ok(self.sessions.connection().may_reach(host)?)
     }
 
+    /// Whether the run is for somebody else's resource, see [`crate::connection::Connection::is_confined`].
+    pub fn is_confined(&self) -> bool {
+        self.sessions.connection().is_confined()
+    }
+
     /// A TCP connection from the host. Does not ask [`Probe::may_reach`].
     pub async fn tunnel(&self, host: &str, port: u16) -> Result<Box<dyn Stream>, Error> {
         Ok(self.sessions.connection().tunnel(host, port).await?)

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 use sha2::{Digest, Sha256};
 
 use super::schema::KINDS;
-use super::{API_VERSION, GROUP, Named, Resource, check};
+use super::{API_VERSION, Allowed, GROUP, Named, Resource, Trust, check, foreign, trust};
 use crate::value::origin::{Complaint, Origin, Source, nearest};
 use crate::value::yaml::{self, Node, NodeKind};
 
@@ -21,11 +21,15 @@ pub fn is_resource(node: &Node) -> bool {
     node.get("apiVersion").is_some_and(group)
 }
 
-/// Reads all documents of a source; those of other groups are left out, with a warning.
+/// Reads all documents of a source; those of other groups are left out, with a warning. `trust` is whose the source is.
 ///
 /// # Errors
 /// All that is wrong with them, each with its place.
-pub fn of_source(source: &Arc<Source>) -> Result<(Vec<Resource>, Vec<Complaint>), Vec<Complaint>> {
+pub fn of_source(
+    source: &Arc<Source>,
+    trust: Trust,
+    allowed: &Allowed,
+) -> Result<(Vec<Resource>, Vec<Complaint>), Vec<Complaint>> {
     let mut warnings = Vec::new();
     let nodes = yaml::parse_with(source, &mut warnings).map_err(|complaint| vec![complaint])?;
     let (mut resources, mut complaints) = (Vec::new(), Vec::new());
@@ -35,7 +39,7 @@ pub fn of_source(source: &Arc<Source>) -> Result<(Vec<Resource>, Vec<Complaint>)
             warnings.push(Complaint::new(message, Some(&node.origin)));
             continue;
         }
-        match of_node(node, &source.path) {
+        match of_node(node, &source.path, trust, allowed) {
             Ok(resource) => resources.push(resource),
             Err(more) => complaints.extend(more),
         }
@@ -43,8 +47,8 @@ pub fn of_source(source: &Arc<Source>) -> Result<(Vec<Resource>, Vec<Complaint>)
     if complaints.is_empty() { Ok((resources, warnings)) } else { Err(complaints) }
 }
 
-/// One document: its kind, then its fields, then the rules over several of them.
-fn of_node(node: Node, path: &Path) -> Result<Resource, Vec<Complaint>> {
+/// One document: its kind, then its fields, then the rules over several of them, then what a foreign one may not say.
+fn of_node(node: Node, path: &Path, source: Trust, allowed: &Allowed) -> Result<Resource, Vec<Complaint>> {
     let kind = kind(&node).map_err(|complaint| vec![complaint])?;
     let mut complaints = Vec::new();
     if let NodeKind::Map(pairs) = &node.kind {
@@ -55,16 +59,33 @@ fn of_node(node: Node, path: &Path) -> Result<Resource, Vec<Complaint>> {
     let spec = check::fields(&KINDS[kind].schema["properties"]["spec"], &node, "spec", &mut complaints);
     let Some(metadata) = metadata.filter(|_| complaints.is_empty()) else { return Err(complaints) };
     let whole = serde_json::json!({"apiVersion": API_VERSION, "kind": KINDS[kind].name, "metadata": metadata.json, "spec": spec});
-    let complaints = check::rules(&KINDS[kind].rules, &whole, &node);
+    let mut complaints = check::rules(&KINDS[kind].rules, &whole, &node);
+    let digest = Sha256::digest(spec.to_string().as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    let (mut spec, trust) = (spec, allowed.trust(source, &node));
+    if trust == Trust::Foreign && complaints.is_empty() {
+        complaints = foreign::admit(&KINDS[kind].name, &mut spec, &node, metadata.namespace.as_deref(), allowed);
+        if source == Trust::Own && trust::is_of_api(&node) {
+            complaints = complaints.into_iter().map(with_way_out).collect();
+        }
+    }
     if !complaints.is_empty() {
         return Err(complaints);
     }
-    let node = Arc::new(node);
+    let read = Read { metadata, spec, trust, digest, node: Arc::new(node) };
     match &*KINDS[kind].name {
-        "KarmadaDeployment" => named(metadata, spec, node, path).map(Resource::KarmadaDeployment),
-        "EtcdBackup" => named(metadata, spec, node, path).map(Resource::EtcdBackup),
-        _ => named(metadata, spec, node, path).map(Resource::EtcdRestore),
+        "KarmadaDeployment" => read.named(path).map(Resource::KarmadaDeployment),
+        "EtcdBackup" => read.named(path).map(Resource::EtcdBackup),
+        _ => read.named(path).map(Resource::EtcdRestore),
     }
+}
+
+/// A person who exported a document, and means it to be their own, can make it so.
+fn with_way_out(complaint: Complaint) -> Complaint {
+    let hint = complaint.hint.clone().unwrap_or_default();
+    complaint.hint(format!(
+        "{hint}; this file was exported from an API: if you read it and it is yours now, remove uid, resourceVersion and \
+         managedFields from its metadata"
+    ))
 }
 
 /// Which of our kinds a document is, as an index of [`KINDS`].
@@ -145,26 +166,25 @@ fn is_name(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(label)
 }
 
-fn named<Spec: DeserializeOwned>(
+/// A document that passed every check.
+struct Read {
     metadata: Metadata,
     spec: Json,
+    trust: Trust,
+    digest: String,
     node: Arc<Node>,
-    path: &Path,
-) -> Result<Named<Spec>, Vec<Complaint>> {
-    let digest = Sha256::digest(spec.to_string().as_bytes());
-    let digest = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    // The schema is made from the types, so what it lets through they take.
-    let spec = serde_json::from_value(spec)
-        .map_err(|error| vec![Complaint::new(format!("the document cannot be read: {error}"), Some(&node.origin))])?;
-    Ok(Named {
-        name: metadata.name,
-        namespace: metadata.namespace,
-        uid: metadata.uid,
-        path: path.into(),
-        digest,
-        spec,
-        node,
-    })
+}
+
+impl Read {
+    fn named<Spec: DeserializeOwned>(self, path: &Path) -> Result<Named<Spec>, Vec<Complaint>> {
+        let Read { metadata, spec, trust, digest, node } = self;
+        // The schema is made from the types, so what it lets through they take.
+        let spec = serde_json::from_value(spec).map_err(|error| {
+            vec![Complaint::new(format!("the document cannot be read: {error}"), Some(&node.origin))]
+        })?;
+        let Metadata { name, namespace, uid, .. } = metadata;
+        Ok(Named { name, namespace, uid, path: path.into(), trust, digest, spec, node })
+    }
 }
 
 /// Where a field of a document is written, or else the nearest that is there above it: `spec.hosts[1].address`.

@@ -7,10 +7,12 @@ mod control_plane;
 mod deployment;
 mod document;
 mod etcd;
+mod foreign;
 mod members;
 mod reference;
 mod schema;
 mod snapshots;
+mod trust;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,6 +34,7 @@ pub use members::{Agent, KubeconfigOnHost, Member, MemberAddon, SyncMode, Taint,
 pub use reference::{FileReference, Reference, SecretKey};
 pub use schema::definitions;
 pub use snapshots::{EtcdBackup, EtcdBackupSpec, EtcdRestore, EtcdRestoreSpec};
+pub use trust::{Allowed, Trust};
 
 /// The group of all kinds.
 pub const GROUP: &str = "windlass.dev";
@@ -61,6 +64,8 @@ pub struct Named<Spec> {
     pub uid: Option<String>,
     /// The file, absolute if it was given so; of one from an API server what was asked for (`kube:...`).
     pub path: PathBuf,
+    /// Whose text it is.
+    pub trust: Trust,
     /// SHA-256 over the spec with its defaults, in hex: two documents with the same ask for the same.
     pub digest: String,
     pub spec: Spec,
@@ -72,10 +77,10 @@ pub struct Named<Spec> {
 ///
 /// # Errors
 /// All that is wrong with it, each with its place.
-pub fn load(path: &Path) -> Result<Vec<Resource>, Vec<Complaint>> {
+pub fn load(path: &Path, allowed: &Allowed) -> Result<Vec<Resource>, Vec<Complaint>> {
     let text = crate::value::read::text(path)
         .map_err(|error| vec![Complaint::new(format!("cannot read {}: {error}", path.display()), None)])?;
-    let (resources, warnings) = of_source(&Arc::new(Source::new(path, text)))?;
+    let (resources, warnings) = of_source(&Arc::new(Source::new(path, text)), Trust::Own, allowed)?;
     warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     Ok(resources)
 }
@@ -86,6 +91,15 @@ impl<Spec> Named<Spec> {
         match self.path.parent().filter(|_| self.path.is_file()) {
             Some(directory) => directory.to_owned(),
             None => std::env::current_dir().unwrap_or_default(),
+        }
+    }
+
+    /// The directory of its certificates and keys. Foreign documents have one each, so that none gets another's.
+    pub fn credentials(&self) -> PathBuf {
+        let all = self.directory().join("credentials");
+        match self.trust {
+            Trust::Own => all,
+            Trust::Foreign => all.join(self.namespace.as_deref().unwrap_or("default")).join(&self.name),
         }
     }
 

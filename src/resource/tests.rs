@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Resource, of_source};
+use super::{Allowed, Resource, Trust, of_source};
 use crate::value::origin::Source;
 
 const SMALL: &str = "\
@@ -28,7 +28,9 @@ fn read(text: &str) -> Result<Vec<Resource>, Vec<String>> {
         Some(hint) => format!("{complaint} ({hint})"),
         None => complaint.to_string(),
     };
-    of_source(&source).map(|(resources, _)| resources).map_err(|complaints| complaints.iter().map(told).collect())
+    of_source(&source, Trust::Own, &Allowed::default())
+        .map(|(resources, _)| resources)
+        .map_err(|complaints| complaints.iter().map(told).collect())
 }
 
 #[test]

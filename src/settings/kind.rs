@@ -26,6 +26,8 @@ pub enum Kind {
     Paths,
     /// Paths with commas between them.
     PathList,
+    /// `NAME=PATH` with commas between them.
+    NamedPaths,
 }
 
 impl Kind {
@@ -42,6 +44,7 @@ impl Kind {
             Kind::Path => "a path".into(),
             Kind::Paths => "paths with colons between them".into(),
             Kind::PathList => "paths with commas between them".into(),
+            Kind::NamedPaths => "NAME=PATH with commas between them".into(),
         }
     }
 
@@ -65,6 +68,14 @@ impl Kind {
             Kind::List => parts(',').collect::<Vec<_>>().into_iter().map(Value::from).collect(),
             Kind::Paths => parts(':').map(path).map(Value::from).collect(),
             Kind::PathList => parts(',').map(path).map(Value::from).collect(),
+            Kind::NamedPaths => {
+                let named = |part: &str| {
+                    let (name, text) = part.split_once('=')?;
+                    let (name, text) = (name.trim(), text.trim());
+                    (!name.is_empty() && !text.is_empty()).then(|| Value::from(format!("{name}={}", path(text))))
+                };
+                parts(',').map(named).collect::<Option<Vec<_>>>()?.into_iter().collect()
+            }
         })
     }
 }

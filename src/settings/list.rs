@@ -3,10 +3,11 @@
 //!
 //! To add one: a constant here, its name in [`SETTINGS`], and `UPDATE_DOCS=1 cargo test --test config`.
 
+pub use super::resources::*;
 use super::{Kind, Setting};
 
 /// A setting of a file; what is not said by the methods below it has not.
-const fn set(
+pub(super) const fn set(
     section: &'static str,
     key: &'static str,
     kind: Kind,
@@ -21,7 +22,7 @@ impl Setting {
         Setting { also, ..self }
     }
 
-    const fn env(self, env: &'static [&'static str]) -> Setting {
+    pub(super) const fn env(self, env: &'static [&'static str]) -> Setting {
         Setting { env, ..self }
     }
 
@@ -497,4 +498,10 @@ pub static SETTINGS: &[&Setting] = &[
     &AFTER_PLAY,
     &BEFORE_ROLE,
     &AFTER_ROLE,
+    &RESOURCE_TRUST,
+    &RESOURCE_NETWORKS,
+    &RESOURCE_BASTIONS,
+    &RESOURCE_BUNDLES,
+    &RESOURCE_FILES,
+    &RESOURCE_HOOKS,
 ];

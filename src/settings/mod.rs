@@ -7,6 +7,7 @@ mod judge;
 mod kind;
 pub mod list;
 pub mod others;
+mod resources;
 mod search;
 
 use std::collections::BTreeMap;
@@ -191,7 +192,7 @@ fn one(
         return Ok(InForce { value, set_by, origin: Some(entry.value_origin.clone()) });
     }
     let value = match setting.default {
-        "" if !matches!(setting.kind, Kind::List | Kind::Paths | Kind::PathList) => Value::from(()),
+        "" if !matches!(setting.kind, Kind::List | Kind::Paths | Kind::PathList | Kind::NamedPaths) => Value::from(()),
         default => setting.kind.value(default, &around.directory, around).expect("a test reads every default"),
     };
     Ok(InForce { value, set_by: SetBy::Default, origin: None })

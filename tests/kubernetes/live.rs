@@ -14,15 +14,14 @@ kind: KarmadaDeployment
 metadata: {name: prod, namespace: default}
 spec:
   bundle: bundle
-  hosts: [{name: cp-1, address: 127.0.0.1, port: 1}]
+  hosts: [{name: cp-1, address: 127.0.0.1, port: 1, fingerprint: 'SHA256:0123456789012345678901234567890123456789012'}]
   ssh: {becomePassword: {secret: {name: sudo, key: password}}}
   controlPlane: {hosts: [cp-1]}
   etcd: {managed: {hosts: [cp-1]}}
   members:
-    - {name: north, kubeconfig: {secret: {namespace: ops, name: north, key: kubeconfig}}}
-    - {name: east, kubeconfig: {secret: {namespace: ops, name: north, key: config}}}
-    - {name: south, kubeconfig: {secret: {namespace: ops, name: south, key: kubeconfig}}}
-    - {name: west, kubeconfig: {secret: {namespace: none, name: west, key: kubeconfig}}}
+    - {name: north, kubeconfig: {secret: {name: north, key: kubeconfig}}}
+    - {name: east, kubeconfig: {secret: {name: north, key: config}}}
+    - {name: south, kubeconfig: {secret: {name: south, key: kubeconfig}}}
 "#;
 
 /// Uses both secrets: shows what a digest tells of one, and asks the API with the other.
@@ -42,6 +41,8 @@ fn windlass(kubeconfig: &Path, directory: &Path, arguments: &[&str]) -> (bool, S
         .env("NO_COLOR", "1")
         .env_remove("WINDLASS_KUBERNETES_DIR")
         .env("KUBECONFIG", kubeconfig)
+        .env("WINDLASS_RESOURCE_BUNDLES", "bundle=bundle")
+        .env("WINDLASS_RESOURCE_NETWORKS", "127.0.0.0/8")
         .current_dir(directory);
     let output = command.args(arguments).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -72,7 +73,7 @@ fn a_resource_of_an_api_server_is_an_inventory_and_its_secrets_are_read_there() 
     server.kubectl(&["create", "secret", "generic", "sudo", "--from-literal=password=hunter2-long"], "").unwrap();
     std::fs::write(scratch.path().join("north"), server.whole_kubeconfig()).unwrap();
     let from = format!("--from-file=kubeconfig={}", scratch.path().join("north").display());
-    server.kubectl(&["create", "secret", "generic", "north", "-n", "ops", &from], "").unwrap();
+    server.kubectl(&["create", "secret", "generic", "north", &from], "").unwrap();
 
     for source in ["kube:default/prod", "kube:admin/default/prod"] {
         let (well, told) = windlass(&kubeconfig, scratch.path(), &["inventory", "-i", source, "--list"]);
@@ -86,9 +87,9 @@ fn a_resource_of_an_api_server_is_an_inventory_and_its_secrets_are_read_there() 
         );
         assert_eq!(
             vars["north"]["member_kubeconfig_content"],
-            "a secret: the Kubernetes Secret ops/north, key kubeconfig"
+            "a secret: the Kubernetes Secret default/north, key kubeconfig"
         );
-        assert_eq!(list["members"]["hosts"], serde_json::json!(["north", "east", "south", "west"]), "{told}");
+        assert_eq!(list["members"]["hosts"], serde_json::json!(["north", "east", "south"]), "{told}");
     }
 
     // Read when a task needs them, and not shown, how loud it may be.
@@ -101,9 +102,8 @@ fn a_resource_of_an_api_server_is_an_inventory_and_its_secrets_are_read_there() 
     assert!(told.contains("e4a377423f539e3ccb0d3b3c765630d17f350c08"), "{told}");
     assert!(!told.contains("hunter2-long") && !told.contains("client-key-data"), "{told}");
     for said in [
-        "the Kubernetes Secret ops/north, key config: it has no such key, it has kubeconfig",
-        "the Kubernetes Secret ops/south, key kubeconfig: there is no such Secret",
-        "the Kubernetes Secret none/west, key kubeconfig: there is no namespace none",
+        "the Kubernetes Secret default/north, key config: it has no such key, it has kubeconfig",
+        "the Kubernetes Secret default/south, key kubeconfig: there is no such Secret",
     ] {
         assert!(told.contains(said), "{said} in {told}");
     }

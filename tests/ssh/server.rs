@@ -135,6 +135,7 @@ impl Server {
             connect_timeout: Some(Duration::from_secs(20)),
             retries: 0,
             config_file: Some(config),
+            confined: None,
         }
     }
 

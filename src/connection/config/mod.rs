@@ -118,7 +118,10 @@ impl Settings {
         let user = target.user.iter().try_for_each(|user| names::user(user, "ansible_user"));
         user.map_err(|message| refusal(target, &message))?;
         let given = arguments::read(&target.arguments, &mut options).map_err(|message| refusal(target, &message))?;
-        let config_file = target.config_file.clone().or(given.config_file);
+        let config_file = match target.confined {
+            Some(_) => Some(PathBuf::from("none")),
+            None => target.config_file.clone().or(given.config_file),
+        };
         let mut settings = Settings::resolve(&target.address, options, config_file.as_deref(), target.host_keys)
             .map_err(|message| refusal(target, &message))?;
         settings.label = target.name.clone();
@@ -128,7 +131,30 @@ impl Settings {
         settings.fingerprint = target.fingerprint.clone();
         // Finer than the whole seconds of a configuration file.
         settings.connect_timeout = target.connect_timeout.unwrap_or(settings.connect_timeout);
+        if target.confined.is_some() {
+            settings.confine(target)?;
+        }
         Ok(settings)
+    }
+
+    /// Leaves nothing of this side: no key, agent, known host or program that the target does not name itself. Its jump
+    /// hosts are the person's own, and so are the files that count for them.
+    fn confine(&mut self, target: &Target) -> Result<(), Error> {
+        if self.fingerprint.is_none() {
+            let message = format!("cannot connect to {}: its host key is not pinned", target.name);
+            let hint = "a resource from an API gives the fingerprint of every host: spec.hosts[].fingerprint";
+            return Err(Error::Unreachable { message, hint: Some(hint.to_owned()) });
+        }
+        if self.proxy_command.is_some() {
+            return Err(refusal(target, "ProxyCommand is not used for a resource from an API"));
+        }
+        self.identity_files.get_or_insert_default();
+        self.agent = None;
+        self.host_keys = HostKeys::Strict;
+        self.user_known_hosts.clear();
+        self.global_known_hosts.clear();
+        self.config_file.clone_from(&target.config_file);
+        Ok(())
     }
 
     /// Reads what is said about a jump host. As with `ssh -J`, only the configuration files count for it, and the

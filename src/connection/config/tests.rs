@@ -24,6 +24,7 @@ fn target(address: &str, config_file: Option<PathBuf>) -> Target {
         connect_timeout: None,
         retries: 0,
         config_file,
+        confined: None,
     }
 }
 

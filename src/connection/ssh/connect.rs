@@ -19,7 +19,7 @@ use super::stall::Watched;
 use super::verify::{Check, Client, Distrust, Refusal, in_words};
 use super::{Connection, Ssh};
 use crate::connection::config::{Settings, bracketed};
-use crate::connection::{Error, Stream, Target};
+use crate::connection::{Confinement, Error, Stream, Target};
 
 /// Jump hosts one behind the other; more is a circle.
 const MAX_JUMPS: usize = 8;
@@ -60,7 +60,7 @@ fn reach<'a>(target: &'a Target, settings: &'a Settings, jumps_left: usize) -> B
                 return Err(cannot(settings, "the log-in took too long", None).into());
             };
             match login {
-                Ok(()) => return Ok(Ssh::new(settings, session, lost, way, distrust)),
+                Ok(()) => return Ok(Ssh::new(target, settings, session, lost, way, distrust)),
                 // The server has had enough of our keys before the password's turn came.
                 Err(Denied::TooManyFailures(_)) if with_keys && settings.password.is_some() => with_keys = false,
                 Err(Denied::TooManyFailures(error) | Denied::Refused(error)) => return Err(error.into()),
@@ -115,8 +115,15 @@ async fn stream(target: &Target, settings: &Settings, jumps_left: usize) -> Resu
             jump.proxy_command = None;
         }
         tracing::debug!(host = settings.label, jump = jump.address, "through a jump host");
-        let way = reach(target, &jump, jumps_left - 1).await?;
-        let tunnel = way.tunnel(&settings.address, settings.port).await.map_err(|error| {
+        let address = match &target.confined {
+            // The jump host gets an address that was checked, and resolves no name itself.
+            Some(confined) => inside(confined, settings).await?[0].ip().to_string(),
+            None => settings.address.clone(),
+        };
+        // Who allowed a jump host allowed what its own configuration leads through.
+        let own = Target { confined: None, ..target.clone() };
+        let way = reach(&own, &jump, jumps_left - 1).await?;
+        let tunnel = way.tunnel(&address, settings.port).await.map_err(|error| {
             Failure::Transient(cannot(settings, &format!("through jump host {}: {error}", nearest.host), None))
         })?;
         return Ok((tunnel, Some(Box::new(way)), None));
@@ -126,21 +133,38 @@ async fn stream(target: &Target, settings: &Settings, jumps_left: usize) -> Resu
             proxy::start(command).map_err(|error| cannot(settings, &format!("{command:?}: {error}"), None))?;
         return Ok((stream, None, Some(complaint)));
     }
-    Ok((Box::new(dial(settings).await?), None, None))
+    Ok((Box::new(dial(target, settings).await?), None, None))
+}
+
+/// The host's addresses, all of them within.
+async fn inside(confined: &Confinement, settings: &Settings) -> Result<Vec<SocketAddr>, Failure> {
+    match timeout(settings.connect_timeout, confined.resolve(&settings.address, settings.port)).await {
+        Ok(found) => found.map_err(|why| cannot(settings, &why, None).into()),
+        Err(_) => Err(Failure::Transient(unresolved(settings, "no answer in time"))),
+    }
+}
+
+/// The host's addresses.
+async fn addresses(target: &Target, settings: &Settings) -> Result<Vec<SocketAddr>, Failure> {
+    if let Some(confined) = &target.confined {
+        return inside(confined, settings).await;
+    }
+    let name = settings.address.trim_start_matches('[').trim_end_matches(']');
+    match timeout(settings.connect_timeout, tokio::net::lookup_host((name, settings.port))).await {
+        Ok(Ok(addresses)) => Ok(addresses.collect()),
+        Ok(Err(error)) => Err(unresolved(settings, &error.to_string()).into()),
+        Err(_) => Err(Failure::Transient(unresolved(settings, "no answer in time"))),
+    }
 }
 
 /// Connects to the first of the host's addresses that takes us.
-async fn dial(settings: &Settings) -> Result<TcpStream, Failure> {
+async fn dial(target: &Target, settings: &Settings) -> Result<TcpStream, Failure> {
     let limit = settings.connect_timeout;
-    let name = settings.address.trim_start_matches('[').trim_end_matches(']');
-    let looked_up = timeout(limit, tokio::net::lookup_host((name, settings.port))).await;
-    let addresses: Vec<SocketAddr> = match looked_up {
-        Ok(Ok(addresses)) => addresses.filter(|address| settings.family.admits(address.ip())).collect(),
-        Ok(Err(error)) => return Err(unresolved(settings, &error.to_string()).into()),
-        Err(_) => return Err(Failure::Transient(unresolved(settings, "no answer in time"))),
-    };
     let mut last = None;
-    for address in addresses {
+    for address in addresses(target, settings).await? {
+        if !settings.family.admits(address.ip()) {
+            continue;
+        }
         let error = match timeout(limit, TcpStream::connect(address)).await {
             Ok(Ok(stream)) => {
                 // Otherwise small requests wait 40 ms for the acknowledgement of those before.

@@ -59,6 +59,7 @@ struct Ssh {
     closing: watch::Sender<bool>,
     permits: Arc<Semaphore>,
     description: String,
+    confined: bool,
     /// The connection that ours runs through.
     jump: Option<Box<Ssh>>,
     distrust: Option<String>,
@@ -66,6 +67,7 @@ struct Ssh {
 
 impl Ssh {
     fn new(
+        target: &Target,
         settings: &Settings,
         handle: Handle<Client>,
         lost: watch::Receiver<Option<String>>,
@@ -79,6 +81,7 @@ impl Ssh {
             closing,
             permits: Arc::new(Semaphore::new(CAPACITY)),
             description: format!("ssh {}", settings.place()),
+            confined: target.confined.is_some(),
             jump,
             distrust: distrust.map(str::to_owned),
         }
@@ -164,6 +167,10 @@ impl Connection for Ssh {
 
     fn distrust(&self) -> Option<&str> {
         self.distrust.as_deref()
+    }
+
+    fn is_confined(&self) -> bool {
+        self.confined
     }
 
     fn capacity(&self) -> usize {

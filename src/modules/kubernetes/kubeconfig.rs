@@ -27,11 +27,12 @@ pub async fn load(
     if given.kind() == ValueKind::Map {
         let content = serde_json::Value::deserialize(given.clone()).ok();
         let content = content.and_then(|content| serde_json::from_value(content).ok());
-        return content.ok_or_else(|| Error::failed("the content of kubeconfig is no kubeconfig"));
+        let content = content.ok_or_else(|| Error::failed("the content of kubeconfig is no kubeconfig"))?;
+        return self_contained(content, probe);
     }
     let text = given.as_str().ok_or_else(|| Error::failed("kubeconfig is neither a path nor a mapping"))?;
     if text.contains('\n') {
-        return parse(text, "the content of kubeconfig");
+        return self_contained(parse(text, "the content of kubeconfig")?, probe);
     }
     if remote {
         return of_host(text, remote, probe).await;
@@ -39,6 +40,40 @@ pub async fn load(
     match here.find("files", text) {
         Ok(path) if path.is_file() => of_controller(&path, here).await,
         _ => of_host(text, remote, probe).await,
+    }
+}
+
+/// Content that somebody else gave runs no program of this machine and reads no file of it.
+fn self_contained(kubeconfig: Kubeconfig, probe: &Probe) -> Result<Kubeconfig, Error> {
+    if !probe.is_confined() {
+        return Ok(kubeconfig);
+    }
+    let clusters = kubeconfig.clusters.iter().filter_map(|named| Some((&named.name, named.cluster.as_ref()?)));
+    let users = kubeconfig.auth_infos.iter().filter_map(|named| Some((&named.name, named.auth_info.as_ref()?)));
+    let found = clusters
+        .map(|(name, cluster)| (name, "certificate-authority", cluster.certificate_authority.is_some()))
+        .chain(users.flat_map(|(name, user)| {
+            [
+                (name, "exec", user.exec.is_some()),
+                (name, "auth-provider", user.auth_provider.is_some()),
+                (name, "tokenFile", user.token_file.is_some()),
+                (name, "client-certificate", user.client_certificate.is_some()),
+                (name, "client-key", user.client_key.is_some()),
+            ]
+        }))
+        .find(|(.., there)| *there)
+        .map(|(name, field, _)| (name.clone(), field));
+    match found {
+        None => Ok(kubeconfig),
+        Some((name, field)) => Err(Error::Failed {
+            message: format!(
+                "the kubeconfig has {field} at {name:?}, which refers to the machine that windlass runs on, and a \
+                 resource from an API may not refer to it"
+            ),
+            hint: Some(
+                "put the certificates and the token into the kubeconfig: kubectl config view --flatten".to_owned(),
+            ),
+        }),
     }
 }
 

@@ -33,9 +33,16 @@ END
 done
 kubectl apply -f "$ROOT/tests/resources/good/whole.yaml"
 kubectl get kd whole | grep -q '1[.]18' || broken "the short name or the column of the version is missing"
-# The live object is an inventory, too.
+# The live object is somebody else's text, and this one refers to files of this machine.
 KUBECONFIG="$kubeconfig" windlass inventory -i kube:default/whole --graph
+exits 4
+says 'is not allowed in a resource from an API'
+# One that keeps to what such a resource may use is an inventory.
+sed -e 's/^  name: .*/  name: honest/' -e 's|^  bundle: .*|  bundle: karmada|' \
+  -e '/^    - name: cp-1/a\      fingerprint: SHA256:0123456789012345678901234567890123456789012' \
+  "$ROOT/tests/resources/good/small.yaml" | kubectl apply -f -
+WINDLASS_RESOURCE_BUNDLES=karmada=/nowhere KUBECONFIG="$kubeconfig" windlass inventory -i kube:default/honest --graph
 exits 0
 says '@karmada_scheduler'
-says 'cp-3.example.com'
+says 'cp-1'
 kubectl delete crd karmadadeployments.windlass.dev etcdbackups.windlass.dev etcdrestores.windlass.dev

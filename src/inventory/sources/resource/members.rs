@@ -45,7 +45,7 @@ fn of(member: &Member, secrets: &Secrets) -> Vars {
     match (&member.kubeconfig, &member.kubeconfig_on_host) {
         (Some(kubeconfig), _) => match &kubeconfig.file {
             Some(file) => set("member_kubeconfig", text(&secrets.path(file).to_string_lossy())),
-            None => set("member_kubeconfig_content", secrets.value(kubeconfig)),
+            None => set("member_kubeconfig_content", secrets.kubeconfig(kubeconfig)),
         },
         (None, Some(there)) => {
             set("member_kubeconfig", text(&there.path));

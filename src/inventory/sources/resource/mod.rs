@@ -8,10 +8,12 @@ mod secrets;
 mod variables;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use super::Candidate;
+use crate::connection::Confinement;
 use crate::inventory::Inventory;
-use crate::resource::{self, Component, Deployment, Resource};
+use crate::resource::{self, Component, Deployment, Resource, Trust};
 use crate::value::origin::{Complaint, Source};
 use crate::value::{Value, Vars, mapping};
 
@@ -36,7 +38,8 @@ pub fn accepts(candidate: &Candidate) -> bool {
 }
 
 pub fn read(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Vec<Complaint>> {
-    let (resources, warnings) = resource::of_source(&candidate.source(candidate.text()?))?;
+    let (resources, warnings) =
+        resource::of_source(&candidate.source(candidate.text()?), Trust::Own, &inventory.allowed)?;
     inventory.warnings.extend(warnings.iter().map(ToString::to_string));
     for resource in resources {
         if let Resource::KarmadaDeployment(deployment) = resource {
@@ -65,9 +68,13 @@ pub fn read_live(inventory: &mut Inventory, asked: &str) -> Result<(), Vec<Compl
         .deployment(namespace, name)
         .map_err(|why| Complaint::new(format!("cannot read {LIVE}{asked}: {why}"), None))?;
     let source = std::sync::Arc::new(Source::new(format!("{LIVE}{asked}"), text));
-    let (resources, _) = resource::of_source(&source)?;
+    let (resources, _) = resource::of_source(&source, Trust::Foreign, &inventory.allowed)?;
     for resource in resources {
         if let Resource::KarmadaDeployment(deployment) = resource {
+            if (deployment.namespace.as_deref(), deployment.name.as_str()) != (Some(namespace), name) {
+                let message = format!("{LIVE}{asked}: the API server answered with another object");
+                return Err(Complaint::new(message, Some(&deployment.node.origin)).into());
+            }
             put(inventory, deployment, None, cluster.clone())?;
         }
     }
@@ -92,12 +99,22 @@ fn put(
         let hint = "give each a file of its own, and run once for each";
         return Err(Complaint::new(message, Some(&deployment.node.origin)).hint(hint));
     }
+    if deployment.trust == Trust::Foreign {
+        let confined = Confinement::new(inventory.allowed.networks.as_deref());
+        let wrong =
+            |text| Complaint::new(format!("the setting resource_networks has no address or network {text:?}"), None);
+        inventory.confined = Some(Arc::new(confined.map_err(wrong)?));
+    }
     inventory.warnings.extend(deployment.warnings().iter().map(ToString::to_string));
     let directory = deployment.directory();
     let secrets = Secrets::of(&deployment, &directory, cluster, &inventory.keyring);
     let whole = inventory.put_group(WHOLE);
     whole.priority = 0;
     whole.vars = variables::of(&deployment, &directory, &secrets);
+    if deployment.trust == Trust::Foreign {
+        let credentials = Value::from(deployment.credentials().to_string_lossy());
+        whole.vars.insert("credentials_dir".into(), credentials);
+    }
     put_hosts(inventory, &deployment, &directory, file);
     put_groups(inventory, &deployment);
     members::put(inventory, &deployment, &secrets, file);

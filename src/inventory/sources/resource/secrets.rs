@@ -46,6 +46,18 @@ impl Secrets {
         Deferred::value(place, &self.keyring.hidden, move || own.read(&reference))
     }
 
+    /// As [`Secrets::value`], of a kubeconfig: what is not one is refused, as a text of one line would be taken for a path.
+    pub fn kubeconfig(&self, reference: &Reference) -> Value {
+        let (own, reference) = (self.clone(), reference.clone());
+        let place = self.place(&reference);
+        Deferred::value(place, &self.keyring.hidden, move || {
+            let text = own.read(&reference)?;
+            // What the error says may be of the content.
+            kube::config::Kubeconfig::from_yaml(&text).map_err(|_| "it is no kubeconfig".to_owned())?;
+            Ok(if text.ends_with('\n') { text } else { format!("{text}\n") })
+        })
+    }
+
     /// Where it is, in a person's words.
     fn place(&self, reference: &Reference) -> String {
         match reference {

@@ -1,0 +1,45 @@
+//! The settings that say what a resource that is somebody else's may use.
+
+use super::Kind;
+use super::Setting;
+use super::list::set;
+
+pub const RESOURCE_TRUST: Setting = set(
+    "windlass",
+    "resource_trust",
+    Kind::Choice(&["own", "foreign"]),
+    "own",
+    "whose text custom resources of files are; foreign: somebody else's, as those from an API always are",
+)
+.env(&["WINDLASS_RESOURCE_TRUST"]);
+pub const RESOURCE_NETWORKS: Setting = set(
+    "windlass",
+    "resource_networks",
+    Kind::List,
+    "",
+    "addresses and networks that a resource from an API may connect to, and no others; unset: all but loopback, \
+     link-local, metadata services and the networks of this machine",
+)
+.env(&["WINDLASS_RESOURCE_NETWORKS"]);
+pub const RESOURCE_BASTIONS: Setting = set(
+    "windlass",
+    "resource_bastions",
+    Kind::List,
+    "",
+    "bastions that a resource from an API may use, each `[USER@]ADDRESS[:PORT]`; windlass logs in to them as you do",
+)
+.env(&["WINDLASS_RESOURCE_BASTIONS"]);
+pub const RESOURCE_BUNDLES: Setting =
+    set("windlass", "resource_bundles", Kind::NamedPaths, "", "bundles that a resource from an API may name")
+        .env(&["WINDLASS_RESOURCE_BUNDLES"]);
+pub const RESOURCE_FILES: Setting = set(
+    "windlass",
+    "resource_files",
+    Kind::NamedPaths,
+    "",
+    "files that a resource from an API may name; whoever writes one can read them",
+)
+.env(&["WINDLASS_RESOURCE_FILES"]);
+pub const RESOURCE_HOOKS: Setting =
+    set("windlass", "resource_hooks", Kind::NamedPaths, "", "playbooks that a resource from an API may name as hooks")
+        .env(&["WINDLASS_RESOURCE_HOOKS"]);
