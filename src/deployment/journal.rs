@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::held::Lock;
 use super::lock::within;
 use super::stage::Stage;
-use crate::remote::{Attributes, Error, Remote};
+use crate::remote::{Attributes, Remote};
 
 /// An apply as far as it came.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,10 +64,8 @@ fn path(directory: &str) -> String {
 pub async fn read(hosts: &[(Arc<str>, Remote)], directory: &str) -> Vec<(Arc<str>, Journal)> {
     let path = path(directory);
     let found = join_all(hosts.iter().map(|(_, remote)| within(remote.read(&path)))).await;
-    let read = |((name, _), content): (&(Arc<str>, Remote), Result<Option<Vec<u8>>, Error>)| {
-        Some((name.clone(), Journal::parse(&content.ok()??)?))
-    };
-    hosts.iter().zip(found).filter_map(read).collect()
+    let named = hosts.iter().map(|(name, _)| name.clone()).zip(found);
+    named.filter_map(|(name, content)| Some((name, Journal::parse(&content.ok()??)?))).collect()
 }
 
 /// The newest of the hosts' journals.

@@ -297,6 +297,7 @@ async fn a_key_and_a_password_can_both_be_asked_for() {
 async fn inner_default_keys() {
     let port: u16 = std::env::var("WINDLASS_TEST_PORT").unwrap().parse().unwrap();
     let target = Target {
+        confined: None,
         method: windlass::connection::Method::Ssh,
         name: "web1".to_owned(),
         address: "here".to_owned(),
