@@ -372,7 +372,7 @@ fn no_variable_adds_a_line_to_a_file_of_a_service() {
     };
     has("etcd.service", &["ReadWritePaths=/var/lib/etcd/data", "ExecStart=/opt/windlass/etcd/etcd/current/etcd"]);
     has("etcd.env", &["ETCD_PRE_VOTE=\"true\"", "ETCD_SNAPSHOT_COUNT=\"5\"", r#"ETCD_LOG_LEVEL="a\"b\\c $d""#]);
-    has("formation.env", &[r#"ETCD_INITIAL_CLUSTER="localhost=https://localhost:2380""#]);
+    has("formation.env", &[r#"ETCD_INITIAL_CLUSTER="h1=https://10.0.0.1:2380""#]);
     let flags =
         [r#""--feature-gates=A=true,B=false" \"#, r#""--leader-elect=true" \"#, r#""--title=%%h $$HOME \"x\"" \"#];
     has("unit.service", &flags);

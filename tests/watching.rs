@@ -330,7 +330,7 @@ fn an_encrypted_text_is_in_no_output_however_it_is_read_and_spelled() {
                  - assert: {that: plain == '', fail_msg: \"{{ plain }}\"}\n      ignore_errors: true\n    \
                  - command: sh -c 'echo {{ plain }} >&2; exit 1'\n      ignore_errors: true\n";
     let files = directory(1, tasks);
-    let vars = "url: 'postgres://u:S3cretPart@{{ inventory_hostname }}/x'\numlaut: 'gehäim<&> 7'\npin: 1234567\n\
+    let vars = "url: 'postgres://u:S3cretPart@{{ inventory_hostname }}/x'\numlaut: 'gehäim<&>-7'\npin: 1234567\n\
                 plain: Pl4inSecret/+\n";
     encrypt(files.path(), "vars.yml", vars);
     encrypt(files.path(), "tokens", "t0kenOne\nt0kenTwo-of-many\n");

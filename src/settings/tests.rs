@@ -165,6 +165,7 @@ fn the_lists_agree_with_themselves() {
         row.1.iter().for_each(|name| assert!(variables.insert(name), "{name} is there twice"));
     }
     // As many constants as there are in the list: none was forgotten.
-    let constants = include_str!("list.rs").lines().filter(|line| line.starts_with("pub const ")).count();
+    let lists = [include_str!("list.rs"), include_str!("resources.rs")];
+    let constants = lists.iter().flat_map(|list| list.lines()).filter(|line| line.starts_with("pub const ")).count();
     assert_eq!(constants, SETTINGS.len());
 }
