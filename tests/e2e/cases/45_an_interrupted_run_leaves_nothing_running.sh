@@ -15,7 +15,8 @@ running() { on h1 'pgrep -f "[s]leep 31[0-9]" || true; ls -d /run/.windlass.* /d
 # interrupted INVENTORY SIGNAL SECONDS TIMES: a run that gets the signal so often while its task is under way.
 interrupted() {
   on h1 'rm -f /run/begun /run/ended /run/too-far'
-  "$WINDLASS" playbook -i "$state/$1.ini" -e "seconds=$3" "$scratch/playbook.yml" >"$output" 2>&1 </dev/null &
+  # A run that was started with nohup, as these tests may be, ignores HUP.
+  env --default-signal=HUP "$WINDLASS" playbook -i "$state/$1.ini" -e "seconds=$3" "$scratch/playbook.yml" >"$output" 2>&1 </dev/null &
   local run=$!
   for _ in $(seq 200); do
     ! on h1 'test -e /run/begun' || break

@@ -19,7 +19,7 @@ healthy
 for h in h1 h2 h3; do
   lock_of $h | head -1 | grep -qE '^1 -$' || broken "the lock of $h is not given back: $(lock_of $h)"
   [ "$(on $h stat -c %a /var/lib/windlass/karmada/lock)" = 644 ] || broken "the lock's mode"
-  on $h "grep -q 'done.:true}\$' /var/lib/windlass/karmada/journal" || broken "the journal of $h"
+  on $h "grep -q 'done.:true,.host.:.$h.}\$' /var/lib/windlass/karmada/journal" || broken "the journal of $h"
   no_sessions $h
 done
 
