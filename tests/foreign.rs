@@ -158,7 +158,7 @@ fn a_resource_that_asks_for_its_own_is_served() {
     assert!(told.contains("served by cp-1"), "{told}");
     // Two resources share no authority, and a name is the path that the configuration gives.
     let path = |name: &str| fs::canonicalize(world.scratch.path()).unwrap().join(name).display().to_string();
-    assert!(told.contains(&path("credentials/team/prod")), "{told}");
+    assert!(told.contains(&path("credentials/_api/team/prod")), "{told}");
     assert!(told.contains(&path("bundle")), "{told}");
 }
 

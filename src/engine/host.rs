@@ -8,6 +8,7 @@ use indexmap::IndexSet;
 use super::fact_cache::Cache;
 use crate::inventory::VarsFiles;
 use crate::playbook::{Role, Task};
+use crate::template::Layer;
 use crate::value::{Vars, mapping};
 
 /// A host in a play: it goes into a task and comes out of it; nobody else holds it meanwhile.
@@ -17,7 +18,7 @@ pub(crate) struct HostRun {
     /// Its place among the play's hosts; results go back to this order.
     pub order: usize,
     /// Group and host variables of the inventory and of the files beside it and the playbook, weakest first.
-    pub inventory: Vec<Arc<Vars>>,
+    pub inventory: Vec<Layer>,
     /// `inventory_hostname` and the like.
     pub magic: Arc<Vars>,
     pub vars: HostVars,

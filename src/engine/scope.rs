@@ -166,7 +166,10 @@ fn empty(job: &Job, directory: &std::path::Path) -> Scope {
 
 /// The inventory variables of a host: groups from `all` downwards, then the host itself.
 pub(crate) fn inventory_layers(inventory: &Inventory, files: &VarsFiles, host: &str, into: &mut Scope) {
-    into.push(Arc::new(inventory.vars_of(host, Some(files))));
+    let vars = inventory.vars_of(host, Some(files));
+    let (own, others): (Vars, Vars) = vars.into_iter().partition(|(name, _)| inventory.is_written(host, name));
+    into.push(Arc::new(others));
+    into.push_own(Arc::new(own));
 }
 
 /// `inventory_hostname`, `group_names` and the like.
@@ -257,7 +260,7 @@ impl Batch {
     }
 
     fn inventory_part(&self, host: &HostRun, scope: &mut Scope) {
-        host.inventory.iter().for_each(|layer| scope.push(layer.clone()));
+        host.inventory.iter().for_each(|layer| scope.push_layer(layer.clone()));
     }
 
     /// `ansible_play_hosts` and `ansible_play_batch` once hosts are gone.

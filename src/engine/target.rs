@@ -45,6 +45,7 @@ impl Defaults {
     /// Without what the person has for hosts of their own: passwords, keys, SSH options.
     fn without_secrets(&self) -> Defaults {
         Defaults {
+            connection: None,
             private_key_file: None,
             private_key_passphrase: None,
             password: None,

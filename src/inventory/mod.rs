@@ -49,6 +49,8 @@ pub struct Inventory {
     /// The implicit localhost under each of its names.
     implicit: IndexMap<Arc<str>, Host>,
     keyring: Keyring,
+    /// One of the sources is what a program printed.
+    printed: bool,
     /// What becomes of variables that several groups, or a group and a host, have.
     pub hash_behaviour: HashBehaviour,
     /// What documents that are somebody else's may use.
@@ -72,6 +74,8 @@ pub struct Host {
     pub vars: Vars,
     /// Groups that name it directly.
     pub groups: IndexSet<Arc<str>>,
+    /// The names of those variables that `add_host` gave it while a play ran: another host may have said them.
+    added: IndexSet<Arc<str>>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -204,6 +208,13 @@ impl Inventory {
         vars
     }
 
+    /// Whether a variable of a host stands as it is in files of ours: not in a resource, not in what a program printed, and
+    /// not in what `add_host` was given.
+    pub fn is_written(&self, host: &str, name: &str) -> bool {
+        let added = || self.host(host).is_some_and(|host| host.added.contains(name));
+        self.deployments.is_empty() && !self.printed && !added()
+    }
+
     /// Adds a host while a play runs (`add_host`), with its groups; whether anything is new.
     /// `host_vars/` and `group_vars/` of new names are read.
     pub fn add_host(&mut self, name: &str, groups: &[String], vars: Vars) -> Result<bool, Complaint> {
@@ -212,6 +223,7 @@ impl Inventory {
         let host = self.hosts.get_mut(name).expect("it was put there just now");
         for (key, value) in vars {
             changed |= host.vars.get(&key) != Some(&value);
+            host.added.insert(key.clone());
             host.vars.insert(key, value);
         }
         for group in groups {

@@ -38,7 +38,7 @@ impl Inventory {
         for seen in standing.joined.iter().filter(|seen| !wanted.iter().any(|name| **name == *seen.name)) {
             // A host that has the name already (one of the control plane, say) keeps what it is, and so does this machine.
             let name = seen.name.as_str();
-            if self.hosts.contains_key(name) || super::LOCALHOST.contains(&name) {
+            if self.hosts.contains_key(name) || self.groups.contains_key(name) || super::LOCALHOST.contains(&name) {
                 continue;
             }
             self.put_host(graph::ALL, &seen.name, None, file.as_deref());

@@ -21,13 +21,22 @@ pub struct HostCopy {
 const SCRIPT: &str = r#"
 from=$1 to=$2 new=$3 kept=$4 owner=$5 mode=$6
 shift 6
-(umask 077 && set -C && : >"$new") || exit
+before=$(umask)
+umask 077
+set -C
+command exec 7>"$new" || exit
+set +C
+umask "$before"
+# The file itself, whatever its name stands for by now: the directory's owner may put something else there.
+at=/proc/$$/fd/7
+[ -e "$at" ] || at=$new
 trap 'rm -f -- "$new"' 0
 trap 'exit 1' 1 2 13 15
-cat <"$from" >"$new" && wl_flush "$new" || exit
-if [ "$kept" ]; then chown "$kept" "$new" 2>/dev/null; fi
-if [ "$owner" ]; then chown "$owner" "$new" || exit; fi
-if [ "$mode" ]; then chmod "$mode" "$new" || exit; else chmod =rw "$new" || exit; fi
+cat <"$from" >&7 && wl_flush "$at" || exit
+if [ "$kept" ]; then chown "$kept" "$at" 2>/dev/null; fi
+if [ "$owner" ]; then chown "$owner" "$at" || exit; fi
+if [ "$mode" ]; then chmod "$mode" "$at" || exit; else chmod =rw "$at" || exit; fi
+exec 7>&-
 if [ $# -gt 0 ]; then "$@" >&2 || { echo "validation failed with code $?" >&2; exit 1; }; fi
 mv -f -- "$new" "$to"
 "#;

@@ -48,6 +48,8 @@ case $wl_i in
 # The host itself is slow to take what came.
 *pipe_write*) wl_woke= ;;
 esac
+# Until the shell is ready for content it is sent nothing: a disk may hang before that.
+[ ! -e "$wl_d/w" ] || wl_woke=
 if [ "$wl_k" = "$wl_woke" ]; then
 wl_quiet=$((wl_quiet+wl_pause))
 else

@@ -170,10 +170,13 @@ fi
 # Here and not in a shell of its own, which costs a process.
 umask "$wl_c"
 set -C
-true >"$1" && wl_t=$1
+command exec 7>"$1" && wl_t=$1
 wl_i=$?
 set +C
 umask "$wl_w"
+# The file itself, whatever its name stands for by now: the directory's owner may put something else there.
+wl_at=/proc/$$/fd/7
+[ -e "$wl_at" ] || wl_at=$wl_t
 return $wl_i
 }
 # wl_why FILE: has a program say why a file cannot be written: a shell, and busybox's head, say `I/O error`, whatever it
@@ -187,11 +190,12 @@ return 1
 wl_drop() {
 [ -z "$wl_t" ] || rm -f "$wl_t"
 wl_t=
+exec 7>&-
 return 1
 }
 # wl_is: looks at the temporary file: what it is to wl_v, its mode to wl_i. Fails if it is not of the size wl_z.
 wl_is() {
-wl_v=$(stat -c '@FORMAT@' "$wl_t") || return 1
+wl_v=$(stat -L -c '@FORMAT@' "$wl_at") || return 1
 set -- $wl_v
 wl_i=$1
 if [ "$4" != "$wl_z" ]; then
@@ -211,32 +215,33 @@ wl_own() {
 wl_o=$1
 wl_m=$2
 wl_h=$3
-wl_flush "$wl_t" || return 1
+wl_flush "$wl_at" || return 1
 if [ -e "$wl_p" ]; then
-set -- $(stat -L -c '%u:%g %a' "$wl_t" "$wl_p" 2>/dev/null)
+set -- $(stat -L -c '%u:%g %a' "$wl_at" "$wl_p" 2>/dev/null)
 if [ "$4" ]; then
-[ "$3" = "$1" ] || chown "$3" "$wl_t" 2>/dev/null || chgrp "${3#*:}" "$wl_t" 2>/dev/null
+[ "$3" = "$1" ] || chown "$3" "$wl_at" 2>/dev/null || chgrp "${3#*:}" "$wl_at" 2>/dev/null
 wl_m=${wl_m:-$4}
-[ ! -e /sys/fs/selinux/enforce ] || chcon --reference="$wl_p" "$wl_t" 2>/dev/null
+[ ! -e /sys/fs/selinux/enforce ] || chcon --reference="$wl_p" "$wl_at" 2>/dev/null
 fi
 fi
-[ -z "$wl_o" ] || chown "$wl_o" "$wl_t" || return 1
+[ -z "$wl_o" ] || chown "$wl_o" "$wl_at" || return 1
 case $wl_c,$wl_m in
 077,600) ;;
 # The umask decides.
-077,) chmod =rw "$wl_t" || return 1 ;;
-077,*) chmod "$wl_m" "$wl_t" || return 1 ;;
+077,) chmod =rw "$wl_at" || return 1 ;;
+077,*) chmod "$wl_m" "$wl_at" || return 1 ;;
 esac
 wl_is || return 1
 # A directory with an access control list of its own may have had its way.
 if [ "$wl_h" ] && [ "$wl_i" != "$wl_h" ]; then
-chmod "$wl_m" "$wl_t" && wl_is || return 1
+chmod "$wl_m" "$wl_at" && wl_is || return 1
 fi
 printf '%s\n' "$wl_v"
 }
 # wl_mv: puts the temporary file in its place, and never into a directory. Old busybox has no -T, and busybox follows a
 # link to a directory: then the link has to go first.
 wl_mv() {
+exec 7>&-
 mv -f -T "$wl_t" "$wl_p" 2>"$wl_d/m" || {
 if [ -L "$wl_p" ] && [ -d "$wl_p" ]; then
 rm -f "$wl_p"

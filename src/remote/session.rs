@@ -162,21 +162,26 @@ impl Session {
     pub(super) async fn pass(
         &mut self,
         before: &str,
-        word: &str,
+        (into, name): (&str, &str),
         content: Content<'_>,
         after: &str,
     ) -> Result<Output, Error> {
         let size = content.size;
         let _turn = match &self.uploads {
-            Some(uploads) => uploads.clone().acquire_owned().await.ok(),
+            Some(uploads) => tokio::select! {
+                biased;
+                turn = uploads.clone().acquire_owned() => turn.ok(),
+                never = keep_alive(self.stdin.as_mut()) => match never {},
+            },
             None => None,
         };
         let (before, after) = (self.guarded(before), self.guarded_end(after));
         // The shell may read ahead. When it says that it is ready there is nothing that it could have read.
         let text = format!(
-            "if {{ {before}\n}} </dev/null 2>\"$wl_d/e\"; then printf '\\n%s.%s>\\n' \"$wl_n\" \"$wl_q\"\n\
-             head -c {size} >{word} 2>\"$wl_d/e\" || {{ wl_why {word} 2>>\"$wl_d/e\"; wl_r {OVER}; exit; }}\n\
-             {{ {after}\n}} </dev/null 2>\"$wl_d/e\"; wl_r $?; else wl_r 1; fi\n"
+            ": >\"$wl_d/w\"\nif {{ {before}\n}} </dev/null 2>\"$wl_d/e\"; then rm -f \"$wl_d/w\"\n\
+             printf '\\n%s.%s>\\n' \"$wl_n\" \"$wl_q\"\n\
+             head -c {size} {into} 2>\"$wl_d/e\" || {{ wl_why {name} 2>>\"$wl_d/e\"; wl_r {OVER}; exit; }}\n\
+             {{ {after}\n}} </dev/null 2>\"$wl_d/e\"; wl_r $?; else rm -f \"$wl_d/w\"; wl_r 1; fi\n"
         );
         self.begin(&text).await?;
         let (either, mut kind) = (self.mark("", ""), Vec::new());

@@ -6,7 +6,7 @@ use sha2::Digest as _;
 use tokio::io::AsyncReadExt;
 
 use super::session::Content;
-use super::write::{INLINE, Target, written};
+use super::write::{INLINE, TEMPORARY, Target, written};
 use super::{Attributes, Digest, Error, Remote, Stat, quote};
 
 /// How much is read at once.
@@ -76,9 +76,9 @@ impl Remote {
         };
         let content = Content { reader: &mut file, size, each: &mut each };
         let (digest, wanted) = expected.parts();
-        let (name, found) = (digest.name(), digest.command("\"$wl_t\""));
+        let (name, found) = (digest.name(), digest.command(TEMPORARY.1));
         let own = target.own(size, attributes)?;
         let end = format!("wl_sum {name} {} $({found}) && {own} && wl_mv || wl_drop", quote::word(wanted));
-        written(path, &session.pass(&target.begin(attributes), "\"$wl_t\"", content, &end).await?)
+        written(path, &session.pass(&target.begin(attributes), TEMPORARY, content, &end).await?)
     }
 }

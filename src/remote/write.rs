@@ -7,6 +7,9 @@ use super::{Attributes, Command, Error, Output, Remote, Stat, quote, refused, st
 
 /// Up to here content travels inside the request, as arguments of the shell's own `printf`; above, raw.
 pub(super) const INLINE: usize = 16 * 1024;
+/// How a shell writes to the temporary file of a write, and what it calls the file: never by its name in the directory, whose
+/// owner may put something else there.
+pub(super) const TEMPORARY: (&str, &str) = (">&7", "\"$wl_at\"");
 
 impl Remote {
     /// Writes a file whole or not at all: temporary file beside it, attributes set, flushed, renamed over.
@@ -23,9 +26,9 @@ impl Remote {
         let end = format!("{} && wl_mv || wl_drop", target.own(content.len() as u64, attributes)?);
         let answer = if content.len() <= INLINE {
             let text = quote::print(content);
-            session.ask(&format!("{begin} && {{ {{ {text}; }} >\"$wl_t\" || wl_why \"$wl_t\"; }} && {end}")).await?
+            session.ask(&format!("{begin} && {{ {{ {text}; }} >&7 || wl_why \"$wl_at\"; }} && {end}")).await?
         } else {
-            session.pass(&begin, "\"$wl_t\"", bytes(&mut &*content, &mut |_| ()), &end).await?
+            session.pass(&begin, TEMPORARY, bytes(&mut &*content, &mut |_| ()), &end).await?
         };
         written(path, &answer)
     }
@@ -47,9 +50,9 @@ impl Remote {
             return Err(Error::Refused { what: what(), reason: reason.into() });
         }
         let mut session = self.to_change().await?;
-        let own = format!("{} || wl_drop", target.own(content.len() as u64, attributes)?);
+        let own = format!("{} && exec 7>&- || wl_drop", target.own(content.len() as u64, attributes)?);
         let begin = target.begin(attributes);
-        let answer = session.pass(&begin, "\"$wl_t\"", bytes(&mut &*content, &mut |_| ()), &own).await?;
+        let answer = session.pass(&begin, TEMPORARY, bytes(&mut &*content, &mut |_| ()), &own).await?;
         done(path, &answer)?;
         let command = Command::program(words.iter().map(|word| word.replace("%s", &target.temporary)));
         let verdict = session.execute(&command, &self.environment, None, Group::Own).await?;
@@ -103,7 +106,9 @@ impl Target {
     pub(super) fn begin(&self, attributes: &Attributes) -> String {
         let umask = match attributes {
             Attributes { owner: None, group: None, mode: None } => "\"$wl_w\"".to_owned(),
-            Attributes { owner: None, group: None, mode: Some(mode) } if mode & !0o666 == 0 => {
+            Attributes { owner: None, group: None, mode: Some(mode) }
+                if mode & !0o666 == 0 && mode & 0o600 == 0o600 =>
+            {
                 format!("{:03o}", 0o666 & !mode)
             }
             _ => "077".to_owned(),
@@ -135,7 +140,7 @@ impl Session {
         let answer = if content.len() <= INLINE {
             self.ask(&format!("{{ {}; }} >{word} || wl_why {word}", quote::print(content))).await?
         } else {
-            self.pass(":", &word, bytes(&mut &*content, &mut |_| ()), ":").await?
+            self.pass(":", (&format!(">{word}"), &word), bytes(&mut &*content, &mut |_| ()), ":").await?
         };
         match answer.code {
             0 => Ok(file),

@@ -31,7 +31,7 @@ pub fn render_as(word: &str, complaint: &Complaint) -> String {
             // A tab stays a tab, so that the caret stands below its character.
             let caret: String = before.map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
             lines.push(format!("{pad} |"));
-            lines.push(format!("{number} | {text}"));
+            lines.push(format!("{number} | {}", crate::value::yaml::printable(text)));
             lines.push(format!("{pad} | {caret}^"));
         }
     }

@@ -143,6 +143,7 @@ pub struct Host {
     #[schemars(length(min = 1, max = 63))]
     #[x_kube(validation = Rule::new("self.matches('^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$')")
         .message("a host's name is of small letters, digits, dashes and dots, and begins and ends with a letter or digit"))]
+    #[x_kube(validation = not_a_group())]
     pub name: String,
     /// Where it is reached: an address, a name, or an alias of ~/.ssh/config; its name if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -156,7 +157,7 @@ pub struct Host {
     /// Whom to log in as.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 64))]
-    #[x_kube(validation = user())]
+    #[x_kube(validation = login())]
     pub user: Option<String>,
     /// The SHA-256 fingerprint of its host key, as `ssh-keygen -lf` prints it; instead of known hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -217,7 +218,7 @@ pub struct Ssh {
     /// Whom to log in as.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 64))]
-    #[x_kube(validation = user())]
+    #[x_kube(validation = login())]
     pub user: Option<String>,
     /// The port of the SSH servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -395,7 +396,21 @@ pub struct Condition {
     pub observed_generation: Option<i64>,
 }
 
-/// A user to log in as: a word of a shell in `ProxyCommand`, and part of a jump host's `user@address`.
+/// A host or member may not have the name of a group of the inventory, which a play would find first, nor of this machine.
+/// Names of other groups have underscores.
+pub(super) fn not_a_group() -> Rule {
+    Rule::new("!(self in ['all', 'ungrouped', 'etcd', 'members', 'localhost'])")
+        .message("this name has a meaning in the inventory (all, ungrouped, etcd, members, localhost): choose another")
+}
+
+/// A user to log in as, also of a directory service: `CORP\\user`, `user@corp.example`.
+fn login() -> Rule {
+    Rule::new(r"self.matches(r'^[0-9A-Za-z_]([0-9A-Za-z_.@+\\-]*[0-9A-Za-z_.@+$-])?$')").message(
+        "a user's name is of letters, digits and ._@+-\\\\, begins with a letter, digit or underscore, and may end with a dollar sign",
+    )
+}
+
+/// A user to log in to a bastion as: a word of a shell in `ProxyCommand`, and part of a jump host's `user@address`.
 fn user() -> Rule {
     Rule::new("self.matches('^[0-9A-Za-z_][0-9A-Za-z_.-]*$')").message(
         "a user's name is of letters, digits, dots, dashes and underscores, and begins with neither dot nor dash",

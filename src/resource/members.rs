@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
 
+use super::deployment::not_a_group;
 use super::{AddonState, Reference};
 use schemars::JsonSchema;
 
@@ -22,6 +23,7 @@ pub struct Member {
     #[schemars(length(min = 1, max = 48))]
     #[x_kube(validation = Rule::new("self.matches('^[a-z0-9]([a-z0-9-]*[a-z0-9])?$')")
         .message("a member's name is of small letters, digits and dashes, and begins and ends with a letter or digit"))]
+    #[x_kube(validation = not_a_group())]
     pub name: String,
     /// Whether the control plane pushes to it, or an agent pulls for it.
     #[serde(default)]

@@ -99,7 +99,7 @@ impl<Spec> Named<Spec> {
         let all = self.directory().join("credentials");
         match self.trust {
             Trust::Own => all,
-            Trust::Foreign => all.join(self.namespace.as_deref().unwrap_or("default")).join(&self.name),
+            Trust::Foreign => all.join("_api").join(self.namespace.as_deref().unwrap_or("default")).join(&self.name),
         }
     }
 

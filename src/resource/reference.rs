@@ -41,9 +41,13 @@ pub struct SecretKey {
     /// Its namespace; that of this resource if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63))]
+    #[x_kube(validation = Rule::new("self.matches('^[a-z0-9]([a-z0-9-]*[a-z0-9])?$')")
+        .message("a namespace is of small letters, digits and dashes"))]
     pub namespace: Option<String>,
     /// Its name.
     #[schemars(length(min = 1, max = 253))]
+    #[x_kube(validation = Rule::new("self.matches('^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$') && !self.contains('..')")
+        .message("the name of a Secret is of small letters, digits, dashes and single dots"))]
     pub name: String,
     /// The key in its data.
     #[schemars(length(min = 1, max = 253))]

@@ -42,7 +42,7 @@ fn plain(json: &mut Json) {
 }
 
 /// What a text is that has no pattern of its own: most end in a file of a service, in a shell or in a path.
-pub const ONE_LINE: &str = r"^[^\x00-\x1f\x7f]*$";
+pub const ONE_LINE: &str = r"^[^\x00-\x1f\x7f-\x9f]*$";
 const MAX_TEXT: u64 = 4096;
 const MAX_ENTRIES: u64 = 64;
 

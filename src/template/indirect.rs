@@ -54,8 +54,15 @@ fn written(source: &str, scope: &Scope) -> Option<Value> {
     let mut names = VARIABLE.captures(source)?.get(1)?.as_str().split('.');
     let first = scope.own(names.next()?)?.clone();
     names.try_fold(first, |value, name| {
-        let is_map = value.kind() == ValueKind::Map && value.downcast_object_ref::<Template>().is_none();
-        value.get_attr(name).ok().filter(|found| is_map && !found.is_undefined())
+        if value.downcast_object_ref::<Template>().is_some() {
+            return None;
+        }
+        let found = match value.kind() {
+            ValueKind::Map => value.get_attr(name).ok(),
+            ValueKind::Seq => value.get_item_by_index(name.parse().ok()?).ok(),
+            _ => None,
+        };
+        found.filter(|found| !found.is_undefined())
     })
 }
 

@@ -39,7 +39,7 @@ use minijinja::value::{Object, ObjectRepr, ValueKind};
 pub use error::Error;
 pub use filters::{Hashing, crypt};
 use rewrite::Reading;
-pub use scope::{Outside, Page, Scope};
+pub use scope::{Layer, Outside, Page, Scope};
 
 use crate::value::{Origin, Template, Value};
 

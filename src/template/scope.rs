@@ -1,5 +1,6 @@
 //! The variables that a template sees: layers of them, weakest first, looked up lazily.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +21,7 @@ pub struct Scope {
 }
 
 #[derive(Clone, Debug)]
-struct Layer {
+pub struct Layer {
     vars: Arc<Vars>,
     /// Whether all of it stands so in files of ours or on the command line, so that no host can have said it.
     own: bool,
@@ -93,18 +94,29 @@ impl Scope {
     }
 
     /// The layers, weakest first.
-    pub fn into_layers(self) -> Vec<Arc<Vars>> {
-        self.layers.into_iter().map(|layer| layer.vars).collect()
+    pub fn into_layers(self) -> Vec<Layer> {
+        self.layers
+    }
+
+    /// Adds a layer of another scope, as it was there.
+    pub fn push_layer(&mut self, layer: Layer) {
+        self.layers.push(layer);
     }
 
     /// One layer in place of all, in which mappings of one name are merged.
     pub fn merged(mut self) -> Scope {
-        let mut all = Vars::new();
+        let (mut all, mut foreign) = (Vars::new(), HashSet::new());
         for layer in std::mem::take(&mut self.layers) {
+            // A merged mapping is our own only if all of its parts are.
+            if !layer.own {
+                foreign.extend(layer.vars.keys().cloned());
+            }
             let pairs = layer.vars.iter().map(|(name, value)| (name.clone(), value.clone()));
             HashBehaviour::Merge.combine(&mut all, pairs);
         }
-        self.push(Arc::new(all));
+        let (others, own): (Vars, Vars) = all.into_iter().partition(|(name, _)| foreign.contains(name));
+        self.push(Arc::new(others));
+        self.push_own(Arc::new(own));
         self
     }
 

@@ -1,9 +1,12 @@
 //! Texts that no report and no log may show, wherever they turn up: what was encrypted, and passwords.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::ops::Range;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
+use aho_corasick::AhoCorasick;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD_NO_PAD as STANDARD_NO_PAD;
 
@@ -21,7 +24,14 @@ const SHORTEST_WORD: usize = 8;
 
 /// A list that is shared by its clones and grows while files are decrypted.
 #[derive(Clone, Default)]
-pub struct Hidden(Arc<RwLock<Vec<Arc<str>>>>);
+pub struct Hidden(Arc<RwLock<Texts>>);
+
+#[derive(Default)]
+struct Texts {
+    all: HashSet<String>,
+    /// What finds them, the longest first; made when it is needed after texts were added.
+    search: OnceLock<Option<AhoCorasick>>,
+}
 
 impl Hidden {
     /// Adds a text, and the lines of a text of several, unless they are too short to be told from other words.
@@ -36,34 +46,55 @@ impl Hidden {
         let lines = whole.lines().map(str::trim).filter(telling);
         let lines: Vec<&str> = if whole.contains('\n') { lines.collect() } else { Vec::new() };
         let all: Vec<String> = std::iter::once(whole).chain(lines).flat_map(spellings).collect();
-        let mut list = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        for text in all {
-            if !list.iter().any(|known| **known == text) {
-                list.push(text.into());
-            }
+        let mut texts = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let before = texts.all.len();
+        texts.all.extend(all);
+        if texts.all.len() > before {
+            texts.search = OnceLock::new();
         }
-        // The longest first, so that no part of it stays when another one is within it.
-        list.sort_by_key(|text| std::cmp::Reverse(text.len()));
     }
 
     fn has(&self, text: &str) -> bool {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).iter().any(|known| **known == *text)
+        self.0.read().unwrap_or_else(PoisonError::into_inner).all.contains(text)
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).is_empty()
+        self.0.read().unwrap_or_else(PoisonError::into_inner).all.is_empty()
     }
 
-    /// The text with [`MASK`] in the place of every hidden one.
+    /// The text with [`MASK`] in the place of every hidden one. Texts that overlap are hidden together.
     pub fn hide<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let list = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let mut text = Cow::Borrowed(text);
-        for secret in list.iter() {
-            if text.contains(&**secret) {
-                text = Cow::Owned(text.replace(&**secret, MASK));
+        let texts = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(search) = texts.search.get_or_init(|| texts.search()) else { return Cow::Borrowed(text) };
+        let mut hidden: Vec<Range<usize>> = Vec::new();
+        for found in search.find_overlapping_iter(text) {
+            let mut range = found.range();
+            // They come in the order of their ends.
+            while let Some(last) = hidden.pop_if(|last| last.end > range.start) {
+                range.start = range.start.min(last.start);
             }
+            hidden.push(range);
         }
-        text
+        if hidden.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        let (mut out, mut at) = (String::with_capacity(text.len()), 0);
+        for range in hidden {
+            out.push_str(&text[at..range.start]);
+            out.push_str(MASK);
+            at = range.end;
+        }
+        out.push_str(&text[at..]);
+        Cow::Owned(out)
+    }
+}
+
+impl Texts {
+    fn search(&self) -> Option<AhoCorasick> {
+        if self.all.is_empty() {
+            return None;
+        }
+        Some(AhoCorasick::new(&self.all).expect("there are fewer texts than an automaton takes"))
     }
 }
 

@@ -20,6 +20,7 @@ pub fn accepts(candidate: &Candidate) -> bool {
 }
 
 pub fn read(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Vec<Complaint>> {
+    inventory.printed = true;
     let mut script = Script { candidate, hosts: IndexSet::new() };
     let Json::Object(answer) = script.ask(&["--list"])? else {
         return Err(script.complaint("answers --list with something else than a JSON object").into());

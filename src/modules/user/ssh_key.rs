@@ -50,9 +50,9 @@ pub async fn make(
     let line = format!(
         "umask 077; f={file}; d=$(dirname \"$f\"); o={uid}:{gid}\n\
          [ ! -L \"$d\" ] && [ ! -L \"$f\" ] || {{ echo \"$d or $f is a symbolic link\" >&2; exit 1; }}\n\
-         [ -d \"$d\" ] || {{ mkdir \"$d\" && chown \"$o\" \"$d\"; }} || exit\n\
+         [ -d \"$d\" ] || {{ mkdir \"$d\" && chown -h \"$o\" \"$d\"; }} || exit\n\
          rm -f \"$f\" \"$f.pub\"\n\
-         ssh-keygen -q -t {kind} {bits} -C {comment} -N '' -f \"$f\" </dev/null >&2 && chown \"$o\" \"$f\" \"$f.pub\"",
+         ssh-keygen -q -t {kind} {bits} -C {comment} -N '' -f \"$f\" </dev/null >&2 && chown -h \"$o\" \"$f\" \"$f.pub\"",
         file = quote(path),
         uid = account.uid,
         gid = account.gid,

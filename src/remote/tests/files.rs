@@ -411,3 +411,34 @@ fn a_refusal_has_the_tools_reason_and_what_helps() {
         assert_eq!(told(words), (format!("cannot write /x: {reason}"), helped), "{words}");
     }
 }
+
+/// Whoever owns the directory may put a link in the place of the temporary file. What root writes and gives away is the file
+/// itself all the same.
+#[tokio::test]
+async fn a_link_in_the_place_of_the_temporary_file_is_not_followed() {
+    for kind in SHELLS {
+        let remote = remote(kind).await;
+        let place = Place::new();
+        let (victim, path, source) = (place.at("victim"), place.at("target"), place.at("source"));
+        std::fs::write(&victim, "untouched").unwrap();
+        std::fs::set_permissions(&victim, std::fs::Permissions::from_mode(0o640)).unwrap();
+        let content = vec![b'x'; 1 << 20];
+        std::fs::write(&source, &content).unwrap();
+        let digest = sha1(&content);
+        let exchange = |_: u64, _: u64| {
+            let temporary = place.names().into_iter().find(|name| name.starts_with(".windlass."));
+            if let Some(temporary) =
+                temporary.filter(|name| !std::fs::symlink_metadata(place.at(name)).unwrap().is_symlink())
+            {
+                std::fs::remove_file(place.at(&temporary)).unwrap();
+                std::os::unix::fs::symlink(&victim, place.at(&temporary)).unwrap();
+            }
+        };
+        let attributes = Attributes { mode: Some(0o604), ..Attributes::default() };
+        let _ =
+            remote.upload(std::path::Path::new(&source), Expected::Sha1(&digest), &path, &attributes, &exchange).await;
+        assert_eq!(std::fs::read_to_string(&victim).unwrap(), "untouched", "{kind}");
+        let mode = std::fs::metadata(&victim).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o640, "{kind}: the link was followed");
+    }
+}

@@ -121,6 +121,15 @@ fn vault_complaint(error: &vault::Error, origin: &Origin) -> Complaint {
     }
 }
 
+/// A text as a terminal may show it: control characters, which it would obey, are escaped.
+pub fn printable(text: &str) -> std::borrow::Cow<'_, str> {
+    let control = |c: char| c.is_control() && c != '\t';
+    match text.contains(control) {
+        false => text.into(),
+        true => text.chars().map(|c| if control(c) { c.escape_default().to_string() } else { c.to_string() }).collect(),
+    }
+}
+
 impl Node {
     /// The string, if it is one.
     pub fn as_str(&self) -> Option<&str> {
@@ -149,9 +158,9 @@ impl Node {
             NodeKind::Str(_) if self.tag.as_deref() == Some("!vault") => "an encrypted string".into(),
             NodeKind::Str(text) if text.chars().count() > 40 || text.contains('\n') => {
                 let start: String = text.chars().take_while(|c| *c != '\n').take(37).collect();
-                format!("the string \"{start}...\"")
+                format!("the string \"{}...\"", printable(&start))
             }
-            NodeKind::Str(text) => format!("the string \"{text}\""),
+            NodeKind::Str(text) => format!("the string \"{}\"", printable(text)),
             NodeKind::Seq(_) => "a list".into(),
             NodeKind::Map(_) => "a mapping".into(),
         }

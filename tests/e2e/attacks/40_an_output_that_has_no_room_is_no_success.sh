@@ -23,24 +23,25 @@ PLAY
 
 on h1 mount -o remount,size=2m /dev/shm
 for user in root dashy busy; do
-  windlass playbook -i "$inventory" -u "$user" -b "$scratch/large.yml"
+  windlass playbook -i "$inventory" -e ansible_user="$user" -b "$scratch/large.yml"
   exits 0
 done
 # A user without become has no other place, unless a login gives one.
-windlass playbook -i "$inventory" -u plain "$scratch/large.yml"
+windlass playbook -i "$inventory" -e ansible_user=plain "$scratch/large.yml"
 [ "$code" = 0 ] || says 'cannot keep the whole output of the shell command on the host: /dev/shm: No space left on device'
 [ "$code" = 0 ] || says 'hint: make room on the host'
 
-hosts ssh plain@h1 'while :; do head -c 3000000 /dev/zero >/dev/shm/fill; sleep 0.05; rm -f /dev/shm/fill; done 2>/dev/null' &
+hosts ssh plain@h1 'while [ ! -e /tmp/enough ]; do head -c 3000000 /dev/zero >/dev/shm/fill; sleep 0.05; rm -f /dev/shm/fill; done 2>/dev/null' &
 filler=$!
 for user in root dashy busy plain; do
   become=(-b)
   [ "$user" != plain ] || become=()
-  windlass playbook -i "$inventory" -u "$user" "${become[@]}" "$scratch/small.yml"
+  windlass playbook -i "$inventory" -e ansible_user="$user" "${become[@]}" "$scratch/small.yml"
   # Whoever has no room is refused; nobody takes nothing for an answer.
   [ "$code" = 0 ] || { says 'No space left on device|has room' && does_not_say 'Assertion failed'; }
   [ "$user" = plain ] || exits 0
 done
-kill $filler
-on h1 'pkill -u plain; rm -f /dev/shm/fill; mount -o remount,size=50% /dev/shm'
+on h1 touch /tmp/enough
+wait $filler
+on h1 'rm -f /tmp/enough /dev/shm/fill; mount -o remount,size=50% /dev/shm'
 [ -z "$(on h1 'ls -d /run/.windlass.* 2>/dev/null || true')" ] || broken "a session's directory is left in /run"

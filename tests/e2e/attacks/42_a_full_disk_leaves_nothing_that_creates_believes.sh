@@ -21,7 +21,7 @@ left=$(on h1 'cd /mnt && find . -type f ! -size 2000000c')
 # The disk is full to the last byte now, and what a shell says is not what a person is told.
 on h1 'head -c 6000000 /dev/zero >/mnt/fill 2>/dev/null || true'
 for user in root dashy busy; do
-  windlass playbook -i "$inventory" -u "$user" -b -e archive=false "$scratch/playbook.yml"
+  windlass playbook -i "$inventory" -e ansible_user="$user" -b -e archive=false "$scratch/playbook.yml"
   exits 2
   says 'cannot write /mnt/small: No space left on device'
   says 'hint: make room on the host'

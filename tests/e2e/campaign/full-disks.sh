@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # A file system of random size in a random place of a host: the run succeeds, or says what is full and can be completed later.
 one_of h1 h2 h3; victim=$picked
-one_of /opt /opt/windlass /etc/etcd /var/lib/etcd /var/lib/windlass /dev/shm /tmp /var/tmp /root; place=$picked
+one_of /opt /opt/windlass /etc/etcd /var/lib/etcd /var/lib/windlass /dev/shm /tmp /var/tmp; place=$picked
 one_of 4k 64k 300k 1m 5m 20m 26m 40m; size=$picked
 echo "== $place of $victim is $size"
 fresh

@@ -26,6 +26,7 @@ impl Cluster {
     /// # Errors
     /// One line that says why it cannot be had, and nothing of it.
     pub fn secret(&self, namespace: &str, name: &str, key: &str) -> Result<String, String> {
+        [namespace, name].into_iter().try_for_each(one_segment)?;
         self.ask(async |api: Client| {
             let secrets: Api<Secret> = Api::namespaced(api.clone(), namespace);
             let secret = match secrets.get(name).await {
@@ -48,6 +49,7 @@ impl Cluster {
     /// # Errors
     /// One line that says why it cannot be had.
     pub fn deployment(&self, namespace: &str, name: &str) -> Result<String, String> {
+        [namespace, name].into_iter().try_for_each(one_segment)?;
         self.ask(async |api: Client| {
             let kind = ApiResource::erase::<KarmadaDeployment>(&());
             let deployments: Api<DynamicObject> = Api::namespaced_with(api.clone(), namespace, &kind);
@@ -112,6 +114,15 @@ impl Cluster {
             ),
         })?;
         Client::try_from(config).map_err(|error| words(&error))
+    }
+}
+
+/// A name becomes a part of a path as it is: one of several parts would lead to another object.
+fn one_segment(name: &str) -> Result<(), String> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+    match !name.is_empty() && name.chars().all(fits) && !name.contains("..") {
+        true => Ok(()),
+        false => Err(format!("{name:?} cannot be the name of an object or of a namespace")),
     }
 }
 
