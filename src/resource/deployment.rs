@@ -406,7 +406,8 @@ pub(super) fn not_a_group() -> Rule {
 /// A user to log in as, also of a directory service: `CORP\\user`, `user@corp.example`.
 fn login() -> Rule {
     Rule::new(r"self.matches(r'^[0-9A-Za-z_]([0-9A-Za-z_.@+\\-]*[0-9A-Za-z_.@+$-])?$')").message(
-        "a user's name is of letters, digits and ._@+-\\\\, begins with a letter, digit or underscore, and may end with a dollar sign",
+        "a user's name is of letters, digits, dots, dashes, underscores, @, + and backslashes, begins with a letter, digit or \
+         underscore, and may end with a dollar sign",
     )
 }
 

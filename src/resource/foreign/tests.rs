@@ -163,7 +163,7 @@ fn names_that_the_configuration_allows_become_its_paths() {
     assert_eq!(deployment.spec.hooks[0].playbook, "/srv/notify.yml");
     let secret = deployment.spec.ssh.as_ref().unwrap().private_key.as_ref().unwrap().secret.as_ref().unwrap();
     assert_eq!(secret.namespace.as_deref(), Some("team"));
-    assert!(deployment.credentials().ends_with("credentials/team/prod"));
+    assert!(deployment.credentials().ends_with("credentials/_api/team/prod"));
     // The person's own document says what it likes.
     assert_eq!(read(GOOD, Trust::Own, &Allowed::default()).unwrap().spec.bundle, "karmada-1.18");
 }
@@ -218,8 +218,8 @@ fn references_to_this_machine_and_to_other_namespaces_are_refused() {
     ] {
         assert_eq!(read(&GOOD.replace(what, instead), Trust::Foreign, &allowed()).unwrap_err(), [told], "{instead}");
     }
-    let named = GOOD.replace("cp-1", "localhost");
-    let told = ["spec.hosts[0].name is localhost, which is the machine that windlass runs on"];
+    let named = GOOD.replace("cp-1", "127.0.0.1");
+    let told = ["spec.hosts[0].name is 127.0.0.1, which is the machine that windlass runs on"];
     assert_eq!(read(&named, Trust::Foreign, &allowed()).unwrap_err(), told);
 }
 
