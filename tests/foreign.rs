@@ -96,7 +96,17 @@ fn answer(mut stream: TcpStream, log: &Mutex<Vec<String>>, objects: &Mutex<BTree
         read.push(byte[0]);
     }
     let request = String::from_utf8_lossy(&read).into_owned();
-    let path = request.split(' ').nth(1).unwrap_or_default().split('?').next().unwrap_or_default().to_owned();
+    let asked = request.split(' ').nth(1).unwrap_or_default().split('?').next().unwrap_or_default();
+    // A server or a proxy before it may resolve `..`.
+    let mut parts: Vec<&str> = Vec::new();
+    for part in asked.split('/').skip(1) {
+        if part == ".." {
+            parts.pop();
+        } else {
+            parts.push(part);
+        }
+    }
+    let path = format!("/{}", parts.join("/"));
     log.lock().unwrap().push(path.clone());
     let found = objects.lock().unwrap().get(&path).cloned();
     let status = if found.is_some() { "200 OK" } else { "404 Not Found" };
@@ -236,12 +246,18 @@ fn what_the_person_has_for_own_hosts_is_not_given_to_a_foreign_one() {
         world.write(directory, &format!("ansible_private_key_file: {file}\nambient: the person's own\n"));
     }
     let tasks = "{raw: 'true'}";
-    for variables in
-        [vec![], vec![("ANSIBLE_PRIVATE_KEY_FILE", file.as_str())], vec![("ANSIBLE_HOST_KEY_CHECKING", "False")]]
-    {
+    for variables in [
+        vec![],
+        vec![("ANSIBLE_PRIVATE_KEY_FILE", file.as_str())],
+        vec![("ANSIBLE_HOST_KEY_CHECKING", "False")],
+        vec![("ANSIBLE_TRANSPORT", "local")],
+    ] {
         let (code, told) = world.play("all", tasks, &[&[THIS_NETWORK][..], &variables[..]].concat());
         assert!(code == 4 && told.contains("cannot log in to cp-1"), "{variables:?} {told}");
     }
+    let (code, told) =
+        world.windlass(&["playbook", "-i", "kube:team/prod", "--private-key", &file, "play/play.yml"], &[THIS_NETWORK]);
+    assert!(code == 1 && told.contains("--private-key cannot be used with a resource from an API"), "{code} {told}");
     let (_, told) = world.play("all", "{debug: {msg: \"{{ ambient | default('nothing') }}\"}}", &[THIS_NETWORK]);
     assert!(told.contains("nothing") && !told.contains("the person's own"), "{told}");
     // Another inventory beside it could lend it the login of a host of the same name.

@@ -281,6 +281,8 @@ fn recorded(cluster: &Json, trust: Trust, known: &dyn Fn(&str) -> bool) -> Vec<(
             if let Some(port) = connection.ansible_port {
                 set("ansible_port", port.into());
             }
+            // Who wrote the record chose the address. Only a host that is known gets a login there.
+            set("ansible_host_key_checking", true.into());
         }
         None => set("ansible_connection", "local".into()),
     }
@@ -309,6 +311,7 @@ mod tests {
                 "member_name": "m1", "member_sync_mode": "Pull", "member_force": true, "member_workloads": "keep",
                 "member_kubeconfig": "/etc/admin.conf", "member_kubeconfig_on_host": true,
                 "member_agent": {"host": "m1-host"}, "ansible_host": "192.0.2.9", "ansible_port": 22,
+                "ansible_host_key_checking": true,
             })
         );
     }
@@ -329,8 +332,11 @@ mod tests {
             "ansible_ssh_common_args": "-o ProxyCommand=id", "ansible_private_key_file": "/root/.ssh/id_ed25519",
         });
         let vars = of(way, Trust::Foreign);
-        let chosen =
-            |name: &String| name.starts_with("ansible_") || name == "member_kubeconfig" || name == "member_agent";
+        let chosen = |name: &String| {
+            (name.starts_with("ansible_") && name != "ansible_host_key_checking")
+                || name == "member_kubeconfig"
+                || name == "member_agent"
+        };
         assert!(!vars.keys().any(chosen), "{vars:?}");
         assert!(is_cluster("m1") && !is_cluster("../../etc") && !is_cluster("-x") && !is_cluster(""));
         let vars = of(json!({"ansible_host": "192.0.2.9", "ansible_user": "ops"}), Trust::Own);

@@ -132,6 +132,7 @@ fn needs_inventory(play: &Arc<Play>) -> bool {
 
 /// Says how hosts are reached; asks for the passwords that were asked for, which no report shows.
 pub fn log_in(job: &mut Job, connection: &ConnectionArgs, settings: &Settings) -> Result<(), Failure> {
+    connection.refuse_own_logins(&job.inventory)?;
     job.defaults = connection.defaults(settings)?;
     for password in job.defaults.password.iter().chain(&job.defaults.become_password) {
         job.keyring.hidden.add(password.reveal());

@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use super::{Failure, ask, vault};
 use crate::connection::{Confinement, HostKeys};
 use crate::engine::{self, Defaults, FactCache, Gathering};
-use crate::inventory::Reading;
+use crate::inventory::{Inventory, Reading};
 use crate::playbook::load::{HookFiles, Unsaid};
 use crate::playbook::{Keywords, Strategy, Written};
 use crate::resource::{Allowed, Trust};
@@ -191,6 +191,29 @@ impl ConnectionArgs {
             ssh_extra_args: self.ssh_extra_args.clone().or_else(|| given(&list::SSH_EXTRA_ARGS)).unwrap_or_default(),
             ssh_config: None,
         })
+    }
+
+    /// Options that give a password or a key of the person's own. `defaults` keeps them from hosts of a resource of somebody
+    /// else, so that typing one there is a mistake.
+    pub fn refuse_own_logins(&self, inventory: &Inventory) -> Result<(), Failure> {
+        if inventory.confined.is_none() {
+            return Ok(());
+        }
+        let typed = [
+            ("--private-key", self.private_key.is_some()),
+            ("--ask-pass", self.ask_pass),
+            ("--connection-password-file", self.connection_password_file.is_some()),
+            ("--ask-become-pass", self.ask_become_pass),
+            ("--become-password-file", self.become_password_file.is_some()),
+        ];
+        match typed.iter().find(|(_, typed)| *typed) {
+            Some((option, _)) => Err(anyhow::anyhow!(
+                "{option} cannot be used with a resource from an API: windlass logs in to its hosts only with the Secrets \
+                 that spec.ssh of the resource names"
+            )
+            .into()),
+            None => Ok(()),
+        }
     }
 
     /// The login password: asked for, or read from a file.

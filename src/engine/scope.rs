@@ -203,7 +203,7 @@ impl Batch {
     /// The scope of a task on a host, without loop variables.
     pub fn task_scope(&self, host: &HostRun, task: &Task) -> Scope {
         let mut scope = self.scope(host, task.role.as_ref(), &task.keywords);
-        let reached = target::variables(&self.run.job.defaults, &host.name, &task.keywords, &scope);
+        let reached = target::variables(&self.run.job, &host.name, &task.keywords, &scope);
         scope.lay_below(reached);
         let mut search = Vec::new();
         if let Some(role) = &task.role {

@@ -179,9 +179,10 @@ pub(crate) fn target(job: &Job, name: &str, keywords: &Keywords, scope: &Scope) 
 
 /// What a task's templates see of how its host is reached where no variable says it: what keywords and settings say, under
 /// the names of both ages. It is what [`target`] would take, so finding it here gives the same target.
-pub(crate) fn variables(defaults: &Defaults, name: &str, keywords: &Keywords, scope: &Scope) -> Vars {
+pub(crate) fn variables(job: &Job, name: &str, keywords: &Keywords, scope: &Scope) -> Vars {
     let written = |keyword: &Option<Written>| keyword.as_ref().map(|written| written.value.clone());
     let text = |text: &Option<String>| text.as_deref().map(Value::from);
+    let defaults = defaults(job);
     let connection = written(&keywords.connection).or_else(|| text(&defaults.connection));
     let said: [(&[&str], Option<Value>); 4] = [
         (&["ansible_connection"], connection.or_else(|| Some(Value::from("ssh")))),

@@ -117,6 +117,7 @@ impl<'a> Site<'a> {
     /// A run of a playbook, or of none.
     pub fn job(&self, playbook: Option<&Path>, check: bool, answers: Vars, hold: Option<Hold>) -> Result<Job, Failure> {
         let launch = self.launch()?;
+        self.args.connection.refuse_own_logins(&launch.inventory)?;
         let mut playbooks = Vec::new();
         if let Some(path) = playbook {
             playbooks.push(launch.loader.playbook(path)?.into_iter().map(Arc::new).collect());
