@@ -118,14 +118,14 @@ fn json_and_annotations_name_rule_and_place() {
 #[test]
 fn the_documentation_lists_every_rule_with_its_words() {
     let (_, list) = lint("", &["--list-rules"]);
-    let page = std::fs::read_to_string("docs/lint.md").unwrap();
+    let page = std::fs::read_to_string("docs/how-to/lint.md").unwrap();
     for rule in RULES {
         assert!(list.lines().any(|line| line.starts_with(rule.id) && line.ends_with(rule.about)), "{list}");
         let row = format!("| `{}` | {} | {} |", rule.id, rule.level.word(), rule.about);
-        assert!(page.contains(&row), "not in docs/lint.md: {row}");
+        assert!(page.contains(&row), "not in docs/how-to/lint.md: {row}");
     }
     let rows = page.lines().filter(|line| line.starts_with("| `")).count();
-    assert_eq!(rows, RULES.len(), "docs/lint.md has a rule that is none");
+    assert_eq!(rows, RULES.len(), "docs/how-to/lint.md has a rule that is none");
 }
 
 #[test]

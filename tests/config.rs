@@ -1,5 +1,5 @@
 //! Settings as a person meets them: what `ansible.cfg` and the environment change, what is said of a slip, what
-//! `windlass config` shows; and `docs/configuration.md`, which is made from the list (`UPDATE_DOCS=1` writes it).
+//! `windlass config` shows; and `docs/reference/configuration.md`, which is made from the list (`UPDATE_DOCS=1` writes it).
 
 #![allow(clippy::unwrap_used)]
 
@@ -306,7 +306,7 @@ fn no_setting_of_ansible_is_forgotten() {
 
 #[test]
 fn the_docs_are_the_list() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/configuration.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/configuration.md");
     let written = std::fs::read_to_string(&path).unwrap();
     let (head, _) = written.split_once("## What is honoured\n").expect("the page has that heading");
     let right = format!("{head}{}", tables());
@@ -316,7 +316,7 @@ fn the_docs_are_the_list() {
     }
     assert!(
         written == right,
-        "docs/configuration.md is not what the list says: UPDATE_DOCS=1 cargo test --test config"
+        "docs/reference/configuration.md is not what the list says: UPDATE_DOCS=1 cargo test --test config"
     );
 }
 

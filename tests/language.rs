@@ -1,4 +1,4 @@
-//! `docs/language.md` is what the code says of the language: keywords, statements, filters, tests, lookups, functions and
+//! `docs/reference/language.md` is what the code says of the language: keywords, statements, filters, tests, lookups, functions and
 //! variables. `UPDATE_DOCS=1 cargo test --test language` writes it.
 
 #![allow(clippy::unwrap_used)]
@@ -15,14 +15,17 @@ use windlass::value::doc::{Argument, Doc, Word};
 
 #[test]
 fn the_docs_are_what_the_code_says() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/language.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/language.md");
     let right = page();
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(&path, &right).unwrap();
         return;
     }
     let written = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(written == right, "docs/language.md is not what the code says: UPDATE_DOCS=1 cargo test --test language");
+    assert!(
+        written == right,
+        "docs/reference/language.md is not what the code says: UPDATE_DOCS=1 cargo test --test language"
+    );
 }
 
 fn page() -> String {
@@ -32,7 +35,7 @@ fn page() -> String {
 Written by `UPDATE_DOCS=1 cargo test --test language` from what the code says of itself. `windlass doc NAME` tells the same
 with examples, and explains modules; where something differs from ansible-core: [compatibility.md](compatibility.md).
 
-Modules, filters and lookups of your own: [own-code.md](own-code.md).
+Modules, filters and lookups of your own: [own-code.md](../how-to/own-code.md).
 "
     .to_owned();
     for place in

@@ -73,7 +73,7 @@ fn skeleton(name: &str, hosts: &[Given<'_>], placeholders: bool) -> String {
     };
     format!(
         "\
-# A Karmada control plane on bare hosts, and the clusters that are its members: docs/custom-resource.md
+# A Karmada control plane on bare hosts, and the clusters that are its members: docs/reference/custom-resource.md
 #     windlass plan -f karmada.yaml       # what would change
 #     windlass apply -f karmada.yaml      # does it
 apiVersion: windlass.dev/v1alpha1
@@ -81,7 +81,7 @@ kind: KarmadaDeployment
 metadata:
   name: {name}
 spec:
-  # The programs: a directory or an archive on this machine (docs/bundle.md).
+  # The programs: a directory or an archive on this machine (docs/how-to/bundle.md).
   bundle: karmada.tar.zst
   # The version of Karmada, where the bundle has several.
   # version: \"1.18\"

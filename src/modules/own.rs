@@ -97,7 +97,7 @@ fn style(content: &[u8]) -> Result<Style, (&'static str, &'static str)> {
     let starts = |words: &[&str]| text.lines().any(|line| words.iter().any(|word| line.trim_start().starts_with(word)));
     if starts(&["from ansible", "import ansible"]) || text.contains("<<INCLUDE_ANSIBLE_MODULE") {
         let why = "needs Python and ansible.module_utils on the host, where windlass puts nothing";
-        return Err((why, "write it as a program or script that reads its arguments as JSON: docs/own-code.md"));
+        return Err((why, "write it as a program or script that reads its arguments as JSON: docs/how-to/own-code.md"));
     }
     if starts(&["#Requires -Module", "#AnsibleRequires"]) {
         return Err(("is one for Windows", "windlass looks after hosts with a POSIX shell"));

@@ -177,7 +177,7 @@ impl Load<'_> {
         match nearest(short, self.module_names()) {
             Some(word) => complaint.hint(format!("did you mean {word:?}?")),
             None if role_files::is_collection_name(name) => complaint.hint(
-                "modules of collections are not available; one of your own stands in library/ (docs/own-code.md)",
+                "modules of collections are not available; one of your own stands in library/ (docs/how-to/own-code.md)",
             ),
             None => complaint.hint("\"windlass doc\" lists all modules"),
         }

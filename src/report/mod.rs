@@ -86,7 +86,7 @@ pub struct Settings {
     pub forms: Vec<Form>,
     /// What goes to standard output if none of the forms does.
     pub usual: Form,
-    /// See `docs/watching.md`.
+    /// See `docs/how-to/watching.md`.
     pub verbosity: u8,
     pub colour: Colour,
     pub shows: Shows,

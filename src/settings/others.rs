@@ -165,7 +165,7 @@ pub static GROUPS: &[Group] = &[
     },
     Group {
         standing: Standing::NotHonoured,
-        why: "there are no plugins in Python: modules, filters and lookups of one's own are programs (docs/own-code.md)",
+        why: "there are no plugins in Python: modules, filters and lookups of one's own are programs (docs/how-to/own-code.md)",
         settings: &[
             ("defaults.action_plugins", &["ANSIBLE_ACTION_PLUGINS"], ""),
             ("defaults.become_plugins", &["ANSIBLE_BECOME_PLUGINS"], ""),

@@ -118,13 +118,13 @@ fn what_is_not_honoured_or_not_known_is_named_once_with_its_place() {
     let expected = [
         "ansible.cfg:6:1: [privilege] is no section that windlass knows",
         "ansible.cfg:2:1: test_plugins is not honoured: there are no plugins in Python: modules, filters and lookups of \
-         one's own are programs (docs/own-code.md)",
+         one's own are programs (docs/how-to/own-code.md)",
         "ansible.cfg:3:1: \"froks\" is no setting of [defaults] that windlass knows (did you mean \"forks\"?)",
         "ansible.cfg:4:1: \"become\" is no setting of [defaults] that windlass knows (become stands in \
          [privilege_escalation])",
         "ANSIBLE_FROKS is no setting that windlass knows (did you mean \"ANSIBLE_FORKS\"?)",
         "ANSIBLE_TEST_PLUGINS is not honoured: there are no plugins in Python: modules, filters and lookups of one's \
-         own are programs (docs/own-code.md)",
+         own are programs (docs/how-to/own-code.md)",
     ];
     let variables =
         [("ANSIBLE_FROKS", "3"), ("ANSIBLE_TEST_PLUGINS", "x"), ("ANSIBLE_PIPELINING", "1"), ("OTHER", "1")];

@@ -41,7 +41,7 @@ def pair(host, ours, theirs):
         ours.pop("ansible_facts", None), theirs.pop("ansible_facts", None)
     # As they are when the host's last play ends; a later play may change them.
     ours.pop("groups", None), theirs.pop("groups", None)
-    # The implicit localhost of windlass knows where the inventory is (docs/compatibility.md).
+    # The implicit localhost of windlass knows where the inventory is (docs/reference/compatibility.md).
     if host == "localhost" and "inventory_dir" not in theirs:
         ours.pop("inventory_dir", None), ours.pop("inventory_file", None)
     align(ours, theirs)

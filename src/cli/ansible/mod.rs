@@ -1,6 +1,6 @@
 //! The tools of Ansible by their names: `ansible-playbook`, `ansible`, `ansible-inventory` and `ansible-vault`, called so
 //! or as `windlass ansible-playbook …`. Their command lines and their ways of telling over the same work; see
-//! `docs/ansible.md`.
+//! `docs/reference/ansible.md`.
 
 mod ad_hoc;
 mod inventory;

@@ -1,5 +1,5 @@
 //! The note beside installed programs: which digest each had, and how its file looked to the file system then. A file that
-//! looks the same still has the same content, so an unchanged run need not read it: see docs/bundle.md for the limits.
+//! looks the same still has the same content, so an unchanged run need not read it: see docs/how-to/bundle.md for the limits.
 
 use std::collections::HashMap;
 

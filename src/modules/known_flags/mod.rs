@@ -1,5 +1,5 @@
 //! `known_flags`: refuses flags that a program of a certain version does not have, before any host is touched. The
-//! versions are data: catalogue files, see `docs/catalogue.md`.
+//! versions are data: catalogue files, see `docs/how-to/catalogue.md`.
 
 mod catalogue;
 

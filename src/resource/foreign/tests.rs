@@ -85,7 +85,7 @@ fn what_refers_to_this_machine_is_plain_nowhere() {
 /// The table in the documentation is the list of the code.
 #[test]
 fn the_documentation_has_every_field() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/custom-resource.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/custom-resource.md");
     let text = std::fs::read_to_string(path).unwrap();
     let words = |rule| match rule {
         Plain => "text for the hosts and the control plane",
@@ -113,7 +113,7 @@ fn the_documentation_has_every_field() {
     }
     assert!(
         text.contains(&table),
-        "docs/custom-resource.md: UPDATE_DOCS=1 cargo test --lib the_documentation\n{table}"
+        "docs/reference/custom-resource.md: UPDATE_DOCS=1 cargo test --lib the_documentation\n{table}"
     );
 }
 

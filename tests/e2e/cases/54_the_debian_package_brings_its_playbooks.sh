@@ -7,6 +7,8 @@ package=$("$ROOT/packaging/build" --binary "$scratch/windlass" "$(dpkg --print-a
 cp "$package" "$state/h1/root/root/windlass.deb"
 on h1 "dpkg -i /root/windlass.deb && windlass --version" | tee "$output"
 says '^windlass [0-9]'
+# The pages that messages name are there under the same names.
+on h1 "cd /usr/share/doc/windlass && [ -f docs/how-to/bundle.md ] && [ -f docs/reference/custom-resource.md ]"
 on h1 "mkdir /root/w && cd /root/w && printf '[etcd]\nlocalhost ansible_connection=local\n' >hosts.ini &&
   windlass playbook -i hosts.ini --list-tasks etcd.yml && windlass playbook -i hosts.ini none.yml" >"$output" 2>&1 && broken "none.yml was found"
 says 'playbook: etcd.yml'
