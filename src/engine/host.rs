@@ -6,6 +6,7 @@ use std::sync::{Arc, RwLock};
 use indexmap::IndexSet;
 
 use super::fact_cache::Cache;
+use super::target;
 use crate::inventory::VarsFiles;
 use crate::playbook::{Role, Task};
 use crate::template::Layer;
@@ -33,8 +34,8 @@ pub(crate) struct HostRun {
     pub failure: Vars,
     /// Variables of the play's `vars_files`, as this host sees them.
     pub play_files: Arc<Vars>,
-    /// Loop variables of the includes that it is in, outermost first.
-    pub include_params: Vec<Arc<Vars>>,
+    /// Variables of the includes that it is in, outermost first.
+    pub include_params: Vec<IncludeVars>,
     /// `--start-at-task`: it runs nothing before it comes to this task.
     pub waits_for: Option<Arc<Task>>,
     /// It runs tasks of a hook.
@@ -59,6 +60,14 @@ pub(crate) enum State {
     Halted,
 }
 
+/// Variables that an include gives its steps.
+#[derive(Debug, Clone)]
+pub(crate) struct IncludeVars {
+    pub vars: Arc<Vars>,
+    /// The person wrote them; the items of a loop may come from a host.
+    pub own: bool,
+}
+
 /// What a host learnt while it ran, kept from play to play.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HostVars {
@@ -81,7 +90,8 @@ impl HostRun {
 }
 
 impl HostVars {
-    /// Adds facts; they are seen as `ansible_x` and as `ansible_facts.x`.
+    /// Adds facts; they are seen as `ansible_x` and as `ansible_facts.x`. Those that would say how a host is reached are seen
+    /// in `ansible_facts` alone: the host's own text would choose a program of this machine.
     pub fn add_facts(&mut self, facts: Vars) {
         let mut dict: Vars = match self.facts.get("ansible_facts") {
             Some(old) => old
@@ -96,7 +106,7 @@ impl HostVars {
             let short = name.strip_prefix("ansible_").unwrap_or(name);
             dict.insert(short.into(), value.clone());
         }
-        extend(&mut self.facts, facts);
+        extend(&mut self.facts, facts.into_iter().filter(|(name, _)| !target::is_connection_variable(name)).collect());
         extend(&mut self.facts, Vars::from([("ansible_facts".into(), mapping(dict))]));
     }
 
@@ -199,4 +209,34 @@ impl Board {
 /// Adds variables to a shared layer.
 pub(crate) fn extend(layer: &mut Arc<Vars>, more: Vars) {
     Arc::make_mut(layer).extend(more);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::Value;
+
+    /// The names by which `target.rs` finds how a host is reached are in its text.
+    #[test]
+    fn no_fact_says_how_a_host_is_reached() {
+        let mut names: Vec<&str> = include_str!("target.rs")
+            .split('"')
+            .filter(|text| {
+                text.starts_with("ansible_") && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+            })
+            .filter(|name| *name != "ansible_")
+            .collect();
+        assert!(names.len() > 20, "{names:?}");
+        names.extend(["ansible_async_dir", "ansible_python_interpreter"]);
+        let mut host = HostVars::default();
+        host.add_facts(names.iter().map(|name| (Arc::from(*name), Value::from("x"))).collect());
+        let kept = ["ansible_distribution", "ansible_ssh_host_key_ed25519_public", "ansible_user_id", "of_its_own"];
+        host.add_facts(kept.iter().map(|name| (Arc::from(*name), Value::from("x"))).collect());
+        for name in names {
+            assert!(!host.facts.contains_key(name), "{name}");
+            let short = Value::from(name.trim_start_matches("ansible_"));
+            assert_eq!(host.facts["ansible_facts"].get_item(&short).unwrap(), Value::from("x"), "{name}");
+        }
+        assert!(kept.iter().all(|name| host.facts.contains_key(*name)));
+    }
 }

@@ -177,6 +177,33 @@ pub(crate) fn target(job: &Job, name: &str, keywords: &Keywords, scope: &Scope) 
     })
 }
 
+/// Whether a variable says how a host is reached or as whom tasks run there.
+pub(crate) fn is_connection_variable(name: &str) -> bool {
+    const BEGINNINGS: [&str; 16] = [
+        "async_dir",
+        "become",
+        "connection",
+        "control_path",
+        "host_key_",
+        "paramiko",
+        "pipelining",
+        "private_key",
+        "psrp",
+        "remote_tmp",
+        "scp",
+        "sftp",
+        "shell_",
+        "su_",
+        "winrm",
+    ];
+    const NAMES: [&str; 5] = ["host", "port", "user", "password", "timeout"];
+    let Some(name) = name.strip_prefix("ansible_") else { return false };
+    NAMES.contains(&name)
+        || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+        || name.starts_with("ssh_") && !name.ends_with("_public") && !name.ends_with("_keytype")
+        || name.ends_with("_interpreter")
+}
+
 /// What a task's templates see of how its host is reached where no variable says it: what keywords and settings say, under
 /// the names of both ages. It is what [`target`] would take, so finding it here gives the same target.
 pub(crate) fn variables(job: &Job, name: &str, keywords: &Keywords, scope: &Scope) -> Vars {
