@@ -1,7 +1,7 @@
 //! Variables of groups and hosts in files: `group_vars/NAME` and `host_vars/NAME` below a directory, each a file
 //! (`.yml`, `.yaml`, `.json` or no extension) or a directory of files.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -64,8 +64,9 @@ fn read_new<'a>(
             continue;
         }
         let mut vars = Vars::new();
-        // A host that is named by a path (of a chroot, say) has no files.
-        if there && !name.starts_with('/') {
+        // A host that is named by a path (of a chroot, say) has no files; nor does a group by a text of a host lead elsewhere.
+        let inside = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
+        if there && inside {
             for file in files_of(directory, name)? {
                 hash_behaviour.combine(&mut vars, read(&file, keyring)?);
             }
@@ -155,6 +156,18 @@ mod tests {
         let files = vars_files(directory.path(), &inventory(), &Keyring::default()).unwrap();
         let all = &files.groups["all"];
         assert_eq!((&all["a"], &all["b"], &all["c"]), (&Value::from(1), &Value::from(2), &Value::from(3)));
+    }
+
+    #[test]
+    fn a_name_leads_nowhere_else() {
+        let directory = written(&[("group_vars/x/a.yml", "a: 1"), ("fetched/motd", "a: 2"), ("fetched/m.yml", "a: 3")]);
+        let names = ["../fetched/motd", "../fetched/m", "x/../../fetched/motd", "x"];
+        for name in names {
+            let mut known = super::IndexMap::new();
+            let (keyring, groups) = (Keyring::default(), directory.path().join("group_vars"));
+            super::read_new(&mut known, &groups, std::iter::once(name), &keyring, Default::default()).unwrap();
+            assert_eq!(known[name].is_empty(), name != "x", "{name}");
+        }
     }
 
     #[test]
