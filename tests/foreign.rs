@@ -322,6 +322,8 @@ fn the_kubeconfig_of_a_member_runs_nothing_reads_nothing_and_leads_outside() {
         (kubeconfig(&url, &json!({"client-key": file})).to_string(), "the kubeconfig has client-key at \"c\""),
         (kubeconfig(&url, &json!({"auth-provider": {"name": "gcp", "config": {}}})).to_string(), "has auth-provider"),
         (world.path("kubeconfig").display().to_string(), "it is no kubeconfig"),
+        ("# nothing\n".to_owned(), "it is a kubeconfig without a cluster or a context"),
+        ("!!null x".to_owned(), "it is a kubeconfig without a cluster or a context"),
         (kubeconfig(&url, &json!({"token": "t"})).to_string(), "it is a loopback address"),
     ] {
         world.secret("team", "m1", &content);
@@ -329,6 +331,12 @@ fn the_kubeconfig_of_a_member_runs_nothing_reads_nothing_and_leads_outside() {
             let (code, said) = world.play("members", task, &[]);
             assert!(code != 0 && said.contains(told) && !said.contains("\"msg\": \"reached\""), "{told}: {said}");
         }
+    }
+    // Without one the person's own would be taken.
+    world.write("home/.kube/config", &kubeconfig(&url, &json!({"token": "t"})).to_string());
+    for task in ["{k8s_info: {kind: Namespace}}", "{k8s_info: {kubeconfig: ~/.kube/config, kind: Namespace}}"] {
+        let (code, said) = world.play("members", task, &[("WINDLASS_RESOURCE_NETWORKS", "127.0.0.0/8")]);
+        assert!(code != 0 && said.contains("may not refer to it"), "{task}: {said}");
     }
     assert!(!Path::new(&pwned).exists());
     assert!(own.accept().is_err(), "somebody connected");

@@ -254,7 +254,8 @@ fn recorded(cluster: &Json, trust: Trust, known: &dyn Fn(&str) -> bool) -> Vec<(
     }
     let readable = match recorded.kubeconfig.kind.as_str() {
         "content" => false,
-        "host" => true,
+        // Without a connection that host is this machine.
+        "host" => recorded.connection.is_some() || trust == Trust::Own,
         _ => trust == Trust::Own,
     };
     if readable && !recorded.kubeconfig.path.is_empty() {
@@ -338,6 +339,13 @@ mod tests {
                 || name == "member_agent"
         };
         assert!(!vars.keys().any(chosen), "{vars:?}");
+        let note = json!({"kubeconfig": {"kind": "host", "path": "/root/.kube/config"}});
+        let cluster = json!({"metadata": {"name": "m1", "annotations": {"windlass.dev/member": note.to_string()}}});
+        let kubeconfig = |trust| {
+            let vars: serde_json::Map<_, _> = recorded(&cluster, trust, &|_| false).into_iter().collect();
+            vars.get("member_kubeconfig").cloned()
+        };
+        assert_eq!((kubeconfig(Trust::Foreign), kubeconfig(Trust::Own)), (None, Some("/root/.kube/config".into())));
         assert!(is_cluster("m1") && !is_cluster("../../etc") && !is_cluster("-x") && !is_cluster(""));
         let vars = of(json!({"ansible_host": "192.0.2.9", "ansible_user": "ops"}), Trust::Own);
         assert_eq!((&vars["ansible_host"], &vars["ansible_user"]), (&json!("192.0.2.9"), &json!("ops")));

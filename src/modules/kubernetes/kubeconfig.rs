@@ -100,6 +100,11 @@ async fn of_controller(path: &Path, here: &Controller<'_>) -> Result<Kubeconfig,
 }
 
 async fn of_host(path: &str, remote: bool, probe: &Probe) -> Result<Kubeconfig, Error> {
+    if probe.is_confined() && probe.is_controller() {
+        return Err(Error::failed(format!(
+            "the kubeconfig {path} is one of the machine that windlass runs on, and a resource from an API may not refer to it"
+        )));
+    }
     let path = probe.expand(path).await?;
     let content = probe.read(&path).await?.ok_or_else(|| {
         let message = match remote {

@@ -53,7 +53,12 @@ impl Secrets {
         Deferred::value(place, &self.keyring.hidden, move || {
             let text = own.read(&reference)?;
             // What the error says may be of the content.
-            kube::config::Kubeconfig::from_yaml(&text).map_err(|_| "it is no kubeconfig".to_owned())?;
+            let kubeconfig =
+                kube::config::Kubeconfig::from_yaml(&text).map_err(|_| "it is no kubeconfig".to_owned())?;
+            // An empty text is read as one with nothing in it, and would count as if none was given.
+            if kubeconfig.clusters.is_empty() || kubeconfig.contexts.is_empty() {
+                return Err("it is a kubeconfig without a cluster or a context".to_owned());
+            }
             Ok(if text.ends_with('\n') { text } else { format!("{text}\n") })
         })
     }
