@@ -587,6 +587,39 @@ fn a_keyword_that_cannot_be_read_is_an_error() {
     }
 }
 
+/// A host that skips the task and cannot read its keywords says nothing for those that run it.
+#[test]
+fn a_host_that_skips_a_task_does_not_turn_its_keywords_off() {
+    let task = "    - command: touch {{ inventory_hostname }}\n      run_once: \"{{ of_two }}\"\n      \
+                when: inventory_hostname != 'one'\n";
+    let scratch = directory(&[
+        ("site.yml", &format!("{TASKS}{task}")),
+        ("hosts.ini", "one\ntwo of_two=true\nthree of_two=true\n"),
+        ("order.yml", "- hosts: all\n  order: \"{{ 'sorted' }}\"\n  tasks: []\n"),
+    ]);
+    playbook(scratch.path(), &["-i", "hosts.ini", "-c", "local", "site.yml"]);
+    let touched = ["one", "two", "three"].iter().filter(|name| scratch.path().join(name).exists()).count();
+    assert!(touched <= 1, "{touched} hosts ran what runs once");
+    let (code, _, told) = playbook(scratch.path(), &["-i", "hosts.ini", "order.yml"]);
+    assert!(code != 0 && told.contains("\"order\" cannot be a template"), "{told}");
+}
+
+/// A person writes conditions into variables of an include, too.
+#[test]
+fn literal_conditions_may_come_from_variables_of_an_include() {
+    let site = format!(
+        "{TASKS}    - include_tasks: {{file: t.yml}}\n      vars: {{passed: ['1 == 1']}}\n    \
+         - include_vars: v.yml\n    - assert: {{that: \"{{{{ of_file }}}}\"}}\n"
+    );
+    let scratch = directory(&[
+        ("site.yml", &site),
+        ("t.yml", "- assert: {that: \"{{ passed }}\"}\n"),
+        ("v.yml", "of_file: ['2 == 2']\n"),
+    ]);
+    let (code, out, told) = playbook(scratch.path(), &["-i", "one,", "-c", "local", "site.yml"]);
+    assert_eq!(code, 0, "{out}{told}");
+}
+
 #[test]
 fn inventory_hides_what_it_decrypts() {
     let scratch = directory(&[("pass", "secret\n"), ("hosts.yml", "all: {hosts: {one: {}}}\n")]);

@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 
 use super::batch::Batch;
 use super::event::{Event, Status, TaskResult, TaskStart, registered};
-use super::host::{HostRun, State};
+use super::host::{HostRun, IncludeVars, State};
 use super::item::{Item, blank, failure_of};
 use super::keyword::{self, Refused};
 use super::task::{spread_failure, start_of};
@@ -183,7 +183,10 @@ async fn run(
     }
     let layer = Arc::new(wish.vars.clone());
     let params = include.params.clone().unwrap_or_default();
-    hosts.iter_mut().for_each(|host| host.include_params.extend([params.clone(), layer.clone()]));
+    hosts.iter_mut().for_each(|host| {
+        host.include_params
+            .extend([(&params, true), (&layer, false)].map(|(vars, own)| IncludeVars { vars: vars.clone(), own }))
+    });
     let mut after = block::steps(batch, &steps, hosts).await;
     after.iter_mut().for_each(|host| {
         host.include_params.pop();

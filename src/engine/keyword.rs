@@ -75,7 +75,7 @@ pub(super) fn sharing(batch: &Batch, task: &Task, hosts: Vec<HostRun>) -> (Shari
     for host in hosts {
         match sharing_of(batch, task, &host) {
             Ok(sharing) => {
-                first.get_or_insert(sharing);
+                first = first.or(sharing);
                 able.push(host);
             }
             Err(error) => refused.push((host, error)),
@@ -84,11 +84,12 @@ pub(super) fn sharing(batch: &Batch, task: &Task, hosts: Vec<HostRun>) -> (Shari
     (first.unwrap_or_default(), able, refused)
 }
 
-fn sharing_of(batch: &Batch, task: &Task, host: &HostRun) -> Result<Sharing, Error> {
+/// None: the host skips the task, so what its keywords are does not matter.
+fn sharing_of(batch: &Batch, task: &Task, host: &HostRun) -> Result<Option<Sharing>, Error> {
     let keywords = &task.keywords;
     let by_nature = matches!(task.action.doc.name, "add_host" | "pause");
     if keywords.run_once.is_none() && keywords.throttle.is_none() && keywords.any_errors_fatal.is_none() {
-        return Ok(Sharing { once: by_nature, throttle: None });
+        return Ok(Some(Sharing { once: by_nature, throttle: None }));
     }
     let (templar, scope) = (&batch.run.job.templar, batch.task_scope(host, task));
     let read = || {
@@ -99,9 +100,8 @@ fn sharing_of(batch: &Batch, task: &Task, host: &HostRun) -> Result<Sharing, Err
         Ok(Sharing { once, throttle: throttle.filter(|hosts| *hosts > 0).map(|hosts| hosts as usize) })
     };
     match read() {
-        // Of a task that is skipped nothing else matters.
-        Err(_) if skipped(batch, task, &scope) => Ok(Sharing::default()),
-        read => read,
+        Err(_) if skipped(batch, task, &scope) => Ok(None),
+        read => read.map(Some),
     }
 }
 

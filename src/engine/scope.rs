@@ -6,7 +6,7 @@ use indexmap::IndexSet;
 use minijinja::value::{Enumerator, Object, ObjectRepr};
 
 use super::batch::Batch;
-use super::host::{HostRun, HostVars, State};
+use super::host::{HostRun, HostVars, IncludeVars, State};
 use super::{Event, Job, Run, target};
 use crate::inventory::{Inventory, VarsFiles};
 use crate::modules::http;
@@ -240,12 +240,17 @@ impl Batch {
             scope.push_own(role.use_vars.clone());
         }
         keywords.vars.iter().for_each(|layer| scope.push_own(layer.clone()));
-        scope.push(host.vars.include_vars.clone());
+        scope.push_own(host.vars.include_vars.clone());
         scope.push(host.vars.set.clone());
         if let Some(role) = role {
             scope.push_own(role.params.clone());
         }
-        host.include_params.iter().for_each(|layer| scope.push(layer.clone()));
+        for IncludeVars { vars, own } in &host.include_params {
+            match own {
+                true => scope.push_own(vars.clone()),
+                false => scope.push(vars.clone()),
+            }
+        }
         scope.push_own(job.extra_vars.clone());
         scope.push(self.shared.magic.clone());
         scope.push(self.run.groups());

@@ -85,6 +85,10 @@ impl Load<'_> {
 
     /// The order of hosts; the table has checked the word.
     pub(super) fn order(&mut self, node: Option<&Node>) -> Order {
+        if let Some(node) = node.filter(|node| is_template(node)) {
+            let complaint = Complaint::new("\"order\" cannot be a template", Some(&node.origin));
+            self.complain(complaint.hint("write the order itself, such as order: reverse_inventory"));
+        }
         match node.and_then(Node::as_str) {
             Some("reverse_inventory") => Order::ReverseInventory,
             Some("sorted") => Order::Sorted,
