@@ -137,12 +137,20 @@ impl Fetch {
             return Ok(normal(&dest));
         }
         let name = here.scope.get("inventory_hostname").map_or_else(|| "localhost".to_owned(), ToString::to_string);
-        let directory = normal(&dest.join(name));
+        let directory = named_directory(&dest, &name)?;
         let path = normal(&directory.join(src.trim_start_matches('/')));
         if !path.starts_with(&directory) {
             return Err(Error::failed(format!("fetching {src} would write outside of {}", directory.display())));
         }
         Ok(path)
+    }
+}
+
+/// The directory of a host, whose name may be a text of another host (`add_host`).
+fn named_directory(dest: &Path, name: &str) -> Result<PathBuf, Error> {
+    match name.contains('/') || name == ".." {
+        true => Err(Error::failed(format!("cannot fetch into a directory with the name of the host, {name:?}"))),
+        false => Ok(normal(&dest.join(name))),
     }
 }
 
@@ -228,5 +236,9 @@ mod tests {
         bench.on_host("x", "abc");
         let message = bench.failure("fetch: {src: /../../../HOST/x, dest: d}").await;
         assert!(message.contains("outside of"), "{message}");
+        for name in ["../out", "/out", ".."] {
+            assert!(super::named_directory(std::path::Path::new("/d"), name).is_err(), "{name}");
+        }
+        assert_eq!(super::named_directory(std::path::Path::new("/d"), "h1").unwrap(), std::path::Path::new("/d/h1"));
     }
 }

@@ -115,6 +115,9 @@ fn kept(facts: Vars, filter: &[String]) -> Result<Vars, Error> {
     Ok(kept)
 }
 
+/// As values a fact takes many times the memory of its text.
+const MOST_OWN_FACT: usize = 4 << 20;
+
 /// What the host says of itself in `*.fact` files: JSON, INI, or a program that prints either. A file that cannot be
 /// used says so in its own place.
 async fn own_facts(probe: &Probe, directory: &str) -> Result<Value, Error> {
@@ -141,6 +144,9 @@ async fn own_fact(probe: &Probe, path: &str) -> Result<Value, Error> {
         }
         Some(_) => probe.read(path).await?.unwrap_or_default(),
     };
+    if content.len() > MOST_OWN_FACT {
+        return Ok(Value::from(format!("the fact file is larger than {} MiB ({path})", MOST_OWN_FACT >> 20)));
+    }
     let bad = || Value::from(format!("error loading facts as JSON or ini - please check content: {path}"));
     Ok(fact(&content).unwrap_or_else(bad))
 }
@@ -223,6 +229,7 @@ mod tests {
         bench.on_host("facts/a.fact", "{\"x\": 1}");
         bench.on_host("facts/.hidden.fact", "{}");
         bench.on_host("facts/bad.fact", "neither");
+        bench.on_host("facts/large.fact", &format!("\"{}\"", "x".repeat(MOST_OWN_FACT)));
         let program = |name: &str, text: &str| {
             let path = bench.on_host(name, text);
             std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
@@ -238,7 +245,8 @@ mod tests {
         assert!(
             text("wrong").starts_with("Failure executing fact script (/") && text("wrong").contains("rc: 3, err: no")
         );
-        assert_eq!(local.len(), Some(4));
+        assert!(text("large").starts_with("the fact file is larger than 4 MiB (/"));
+        assert_eq!(local.len(), Some(5));
         for (subset, wanted) in
             [("[network]", true), ("['!min']", false), ("['!all', '!min']", false), ("['!local']", false)]
         {

@@ -81,6 +81,11 @@ impl Kept {
     pub(super) fn new() -> Kept {
         Kept { bytes: Vec::new(), most: MOST_OUTPUT }
     }
+
+    /// For what is never more than some lines, unless the host means harm.
+    pub(super) fn short() -> Kept {
+        Kept { bytes: Vec::new(), most: 1 << 20 }
+    }
 }
 
 impl AsyncWrite for Kept {
@@ -97,6 +102,30 @@ impl AsyncWrite for Kept {
     }
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
+    }
+}
+
+/// Hands on what is written to it, up to a bound.
+pub(super) struct Bounded<W> {
+    pub(super) inner: W,
+    pub(super) left: u64,
+}
+
+impl<W: AsyncWrite + Unpin> AsyncWrite for Bounded<W> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        if bytes.len() as u64 > self.left {
+            let reason = "the host sends far more than the size that it told";
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::FileTooLarge, reason)));
+        }
+        let written = std::task::ready!(Pin::new(&mut self.inner).poll_write(context, bytes))?;
+        self.left -= written as u64;
+        Poll::Ready(Ok(written))
+    }
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(context)
+    }
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(context)
     }
 }
 

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use tokio::io::AsyncWriteExt;
 
-use super::execute::Group;
+use super::execute::{Group, MOST_OUTPUT};
+use super::frames::Bounded;
 use super::quote;
 use super::sessions::Lent;
 use super::{Command, Digest, Error, FileKind, Links, Output, Probe, Stat, refused, stat};
@@ -123,14 +124,17 @@ impl Probe {
             .tempfile_in(directory)
             .map_err(here)?
             .into_parts();
-        let mut file = tokio::fs::File::from_std(file);
+        // A file may grow meanwhile, and one of the kernel's has no size; but a host may also send without end.
+        let size = self.stat(path, Links::Follow).await?.map_or(0, |stat| stat.size);
+        let left = size.saturating_add(MOST_OUTPUT as u64);
+        let mut file = Bounded { inner: tokio::fs::File::from_std(file), left };
         let body = format!("{}\ncat {word}", file_check(&word));
         let (code, stderr) = self.session().await?.ask_into(&subshell(&body), &mut file).await?;
         if code != 0 {
             return Err(refused(format!("read {path}"), &stderr));
         }
         file.flush().await.map_err(here)?;
-        file.sync_all().await.map_err(here)?;
+        file.inner.sync_all().await.map_err(here)?;
         beside.persist(to).map_err(|error| here(error.error))
     }
 
@@ -222,6 +226,11 @@ impl Probe {
     /// Whether the run is for somebody else's resource, see [`crate::connection::Connection::is_confined`].
     pub fn is_confined(&self) -> bool {
         self.sessions.connection().is_confined()
+    }
+
+    /// Whether the host is the machine that windlass runs on, not reached by SSH.
+    pub fn is_controller(&self) -> bool {
+        !self.sessions.connection().is_ssh()
     }
 
     /// A TCP connection from the host. Does not ask [`Probe::may_reach`].

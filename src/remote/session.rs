@@ -184,23 +184,23 @@ impl Session {
              {{ {after}\n}} </dev/null 2>\"$wl_d/e\"; wl_r $?; else rm -f \"$wl_d/w\"; wl_r 1; fi\n"
         );
         self.begin(&text).await?;
-        let (either, mut kind) = (self.mark("", ""), Vec::new());
+        let (either, mut kind) = (self.mark("", ""), Kept::short());
         // Whatever is sent now would be taken for content.
         self.passes = true;
         self.until(&either, &mut tokio::io::sink()).await?;
         self.until("\n", &mut kind).await?;
         self.passes = false;
-        if kind != b">" {
+        if kind.bytes != b">" {
             return Ok(Output { code: 1, stderr: self.end_of_answer().await?.1, stdout: Vec::new() });
         }
         let stdin = self.stdin.as_mut().expect("it is taken only at the end");
         let passed = content.send(stdin).await;
-        let mut stdout = Vec::new();
+        let mut stdout = Kept::short();
         match passed {
             Ok(()) => {
                 let (code, stderr) = self.answer(&mut stdout).await?;
                 self.busy = code == OVER;
-                Ok(Output { code, stdout, stderr })
+                Ok(Output { code, stdout: stdout.bytes, stderr })
             }
             // A full disk ends the reading over there; then there is an answer that says so.
             Err(error) => {
@@ -208,7 +208,7 @@ impl Session {
                 let answer = tokio::time::timeout(END, self.answer(&mut stdout)).await;
                 self.busy = true;
                 match answer {
-                    Ok(Ok((code, stderr))) if code != 0 => Ok(Output { code, stdout, stderr }),
+                    Ok(Ok((code, stderr))) if code != 0 => Ok(Output { code, stdout: stdout.bytes, stderr }),
                     _ => Err(self.lost(Some(error)).await),
                 }
             }
@@ -272,8 +272,9 @@ impl Session {
         .await?;
         let first = format!("\n{}\n", self.nonce);
         self.until(&first, &mut tokio::io::sink()).await?;
-        let mut stdout = Vec::new();
+        let mut stdout = Kept::short();
         let (code, _) = self.answer(&mut stdout).await?;
+        let stdout = stdout.bytes;
         if code != 0 {
             let reason = "none of /run, $XDG_RUNTIME_DIR, /dev/shm, $TMPDIR, /tmp, /var/tmp and the home has room";
             self.busy = true;
@@ -341,13 +342,13 @@ impl Session {
         let mut stderr = Kept::new();
         self.until(&end, &mut stderr).await?;
         let stderr = stderr.bytes;
-        let mut code = Vec::new();
+        let mut code = Kept::short();
         self.until("\n", &mut code).await?;
         if self.connection.is_closed() {
             // The last thing that came over it may be how the program was ended for that very reason.
             return Err(self.lost(None).await);
         }
-        let code = String::from_utf8_lossy(&code).parse().unwrap_or(-1);
+        let code = String::from_utf8_lossy(&code.bytes).parse().unwrap_or(-1);
         self.busy = false;
         Ok((code, stderr))
     }

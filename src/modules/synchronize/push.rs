@@ -19,7 +19,7 @@ const BATCH: u64 = 6 << 20;
 const NAMES: usize = 200;
 
 /// 1 the directory for what comes, 2 an option of tar for times, 3 the time that the destination is to have, if any. In
-/// the directory are `t`, the files, and `script`. An old `sync` has no -f.
+/// the directory are `t`, the files, and `script`. An old `sync` has no -f: one that has it refuses what is not there.
 const UNPACK: &str = r#"
 umask 077
 mkdir "./$1" || exit
@@ -27,7 +27,7 @@ trap 'rm -rf "./$1"' 0
 trap 'exit 1' 1 2 13 15
 tar -x -p -o $2 -f - -C "./$1" || exit
 sh "./$1/script" || exit
-sync -f . || { ! sync -f / 2>/dev/null && sync; } || exit
+if sync -f /proc/none/none 2>&1 | grep -q none; then sync -f .; else sync; fi || exit
 rm -rf "./$1"
 if [ "$3" ]; then touch -c -d "@$3" .; fi
 "#;

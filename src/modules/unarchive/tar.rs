@@ -55,7 +55,14 @@ pub async fn unpack(remote: &Remote, archive: &Archive) -> Result<(), Error> {
     }
     let Output { code, stdout, stderr } = remote.run(&command(archive, &verb)).await?;
     if code == 0 {
-        return Ok(remote.flush(&archive.dest).await?);
+        let flushed = remote.flush(&archive.dest).await;
+        // The disk refused something of it, and nothing tells which: whoever asks for a file (`creates`) would believe in it.
+        if flushed.is_err() {
+            for name in names_in(&stdout).iter().filter(|name| !name.ends_with('/')) {
+                remote.remove(&host_path::join(&archive.dest, name)).await?;
+            }
+        }
+        return Ok(flushed?);
     }
     remove_parts(remote, archive, &stdout).await?;
     Err(refused(&format!("unpack {} to {}", archive.path, archive.dest), &stderr))
