@@ -40,10 +40,10 @@ impl Remote {
     }
 
     /// Has all that was written to the file system of a directory written to its disk. For what many files were written to
-    /// by a tool that does not flush them. An old `sync` has no -f and tells of no error.
+    /// by a tool that does not flush them. An old `sync` has no -f and tells of no error: one that has it refuses what is not there.
     pub async fn flush(&self, directory: &str) -> Result<(), Error> {
         let word = quote::path(directory)?;
-        let body = format!("sync -f {word} || {{ ! sync -f / 2>/dev/null && sync; }}");
+        let body = format!("if sync -f /proc/none/none 2>&1 | grep -q none; then sync -f {word}; else sync; fi");
         self.touch(format!("write {directory} to its disk"), &body).await
     }
 

@@ -127,7 +127,7 @@ fn program(
     // If the files for its output cannot be made, or have no room, it is not run.
     let run = format!(
         "{{ ! wl_open || {{ ( {enter}wl_u; {exports}{run} {argv}\n) <{input} >&5 2>&6 5>&- 6>&-; wl_x $?; }}; }} \
-         5>\"$wl_d/o.$wl_q\" 6>\"$wl_d/e.$wl_q\"; [ \"$wl_a\" = $wl_q ] || wl_r {NO_ROOM}\n"
+         5>>\"$wl_d/o.$wl_q\" 6>>\"$wl_d/e.$wl_q\"; [ \"$wl_a\" = $wl_q ] || wl_r {NO_ROOM}\n"
     );
     Ok(match enter.strip_suffix(" && ") {
         None => run,

@@ -86,11 +86,14 @@ wl_age=$((wl_age+wl_pause))
 [ "$wl_cat" ] || [ "$wl_age" -lt 5 ] || wl_forwarder
 if [ "$wl_cat" ]; then
 wl_silent
-[ "$wl_quiet" -lt 45 ] || kill -KILL "$wl_cat"
+# The shell ends without an answer first: what it runs is ended for the cut, and its exit code says nothing.
+[ "$wl_quiet" -lt 45 ] || { kill -HUP $$; kill -KILL "$wl_cat"; }
 fi
 wl_pause=3
 if [ -e /proc/$$/fd/5 ]; then
 wl_pause=1
+# Somebody may fill the file system and make room again before the program ends.
+wl_fits || rm -f "$wl_d/r"
 if wl_excess; then
 echo . >"$wl_d/x"
 wl_processes $$

@@ -23,17 +23,18 @@ p=$!
 exec 3<&-
 setsid sh -c '
 n=0
-while [ "$n" -lt "$1" ]; do
+while [ -e code ] || [ "$n" -lt "$1" ]; do
 sleep 1
 n=$((n+1))
 [ "$(( $(stat -c "%s +" out err) 0 ))" -le @MOST@ ] || { : >much; kill -KILL "-$2"; : >out; : >err; exit; }
+[ ! -e code ] || kill -0 "-$2" || exit
 done
 : >late; kill -KILL "-$2"' sh "$1" "$p" &
 t=$!
 wait "$p"
 c=$?
-kill -KILL "-$t"
-kill -KILL "$t"
+# What the program left running may still fill the disk.
+kill -0 "-$p" || { kill -KILL "-$t"; kill -KILL "$t"; }
 [ -e late ] && kill -KILL "-$p"
 # What is larger than a block is whole only if there is room still.
 f=0

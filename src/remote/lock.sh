@@ -5,7 +5,10 @@
 f=@DIRECTORY@
 umask 022
 boot() {
-read -r b </proc/sys/kernel/random/boot_id
+b=
+{ read -r b </proc/sys/kernel/random/boot_id; } 2>/dev/null
+# An entry without it would be a hidden file, which no pattern finds.
+b=${b:-none}
 }
 # stat_of PID: the process's name to n, its state to x, its parent to y, when it began to z.
 stat_of() {

@@ -78,6 +78,7 @@ fi
 # wl_open: begins the two files of a program's output, which are open as 5 and 6. A file that has a line has a block of
 # the file system: a small output after it cannot fail for want of room.
 wl_open() {
+[ -e "$wl_d/r" ] || : >"$wl_d/r"
 { echo . >&5 && echo . >&6; } 2>/dev/null
 }
 # wl_small FD FILE: puts what a program wrote to FILE, of which FD is the writing end, into wl_v. A new process costs more
@@ -105,7 +106,7 @@ esac
 wl_large() {
 if [ "$wl_j" -gt @MOST@ ] || [ -s "$wl_d/x" ]; then
 wl_c=@TOO_MUCH@
-elif ! wl_fits; then
+elif ! [ -e "$wl_d/r" ] || ! wl_fits; then
 wl_c=@NO_ROOM@
 elif IFS= read -r wl_i <"$1" && [ "$wl_i" = . ]; then
 { read -r wl_i && cat; } <"$1" || wl_c=@NO_ROOM@

@@ -425,6 +425,7 @@ async fn a_link_in_the_place_of_the_temporary_file_is_not_followed() {
         let content = vec![b'x'; 1 << 20];
         std::fs::write(&source, &content).unwrap();
         let digest = sha1(&content);
+        let exchanged = std::sync::atomic::AtomicBool::new(false);
         let exchange = |_: u64, _: u64| {
             let temporary = place.names().into_iter().find(|name| name.starts_with(".windlass."));
             if let Some(temporary) =
@@ -432,11 +433,13 @@ async fn a_link_in_the_place_of_the_temporary_file_is_not_followed() {
             {
                 std::fs::remove_file(place.at(&temporary)).unwrap();
                 std::os::unix::fs::symlink(&victim, place.at(&temporary)).unwrap();
+                exchanged.store(true, std::sync::atomic::Ordering::Relaxed);
             }
         };
         let attributes = Attributes { mode: Some(0o604), ..Attributes::default() };
         let _ =
             remote.upload(std::path::Path::new(&source), Expected::Sha1(&digest), &path, &attributes, &exchange).await;
+        assert!(exchanged.load(std::sync::atomic::Ordering::Relaxed), "{kind}: nothing was exchanged");
         assert_eq!(std::fs::read_to_string(&victim).unwrap(), "untouched", "{kind}");
         let mode = std::fs::metadata(&victim).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode, 0o640, "{kind}: the link was followed");

@@ -133,23 +133,24 @@ async fn a_session_that_hears_nothing_ends_with_all_that_it_runs() {
         session.args(["-c", &watch.join(" ")]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut session = session.spawn().unwrap();
         let mut requests = session.stdin.take().unwrap();
-        let program = "( wl_go sh -c 'echo $$; exec sleep 1000' )";
+        // Ended, it says that all went well.
+        let program = "( wl_go sh -c 'trap \"exit 0\" TERM; echo $$; sleep 1000 & wait' ); wl_q=1; wl_r $?";
         requests.write_all(format!("{impatient}echo $$\n{program}\n").as_bytes()).unwrap();
         let mut lines = BufReader::new(session.stdout.take().unwrap()).lines();
         let pids: Vec<String> = (0..2).map(|_| lines.next().unwrap().unwrap()).collect();
-        sessions.push((kind, session, requests, pids));
+        sessions.push((kind, session, requests, pids, lines));
     }
     // For longer than their patience they hear of us.
     for _ in 0..14 {
         tokio::time::sleep(Duration::from_millis(500)).await;
-        for (_, _, requests, _) in &mut sessions {
+        for (_, _, requests, ..) in &mut sessions {
             requests.write_all(b"\n").unwrap();
         }
     }
-    for (kind, session, _, _) in &mut sessions {
+    for (kind, session, ..) in &mut sessions {
         assert!(session.try_wait().unwrap().is_none(), "{kind}: it ended although it heard of us");
     }
-    for (kind, mut session, _requests, pids) in sessions {
+    for (kind, mut session, _requests, pids, lines) in sessions {
         for pid in pids {
             let mut left = 6;
             while !gone(&pid).await {
@@ -158,5 +159,7 @@ async fn a_session_that_hears_nothing_ends_with_all_that_it_runs() {
             }
         }
         session.wait().unwrap();
+        let said: Vec<String> = lines.map(Result::unwrap).collect();
+        assert!(!said.iter().any(|line| line.contains("x.1=")), "{kind}: it answered for what was ended: {said:?}");
     }
 }

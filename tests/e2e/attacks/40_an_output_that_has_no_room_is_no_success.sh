@@ -44,4 +44,4 @@ done
 on h1 touch /tmp/enough
 wait $filler
 on h1 'rm -f /tmp/enough /dev/shm/fill; mount -o remount,size=50% /dev/shm'
-[ -z "$(on h1 'ls -d /run/.windlass.* 2>/dev/null || true')" ] || broken "a session's directory is left in /run"
+[ -z "$(on h1 'find /run -name '.windlass.*'')" ] || broken "a session's directory is left in /run"

@@ -42,6 +42,7 @@ for h in h1 h2 h3; do
 done
 
 # Now he has no place to write to, and nothing to lock.
+as_plain h1 "cat $d/lock" || broken "the local user can do nothing at all, so nothing was tried"
 for attempt in "touch $d/x" "touch $d/sessions/x" "ls $d/sessions" "flock -n $d/.mutex true" "mv $d $d.mine" "mkdir /var/lib/windlass/other" "echo x >$d/lock"; do
   ! as_plain h1 "$attempt" 2>/dev/null || broken "a local user may: $attempt"
 done

@@ -10,7 +10,7 @@ cat >"$scratch/playbook.yml" <<'PLAY'
     - name: Not begun
       command: touch /run/too-far
 PLAY
-running() { on h1 'pgrep -f "[s]leep 31[0-9]" || true; ls -d /run/.windlass.* /dev/shm/.windlass.* 2>/dev/null || true'; }
+running() { on h1 'pgrep -f "[s]leep 31[0-9]" || true; ls -d /run/.windlass.* /run/user/*/.windlass.* /dev/shm/.windlass.* 2>/dev/null || true'; }
 
 # interrupted INVENTORY SIGNAL SECONDS TIMES: a run that gets the signal so often while its task is under way.
 interrupted() {
