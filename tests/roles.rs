@@ -38,6 +38,17 @@ fn every_playbook_loads() {
     }
 }
 
+/// A setting could have hosts run the roles each for itself, and a rolling change restart all members at once.
+#[test]
+fn every_play_on_hosts_keeps_them_in_step() {
+    for playbook in below("playbooks").iter().filter(|path| path.extension().is_some_and(|end| end == "yml")) {
+        for play in yaml(playbook).as_sequence().expect("it is a list of plays") {
+            let on_hosts = play["hosts"].as_str().is_some_and(|hosts| hosts != "localhost");
+            assert!(!on_hosts || play["strategy"] == "linear", "{}: {:?}", playbook.display(), play["name"]);
+        }
+    }
+}
+
 #[test]
 fn every_default_of_a_role_is_in_its_argument_specs_and_the_other_way_round() {
     for role in below("roles") {
@@ -81,7 +92,7 @@ fn before_a_restart(members: &[&str]) -> String {
         format!("{{id: {id}, name: {id}, healthy: {healthy}, is_learner: {learner}, raft_applied_index: {applied}}}")
     });
     let text = format!(
-        "- hosts: h1\n  gather_facts: false\n  vars:\n    etcd_health:\n      endpoints: [{{endpoint: 'https://192.0.2.1:2379', member_id: m1}}]\n      \
+        "- hosts: h1\n  gather_facts: false\n  vars:\n    etcd_serving_url: 'https://192.0.2.1:2379'\n    etcd_health:\n      endpoints: [{{endpoint: 'https://192.0.2.1:2379', member_id: m1}}]\n      \
          majority: {}\n      voters: {voters}\n      members: [{}]\n  tasks:\n    \
          - import_role: {{name: etcd, tasks_from: refuse_inventory}}\n    \
          - debug: {{msg: \"{{{{ 'to ' ~ etcd_successor if etcd_majority_stays else 'no majority without ' ~ etcd_others_down | join }}}}\"}}\n",
