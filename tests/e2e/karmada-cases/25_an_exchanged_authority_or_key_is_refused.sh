@@ -31,6 +31,20 @@ for option in --check --diff; do
   says 'hint: put the files back from a backup'
   does_not_say "$(sed -n 's/.*secret: //p' "$credentials/karmada/encryption-config.yaml")"
 done
+restore
+# Keys are found by their names, and by who encrypts with them.
+for change in 's/name: key1/name: prod1/' 's/secretbox:/aesgcm:/'; do
+  sed -i "$change" "$credentials/karmada/encryption-config.yaml"
+  ! cmp -s "$credentials/karmada/encryption-config.yaml" "$scratch/kept/karmada/encryption-config.yaml" || broken "nothing was changed"
+  karmada karmada --check
+  untouched
+  says 'karmada/encryption-config.yaml has other keys than the one in use by h1, h2, h3'
+  restore
+done
+for f in "${files[@]}"; do
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 -keyout "$credentials/$f.key" -out "$credentials/$f.crt" \
+    -subj "/$(openssl x509 -in "$scratch/kept/$f.crt" -noout -subject -nameopt RFC2253 | sed 's/^subject=//')" 2>/dev/null
+done
 # What takes the same files to the hosts refuses them, too.
 for playbook in certificates load-balancer; do
   karmada "$playbook"
