@@ -1,8 +1,9 @@
 # shellcheck shell=bash
-# A member reads its certificates again for every connection: they are not changed on all hosts at once.
+# A member reads its certificates again for every connection: they are not changed on all hosts at once, nor are two members
+# down at the same time, while all get new certificates and move to another client port. Nor when they move back.
 a_cluster
 etcdctl put e2e kept
-etcd_playbook -e '{"etcd_certificate_days": 400, "etcd_certificate_renew_days": 380, "etcd_settle_seconds": 2}'
+etcd_playbook -e '{"etcd_client_port": 2479, "etcd_certificate_days": 400, "etcd_certificate_renew_days": 380, "etcd_settle_seconds": 2}'
 exits 0
 healthy
 [ "$(etcdctl get e2e --print-value-only)" = kept ] || broken "data was lost"
@@ -11,4 +12,16 @@ cat "$scratch/times"
 awk 'NR > 1 && $1 - before < 2 {exit 1} {before = $2}' "$scratch/times" || broken "the certificates of two members were changed at once"
 for h in h1 h2 h3; do
   on $h sha256sum --check --status /run/etcd/started-with || broken "$h was not restarted with its new certificates"
+done
+for port in 2479 2379; do
+  [ $port = 2479 ] || etcd_playbook -e etcd_settle_seconds=1
+  exits 0
+  healthy
+  [ "$(etcdctl member list | grep -c ":$port, false")" = 3 ] || broken "not all members serve clients at port $port"
+  # When each left its last run, and was ready again.
+  for h in h1 h2 h3; do
+    on $h 'systemctl show -p ActiveExitTimestampMonotonic -p ActiveEnterTimestampMonotonic --value etcd | sort -n | xargs'
+  done | sort -n >"$scratch/down"
+  cat "$scratch/down"
+  awk 'NR > 1 && $1 < until {exit 1} {until = $2}' "$scratch/down" || broken "two members were down at the same time"
 done

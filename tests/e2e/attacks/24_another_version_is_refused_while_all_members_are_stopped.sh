@@ -2,6 +2,8 @@
 # What does not run tells no version: what is installed and the data do. What is installed is started as ever.
 a_cluster
 etcdctl put e2e kept
+# A stored text that looks like etcd's own record of its version.
+etcdctl put text '"clusterVersion":"3.9.0" clusterVersion3.9.0 clusterVersion\x12\x053.9.0'
 for h in h1 h2 h3; do on $h systemctl stop etcd & done
 wait
 members_files >"$scratch/before"

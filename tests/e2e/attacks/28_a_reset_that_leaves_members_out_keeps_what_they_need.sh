@@ -1,0 +1,38 @@
+# shellcheck shell=bash
+# Neither the authority of members that stay, nor their majority. Nor are data left behind for an empty cluster in their place.
+a_cluster
+etcdctl put e2e kept
+reset() { windlass playbook "$@" -e confirm_cluster_name=etcd "$ROOT/playbooks/etcd-reset.yml"; }
+on h2 systemctl stop etcd
+members_files >"$scratch/before"
+for how in "-i $inventory --limit h1" "-i $(inventory_of h1)"; do
+  # shellcheck disable=SC2086
+  reset $how
+  exits 2
+  says 'the cluster etcd would lose its majority: of its 3 members h2, h3 would stay, and 1 of them is healthy'
+done
+members_files >"$scratch/after"
+diff "$scratch/before" "$scratch/after" || broken "it changed something"
+for h in h1 h3; do on $h systemctl stop etcd & done
+wait
+etcd_playbook -e etcd_data_dir=/var/lib/etcd/elsewhere
+exits 2
+says 'h1 has its data in /var/lib/etcd/data, and etcd_data_dir is /var/lib/etcd/elsewhere. Nothing has been changed'
+etcd_playbook
+exits 0
+healthy
+[ "$(etcdctl get e2e --print-value-only)" = kept ] || broken "data was lost"
+reset -i "$(inventory_of h1)"
+exits 0
+says 'credentials/etcd is kept: h2, h3 have certificates of its authority'
+[ -e "$state/credentials/etcd/ca.key" ] || broken "the authority of h2 and h3 is gone"
+[ "$(etcdctl endpoint health 2>&1 | grep -c 'is healthy')" = 2 ] || broken "h2 and h3 are not healthy"
+reset -i "$inventory"
+exits 0
+[ ! -e "$state/credentials/etcd" ] || broken "credentials are left"
+# A first formation with a wrong setting: the members wait for each other for ever, until they get the right one.
+etcd_playbook -e '{"etcd_flags": {"listen-peer-urls": "https://127.0.0.1:2380"}, "etcd_gate_retries": 3}'
+exits 2
+etcd_playbook
+exits 0
+healthy
