@@ -179,7 +179,7 @@ pub(crate) fn target(job: &Job, name: &str, keywords: &Keywords, scope: &Scope) 
 
 /// Whether a variable says how a host is reached or as whom tasks run there.
 pub(crate) fn is_connection_variable(name: &str) -> bool {
-    const BEGINNINGS: [&str; 16] = [
+    const BEGINNINGS: &[&str] = &[
         "async_dir",
         "become",
         "connection",
@@ -194,9 +194,10 @@ pub(crate) fn is_connection_variable(name: &str) -> bool {
         "sftp",
         "shell_",
         "su_",
+        "sudo_",
         "winrm",
     ];
-    const NAMES: [&str; 5] = ["host", "port", "user", "password", "timeout"];
+    const NAMES: &[&str] = &["host", "port", "user", "password", "timeout"];
     let Some(name) = name.strip_prefix("ansible_") else { return false };
     NAMES.contains(&name)
         || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))

@@ -229,7 +229,7 @@ mod tests {
         bench.on_host("facts/a.fact", "{\"x\": 1}");
         bench.on_host("facts/.hidden.fact", "{}");
         bench.on_host("facts/bad.fact", "neither");
-        bench.on_host("facts/large.fact", &format!("\"{}\"", "x".repeat(MOST_OWN_FACT)));
+        bench.on_host("facts/large.fact", format!("\"{}\"", "x".repeat(MOST_OWN_FACT)));
         let program = |name: &str, text: &str| {
             let path = bench.on_host(name, text);
             std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
