@@ -228,6 +228,42 @@ fn every_page_that_text_names_exists() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
+#[test]
+fn the_changelog_has_this_version_and_what_comes_next() {
+    let text = std::fs::read_to_string(repository().join("CHANGELOG.md")).unwrap();
+    let begins = |heading: &str| text.lines().filter(|line| line.starts_with(heading)).count();
+    assert_eq!(begins("## Unreleased"), 1);
+    assert_eq!(begins(concat!("## ", env!("CARGO_PKG_VERSION"), " - 20")), 1);
+}
+
+/// What GitHub refuses to show: an element without a label, an unknown type, an id that is there twice.
+#[test]
+fn every_issue_template_is_a_form() {
+    let folder = repository().join(".github/ISSUE_TEMPLATE");
+    let texts = files(&folder).into_iter().filter(|(path, _)| path != Path::new("config.yml"));
+    let mut forms = 0;
+    for (path, text) in texts {
+        let form: serde_yaml::Value = serde_yaml::from_str(&text).unwrap();
+        let named = ["name", "description"].into_iter().all(|key| form[key].is_string());
+        assert!(named, "{}: no name or no description", path.display());
+        let mut ids = BTreeSet::new();
+        for element in form["body"].as_sequence().unwrap() {
+            let kind = element["type"].as_str().unwrap();
+            let filled = if kind == "markdown" { "value" } else { "label" };
+            assert!(["markdown", "input", "textarea", "dropdown"].contains(&kind), "{}: {kind}", path.display());
+            assert!(element["attributes"][filled].is_string(), "{}: no {filled} of {kind}", path.display());
+            assert_eq!(kind == "dropdown", element["attributes"]["options"].is_sequence(), "{}", path.display());
+            assert!(
+                kind == "markdown" || ids.insert(element["id"].as_str().unwrap()),
+                "{}: an id twice",
+                path.display()
+            );
+        }
+        forms += 1;
+    }
+    assert_eq!(forms, 3);
+}
+
 /// A tree with one fault of each kind: the checks find these and nothing else.
 #[test]
 fn the_checks_find_what_is_broken() {
