@@ -32,10 +32,9 @@ fn page() -> String {
     let mut out = "\
 # The language
 
-Written by `UPDATE_DOCS=1 cargo test --test language` from what the code says of itself. `windlass doc NAME` tells the same
-with examples, and explains modules; where something differs from ansible-core: [compatibility.md](compatibility.md).
-
-Modules, filters and lookups of your own: [own-code.md](../how-to/own-code.md).
+Keywords, statements, filters, tests, lookups, functions and variables. `windlass doc NAME` shows the same on the command line,
+with examples. See also [Modules](modules.md), [Differences from ansible-core](compatibility.md) and [Write modules, filters and
+lookups](../how-to/own-code.md).
 "
     .to_owned();
     for place in
@@ -68,8 +67,6 @@ Modules, filters and lookups of your own: [own-code.md](../how-to/own-code.md).
     }
     table(&mut out, "Variables", ["variable", "example", "meaning"]);
     VARIABLES.iter().for_each(|word| named(&mut out, word));
-    let names: Vec<String> = MODULES.iter().map(|entry| code(entry.doc.name)).collect();
-    let _ = write!(out, "\n## Modules\n\n`windlass doc NAME` explains each: {}.\n", names.join(", "));
     out
 }
 

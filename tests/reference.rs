@@ -1,0 +1,247 @@
+//! The generated pages of the reference are what the program and the roles say: modules, options, fields of custom
+//! resources, variables of roles. `UPDATE_DOCS=1 cargo test --test reference` writes them.
+
+#![allow(clippy::unwrap_used)]
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+use serde_yaml::Value;
+use windlass::modules::MODULES;
+use windlass::value::doc::{Argument, Doc};
+
+fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Compares a page with what it should be, or writes it.
+fn compare(page: &str, right: &str) {
+    let path = repository().join("docs/reference").join(page);
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, right).unwrap();
+        return;
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(written == right, "{} is outdated: UPDATE_DOCS=1 cargo test --test reference", path.display());
+}
+
+fn windlass(arguments: &[&str]) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
+    command.env_clear().env("HOME", "/nonexistent").env("COLUMNS", "100").args(arguments);
+    String::from_utf8(command.assert().success().get_output().stdout.clone()).unwrap()
+}
+
+fn row(out: &mut String, cells: &[&str]) {
+    let clean = |cell: &&str| cell.replace('|', "\\|").split_whitespace().collect::<Vec<_>>().join(" ");
+    let _ = writeln!(out, "| {} |", cells.iter().map(clean).collect::<Vec<_>>().join(" | "));
+}
+
+fn code(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("`{}`", text.trim()) }
+}
+
+/// A sentence: with a full stop and, unless it begins with the name of something, a capital letter. `<NAME>` and `*` stay
+/// text.
+fn sentence(text: &str) -> String {
+    let text = text.trim().replace('<', "&lt;").replace('*', "\\*");
+    let word: String = text.chars().take_while(|letter| !letter.is_whitespace() && *letter != ',').collect();
+    let named = ["etcd", "windlass", "haproxy", "karmada"].contains(&word.as_str());
+    let plain = !named && word.bytes().all(|letter| letter.is_ascii_lowercase());
+    let (first, rest) = text.split_at(usize::from(plain).min(text.len()));
+    let end = if text.is_empty() || text.ends_with(['.', '?', ':']) { "" } else { "." };
+    format!("{}{rest}{end}", first.to_uppercase())
+}
+
+#[test]
+fn modules() {
+    let mut out = "\
+# Modules
+
+`windlass doc NAME` shows the same on the command line. A task names a module by its short name (`copy`) or its full name
+(`ansible.builtin.copy`).
+"
+    .to_owned();
+    for entry in MODULES {
+        module(&mut out, entry.doc);
+    }
+    compare("modules.md", &out);
+}
+
+fn module(out: &mut String, doc: &Doc) {
+    let _ = write!(out, "\n## {}\n\n`{}.{}`: {}\n", doc.name, doc.collection, doc.name, sentence(doc.summary));
+    if !doc.arguments.is_empty() {
+        out.push_str("\n| argument | type | default | meaning |\n|---|---|---|---|\n");
+        doc.arguments.iter().for_each(|argument| argument_row(out, argument));
+    }
+    let _ = write!(out, "\n```yaml\n{}\n```\n", doc.example.trim_end());
+    if !doc.returns.is_empty() {
+        out.push_str("\n| result | meaning |\n|---|---|\n");
+        doc.returns.iter().for_each(|result| row(out, &[&code(result.name), &sentence(result.summary)]));
+    }
+}
+
+fn argument_row(out: &mut String, argument: &Argument) {
+    let mut meaning = sentence(argument.summary);
+    if !argument.choices.is_empty() {
+        let choices: Vec<String> = argument.choices.iter().map(|choice| code(choice)).collect();
+        let _ = write!(meaning, " One of {}.", choices.join(", "));
+    }
+    if !argument.aliases.is_empty() {
+        let aliases: Vec<String> = argument.aliases.iter().map(|alias| code(alias)).collect();
+        let _ = write!(meaning, " Also {}.", aliases.join(", "));
+    }
+    let default = if argument.required { "required".to_owned() } else { code(argument.default.unwrap_or_default()) };
+    row(out, &[&code(argument.name), &argument.kind.words(), &default, &meaning]);
+}
+
+#[test]
+fn options() {
+    let mut out = "\
+# Command-line options
+
+The help of every command. [Commands and exit codes](commands.md) is an overview.
+"
+    .to_owned();
+    let mut wanted = vec![Vec::<String>::new()];
+    while let Some(path) = wanted.pop() {
+        let arguments: Vec<&str> = path.iter().map(String::as_str).chain(["--help"]).collect();
+        let help = windlass(&arguments);
+        let name = [&["windlass".to_owned()], path.as_slice()].concat().join(" ");
+        let _ = write!(out, "\n## {name}\n\n```text\n{}\n```\n", help.trim_end());
+        let below = commands(&help).into_iter().rev().map(|command| [path.as_slice(), &[command]].concat());
+        wanted.extend(below);
+    }
+    assert!(out.contains("\n## windlass vault create\n"), "no commands of commands");
+    compare("options.md", &out);
+}
+
+/// The commands that a help lists.
+fn commands(help: &str) -> Vec<String> {
+    let list = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let names = list.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    names.map(|line| line.split_whitespace().next().unwrap().to_owned()).filter(|name| name != "help").collect()
+}
+
+#[test]
+fn fields() {
+    let mut out = "\
+# Fields of custom resources
+
+The schema of the custom resources, from `windlass crd`. [Custom resources](custom-resource.md) explains how to use them. `[]`
+stands for every element of a list, `{}` for every name in a mapping.
+"
+    .to_owned();
+    for definition in windlass(&["crd"]).split("---\n").filter(|text| !text.trim().is_empty()) {
+        let definition: Value = serde_yaml::from_str(definition).unwrap();
+        let spec = &definition["spec"];
+        let schema = &spec["versions"][0]["schema"]["openAPIV3Schema"];
+        let version = spec["versions"][0]["name"].as_str().unwrap();
+        let kind = spec["names"]["kind"].as_str().unwrap();
+        let about = sentence(schema["description"].as_str().unwrap_or_default());
+        let group = spec["group"].as_str().unwrap();
+        let _ = write!(out, "\n## {kind}\n\n`apiVersion: {group}/{version}`. {about}\n");
+        out.push_str("\n| field | type | default | meaning |\n|---|---|---|---|\n");
+        field_rows(&mut out, "spec", &schema["properties"]["spec"]);
+    }
+    compare("fields.md", &out);
+}
+
+fn field_rows(out: &mut String, path: &str, schema: &Value) {
+    let required: Vec<&str> =
+        schema["required"].as_sequence().into_iter().flatten().filter_map(Value::as_str).collect();
+    if let Some(properties) = schema["properties"].as_mapping() {
+        for (name, field) in properties {
+            let name = name.as_str().unwrap();
+            let path = format!("{path}.{name}");
+            field_row(out, &path, field, required.contains(&name));
+            field_rows(out, &path, field);
+        }
+    }
+    for (mark, below) in [("[]", &schema["items"]), ("{}", &schema["additionalProperties"])] {
+        if below.is_mapping() {
+            field_rows(out, &format!("{path}{mark}"), below);
+        }
+    }
+}
+
+fn field_row(out: &mut String, path: &str, schema: &Value, required: bool) {
+    let default = match &schema["default"] {
+        Value::Null if required => "required".to_owned(),
+        Value::Null => String::new(),
+        other => code(&value(other)),
+    };
+    let mut meaning = sentence(schema["description"].as_str().unwrap_or_default());
+    if let Some(choices) = schema["enum"].as_sequence() {
+        let choices: Vec<String> = choices.iter().filter(|one| !one.is_null()).map(|one| code(&value(one))).collect();
+        let _ = write!(meaning, " One of {}.", choices.join(", "));
+    }
+    for rule in schema["x-kubernetes-validations"].as_sequence().into_iter().flatten() {
+        if let Some(message) = rule["message"].as_str() {
+            let _ = write!(meaning, " Rule: {}.", message.trim_end_matches('.'));
+        }
+    }
+    row(out, &[&code(path), &kind(schema), &default, &meaning]);
+}
+
+fn kind(schema: &Value) -> String {
+    let name = schema["type"].as_str().unwrap_or("any");
+    match name {
+        "array" => format!("list of {}", kind(&schema["items"])),
+        "object" if schema["additionalProperties"].is_mapping() => {
+            format!("mapping of {}", kind(&schema["additionalProperties"]))
+        }
+        "object" => "mapping".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+/// A value on one line.
+fn value(value: &Value) -> String {
+    match value {
+        Value::String(text) if text.is_empty() => "\"\"".to_owned(),
+        Value::String(text) => text.clone(),
+        other => serde_json::to_string(other).unwrap(),
+    }
+}
+
+fn yaml(path: &Path) -> Value {
+    let text = std::fs::read_to_string(path).unwrap();
+    serde_yaml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn role_variables() {
+    let mut out = "\
+# Variables of roles
+
+The variables of every role, from its `meta/argument_specs.yml` and `defaults/main.yml`. The `README.md` of a role says what it
+does. A default with `{{ }}` is a template.
+"
+    .to_owned();
+    let mut roles: Vec<PathBuf> =
+        std::fs::read_dir(repository().join("roles")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    roles.sort();
+    for role in roles {
+        let name = role.file_name().unwrap().to_string_lossy().into_owned();
+        let specs = yaml(&role.join("meta/argument_specs.yml"));
+        let defaults = yaml(&role.join("defaults/main.yml"));
+        let main = &specs["argument_specs"]["main"];
+        let _ = write!(out, "\n## {name}\n\n{}\n", sentence(main["short_description"].as_str().unwrap_or_default()));
+        let Some(options) = main["options"].as_mapping().filter(|options| !options.is_empty()) else { continue };
+        out.push_str("\n| variable | type | default | meaning |\n|---|---|---|---|\n");
+        for (variable, spec) in options {
+            let variable = variable.as_str().unwrap();
+            let mut meaning = sentence(spec["description"].as_str().unwrap_or_default());
+            if let Some(choices) = spec["choices"].as_sequence() {
+                let choices: Vec<String> = choices.iter().map(|one| code(&value(one))).collect();
+                let _ = write!(meaning, " One of {}.", choices.join(", "));
+            }
+            let kind = spec["type"].as_str().unwrap_or("any");
+            let required = spec["required"].as_bool().unwrap_or_default();
+            let default = if required { "required".to_owned() } else { code(&value(&defaults[variable])) };
+            row(&mut out, &[&code(variable), kind, &default, &meaning]);
+        }
+    }
+    compare("roles.md", &out);
+}
