@@ -13,7 +13,7 @@ const PIPE: usize = 16 * 1024;
 
 /// The way to as many hosts as are asked for.
 #[derive(Default)]
-pub struct FakeHosts;
+pub(crate) struct FakeHosts;
 
 #[async_trait]
 impl Open for FakeHosts {

@@ -37,7 +37,7 @@ const TASKS: &str = r#"
 const TEMPLATE: &str =
     "name = {{ inventory_hostname }}\n{% for i in range(5) %}\npeer.{{ i }} = {{ place }}\n{% endfor %}\n";
 
-pub fn run(scratch: &Path) {
+pub(crate) fn run(scratch: &Path) {
     std::fs::write(scratch.join("app.conf.j2"), TEMPLATE).expect("the scratch directory takes a file");
     let begun = Instant::now();
     let run = Run::load(scratch, &play(TASKS), HOSTS);
@@ -54,16 +54,16 @@ pub fn run(scratch: &Path) {
 }
 
 /// A playbook of one play.
-pub fn play(tasks: &str) -> String {
+pub(crate) fn play(tasks: &str) -> String {
     format!("- hosts: all\n  gather_facts: false\n  tasks:\n{}", tasks.trim_start_matches('\n'))
 }
 
 /// A run that is about to begin, on hosts in memory.
-pub struct Run(Job);
+pub(crate) struct Run(Job);
 
 impl Run {
     /// Writes playbook and inventory into a directory, and loads them from there.
-    pub fn load(directory: &Path, playbook: &str, hosts: usize) -> Run {
+    pub(crate) fn load(directory: &Path, playbook: &str, hosts: usize) -> Run {
         let (path, inventory) = (directory.join("play.yml"), directory.join("hosts.ini"));
         let lines: String = (0..hosts).map(|number| format!("host{number} number={number}\n")).collect();
         std::fs::write(&path, playbook).expect("the scratch directory takes a playbook");
@@ -95,7 +95,7 @@ impl Run {
     }
 
     /// Runs it; gives the number of results, those of items counted. No host may fail.
-    pub fn go(self) -> usize {
+    pub(crate) fn go(self) -> usize {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("threads can be had");
         runtime.block_on(async {
             let (sender, mut events) = tokio::sync::mpsc::unbounded_channel();

@@ -7,7 +7,7 @@ use crate::project::{ALL_FILES, ALL_TASKS, write};
 
 const RUNS: usize = 15;
 
-pub fn run(scratch: &Path) {
+pub(crate) fn run(scratch: &Path) {
     let (playbook, inventory) = write(scratch).expect("the scratch directory takes a project");
     let arguments = ["playbook".into(), "--syntax-check".into(), "-i".into(), inventory.into(), playbook.into()];
     let before = cpu(true);

@@ -14,7 +14,7 @@ const TASKS: [(&str, &str); 2] = [
     ("command", "command: echo {{ item }}"),
 ];
 
-pub fn run(scratch: &Path) {
+pub(crate) fn run(scratch: &Path) {
     for (name, task) in TASKS {
         for size in SIZES {
             let loop_task =

@@ -12,11 +12,11 @@ const PLAYBOOKS: usize = 10;
 const GROUPS: usize = 4;
 const HOSTS: usize = 4;
 
-pub const ALL_TASKS: usize = ROLES * (PARTS * TASKS + OWN_TASKS);
-pub const ALL_FILES: usize = ROLES * (PARTS + 5) + PLAYBOOKS + GROUPS + HOSTS + 2;
+pub(crate) const ALL_TASKS: usize = ROLES * (PARTS * TASKS + OWN_TASKS);
+pub(crate) const ALL_FILES: usize = ROLES * (PARTS + 5) + PLAYBOOKS + GROUPS + HOSTS + 2;
 
 /// Writes the project into `root`, and gives its playbook and its inventory.
-pub fn write(root: &Path) -> std::io::Result<(PathBuf, PathBuf)> {
+pub(crate) fn write(root: &Path) -> std::io::Result<(PathBuf, PathBuf)> {
     let mut files = 0;
     let mut save = |path: String, text: String| {
         let path = root.join(path);

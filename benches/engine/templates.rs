@@ -24,7 +24,7 @@ struct Said {
     ansible: Option<f64>,
 }
 
-pub fn run(_: &Path) {
+pub(crate) fn run(_: &Path) {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/engine");
     for name in TEXTS {
         let path = here.join("texts").join(name);

@@ -55,12 +55,12 @@ fn manifest_of(archive: &Path) -> Result<(Manifest, String), Error> {
 }
 
 /// Unpacks an archive into the user's cache, unless the same is there already. Gives the directory.
-pub fn unpack(archive: &Path) -> Result<PathBuf, Error> {
+pub(super) fn unpack(archive: &Path) -> Result<PathBuf, Error> {
     unpack_below(archive, &cache()?)
 }
 
 /// As [`unpack`], into a cache of one's own.
-pub fn unpack_below(archive: &Path, cache: &Path) -> Result<PathBuf, Error> {
+pub(super) fn unpack_below(archive: &Path, cache: &Path) -> Result<PathBuf, Error> {
     let (manifest, text) = manifest_of(archive)?;
     let root = cache.join(&hex(&Sha256::digest(&text))[..16]);
     if root.join(MANIFEST).is_file() {

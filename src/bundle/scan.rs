@@ -50,7 +50,7 @@ pub fn scan(root: &Path) -> Result<Scanned, Error> {
 
 /// The programs of one name, without looking at anything else. A version that is wanted counts where a program for
 /// another architecture cannot be asked for its own.
-pub fn named(root: &Path, wanted: Wanted<'_>) -> Result<Vec<Item>, Error> {
+pub(super) fn named(root: &Path, wanted: Wanted<'_>) -> Result<Vec<Item>, Error> {
     let mut items = Vec::new();
     for file in files(root)?.into_iter().filter(|file| file.file_name().is_some_and(|name| name == wanted.component)) {
         let Some(mut candidate) = classify(root, &file)? else { continue };

@@ -16,17 +16,17 @@ static VERSION: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// The first version in a text, without its `v`.
-pub fn first_in(text: &str) -> Option<String> {
+pub(super) fn first_in(text: &str) -> Option<String> {
     VERSION.captures(text).map(|found| found[1].trim_end_matches('.').to_owned())
 }
 
 /// The version in the name of the nearest directory above the file that has one: `etcd-v3.5.21-linux-amd64/etcd`.
-pub fn of_path(relative: &Path) -> Option<String> {
+pub(super) fn of_path(relative: &Path) -> Option<String> {
     relative.ancestors().skip(1).find_map(|above| first_in(above.file_name()?.to_str()?))
 }
 
 /// What a program answers to `--version`, or to `version`. None: it does not run here, or says no such thing.
-pub fn as_it_says(program: &Path) -> Option<String> {
+pub(super) fn as_it_says(program: &Path) -> Option<String> {
     ["--version", "version"].into_iter().find_map(|question| first_in(&answer(program, question)?))
 }
 

@@ -7,14 +7,14 @@ use anyhow::{Context, bail};
 use crate::value::Secret;
 
 /// Asks for a secret without showing it.
-pub fn secret(prompt: &str) -> anyhow::Result<Secret> {
+pub(super) fn secret(prompt: &str) -> anyhow::Result<Secret> {
     rpassword::prompt_password(prompt)
         .map(Secret::new)
         .with_context(|| format!("cannot ask for {prompt:?}: no terminal"))
 }
 
 /// Asks for a line.
-pub fn line(prompt: &str) -> anyhow::Result<String> {
+pub(super) fn line(prompt: &str) -> anyhow::Result<String> {
     if !std::io::stdin().is_terminal() {
         bail!("cannot ask {prompt:?}: standard input is no terminal; give the value with -e");
     }

@@ -9,7 +9,7 @@ use super::{ExitCode, Failure, note, warn};
 use crate::bundle::{Bundle, Item, MANIFEST, is_archive, pack, scan};
 
 #[derive(Debug, Args)]
-pub struct BundleArgs {
+pub(super) struct BundleArgs {
     #[command(subcommand)]
     command: BundleCommand,
 }
@@ -42,7 +42,7 @@ struct Named {
 }
 
 /// Runs the sub-command.
-pub fn run(args: &BundleArgs) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &BundleArgs) -> Result<ExitCode, Failure> {
     match &args.command {
         BundleCommand::Create(create) => make(create),
         BundleCommand::Verify(named) => verify(&named.bundle),

@@ -23,19 +23,19 @@ const PATIENCE: u64 = 20;
 const ASKED: &str = "karmada_apiserver";
 
 /// Whether a pattern names a group that only the control plane can fill.
-pub fn names(pattern: &str) -> bool {
+pub(super) fn names(pattern: &str) -> bool {
     pattern.contains("add_member") || pattern.contains("del_member")
 }
 
 /// Whether a run depends on what the control plane says: others are not kept waiting for it.
-pub fn concern(job: &Job) -> bool {
+pub(super) fn concern(job: &Job) -> bool {
     let named = job.playbooks.iter().flatten().any(|play| names(&play.hosts.value.to_string()));
     !job.inventory.deployments.is_empty() && (named || job.limit.as_deref().is_some_and(names))
 }
 
 /// Asks the control plane for its Clusters, and puts what follows into the job's inventory. Without a deployment nothing
 /// is done; what cannot be known leaves `del_member` empty, and is said in one line.
-pub fn look(job: &mut Job) -> Result<(), Failure> {
+pub(super) fn look(job: &mut Job) -> Result<(), Failure> {
     let Some(deployment) = job.inventory.deployments.first() else { return Ok(()) };
     let name = deployment.name.clone();
     let Some(kubeconfig) = kubeconfig(&job.inventory) else {
@@ -56,7 +56,7 @@ pub fn look(job: &mut Job) -> Result<(), Failure> {
 }
 
 /// More removals than were allowed are refused: a line that was deleted by mistake must not take members with it.
-pub fn check_removals(inventory: &Inventory, most: usize) -> Result<(), Failure> {
+pub(super) fn check_removals(inventory: &Inventory, most: usize) -> Result<(), Failure> {
     let gone = inventory.hosts_of("del_member");
     if inventory.deployments.is_empty() || gone.len() <= most {
         return Ok(());
@@ -72,13 +72,13 @@ pub fn check_removals(inventory: &Inventory, most: usize) -> Result<(), Failure>
 }
 
 /// The admin's kubeconfig, where the roles put it; None: there is none yet.
-pub fn kubeconfig(inventory: &Inventory) -> Option<PathBuf> {
+pub(super) fn kubeconfig(inventory: &Inventory) -> Option<PathBuf> {
     let deployment = inventory.deployments.first()?;
     Some(admin_kubeconfig(&deployment.credentials(), &deployment.spec.instance)).filter(|path| path.is_file())
 }
 
 /// Where the roles put the admin's kubeconfig of an instance, in the directory of credentials.
-pub fn admin_kubeconfig(credentials: &Path, instance: &str) -> PathBuf {
+pub(super) fn admin_kubeconfig(credentials: &Path, instance: &str) -> PathBuf {
     let prefix = if instance == "karmada" { String::new() } else { format!("{instance}-") };
     credentials.join(format!("{prefix}admin.kubeconfig"))
 }

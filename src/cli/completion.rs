@@ -8,14 +8,14 @@ use super::doc::{self, Kind};
 use super::{Cli, ExitCode, Failure};
 
 #[derive(Debug, Args)]
-pub struct CompletionArgs {
+pub(super) struct CompletionArgs {
     /// The shell that is to complete
     #[arg(value_enum, value_name = "SHELL")]
     shell: Shell,
 }
 
 /// Prints the script that the shell reads.
-pub fn run(args: &CompletionArgs) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &CompletionArgs) -> Result<ExitCode, Failure> {
     let mut script = Vec::new();
     generate(args.shell, &mut command(), "windlass", &mut script);
     super::print(script)?;

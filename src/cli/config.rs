@@ -13,7 +13,7 @@ use crate::settings::{Kind, SETTINGS, SetBy, Setting, Settings};
 use crate::value::origin::nearest;
 
 #[derive(Debug, Args)]
-pub struct ConfigArgs {
+pub(super) struct ConfigArgs {
     /// Only settings that somebody has set
     #[arg(long = "only-changed")]
     only_changed: bool,
@@ -48,7 +48,7 @@ struct Shown {
 }
 
 /// Prints the settings. `matches` are the options as they were given: those that win over settings are shown as such.
-pub fn run(args: &ConfigArgs, matches: Option<&ArgMatches>) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &ConfigArgs, matches: Option<&ArgMatches>) -> Result<ExitCode, Failure> {
     let settings = super::settings()?;
     let mut all: Vec<Shown> = settings.all().map(|(setting, _)| shown(setting, &settings, matches)).collect();
     if !args.settings.is_empty() {

@@ -8,10 +8,10 @@ use crate::resource;
 use crate::value::{Value, yaml};
 
 #[derive(Debug, Args)]
-pub struct CrdArgs {}
+pub(super) struct CrdArgs {}
 
 /// Prints the definitions as YAML documents, for `kubectl apply -f -`.
-pub fn run(_: &CrdArgs) -> Result<ExitCode, Failure> {
+pub(super) fn run(_: &CrdArgs) -> Result<ExitCode, Failure> {
     let mut text = String::new();
     for definition in resource::definitions() {
         let json: Json = serde_json::to_value(definition).map_err(anyhow::Error::new)?;

@@ -8,7 +8,7 @@ use crate::value::vault::Keyring;
 use crate::value::{Value, Vars, yaml};
 
 /// Reads all `-e` arguments; a later one wins.
-pub fn read(arguments: &[String], keyring: &Keyring) -> Result<Vars, Complaint> {
+pub(super) fn read(arguments: &[String], keyring: &Keyring) -> Result<Vars, Complaint> {
     let mut vars = Vars::new();
     for argument in arguments {
         vars.extend(one(argument, keyring)?);

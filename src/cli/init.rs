@@ -6,7 +6,7 @@ use clap::Args;
 use super::{ExitCode, Failure, print};
 
 #[derive(Debug, Args)]
-pub struct InitArgs {
+pub(super) struct InitArgs {
     /// The name of the deployment
     #[arg(long, value_name = "NAME", default_value = "production")]
     name: String,
@@ -24,7 +24,7 @@ struct Given<'a> {
 }
 
 /// Prints a KarmadaDeployment with comments, for a person to go on from.
-pub fn run(args: &InitArgs) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &InitArgs) -> Result<ExitCode, Failure> {
     let hosts: Vec<Given<'_>> = match args.hosts.is_empty() {
         true => ["192.0.2.11", "192.0.2.12", "192.0.2.13"]
             .map(|address| Given { user: Some("root"), address, port: None })

@@ -17,7 +17,7 @@ use crate::engine::{Event, Told};
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Who listens for Ctrl-C, until it is dropped.
-pub struct Interrupts {
+pub(super) struct Interrupts {
     twice: oneshot::Receiver<()>,
     /// Both are there until the drop.
     thread: Option<JoinHandle<()>>,
@@ -27,7 +27,7 @@ pub struct Interrupts {
 impl Interrupts {
     /// Listens from now on, on a thread of its own: the run's threads may all be busy with a template that has no end.
     /// Sets `stopping` when no further task is to be begun.
-    pub fn listen(stopping: Arc<AtomicBool>, events: &UnboundedSender<Told>) -> std::io::Result<Interrupts> {
+    pub(super) fn listen(stopping: Arc<AtomicBool>, events: &UnboundedSender<Told>) -> std::io::Result<Interrupts> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (tell, twice) = oneshot::channel();
         let (enough, until) = oneshot::channel();
@@ -69,7 +69,7 @@ impl Interrupts {
     }
 
     /// Resolves when the run is to end at once.
-    pub async fn twice(&mut self) {
+    pub(super) async fn twice(&mut self) {
         if (&mut self.twice).await.is_err() {
             std::future::pending().await
         }

@@ -20,7 +20,7 @@ const POSITION: [&str; 2] = ["inventory_dir", "inventory_file"];
 
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("action").required(true))]
-pub struct InventoryArgs {
+pub(super) struct InventoryArgs {
     #[command(flatten)]
     source: InventorySource,
     #[command(flatten)]
@@ -61,7 +61,7 @@ pub struct InventoryArgs {
 }
 
 /// Prints what was asked for. What was decrypted is hidden: `ansible-inventory` prints it encrypted.
-pub fn run(args: &InventoryArgs) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &InventoryArgs) -> Result<ExitCode, Failure> {
     let settings = super::settings()?;
     let keyring = vault::keyring(&args.vault, &settings)?;
     let inventory = Inventory::load_with(&args.source.inventories(&settings), &keyring, &options::reading(&settings)?)?;

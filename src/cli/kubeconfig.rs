@@ -12,7 +12,7 @@ use crate::resource::{self, Deployment, Resource};
 use crate::value::{Value, read, yaml};
 
 #[derive(Debug, Args)]
-pub struct KubeconfigArgs {
+pub(super) struct KubeconfigArgs {
     /// The KarmadaDeployment
     #[arg(short = 'f', long = "file", value_name = "FILE")]
     file: PathBuf,
@@ -25,7 +25,7 @@ pub struct KubeconfigArgs {
 const LISTS: [(&str, &str); 3] = [("clusters", "cluster"), ("users", "user"), ("contexts", "context")];
 
 /// Prints or merges.
-pub fn run(args: &KubeconfigArgs) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &KubeconfigArgs) -> Result<ExitCode, Failure> {
     let deployment = deployment(&args.file)?;
     let path = clusters::admin_kubeconfig(&deployment.credentials(), &deployment.spec.instance);
     if !path.is_file() {

@@ -25,7 +25,7 @@ use crate::value::vault::Keyring;
 use crate::value::{Hidden, Value, Vars};
 
 /// What is read before any play is: variables, the inventory, the loader of plays.
-pub struct Launch {
+pub(super) struct Launch {
     pub inventory: Inventory,
     pub loader: Loader,
     /// Whether anything names hosts beside the implicit localhost.
@@ -37,7 +37,7 @@ pub struct Launch {
 }
 
 impl Launch {
-    pub fn new(
+    pub(super) fn new(
         settings: &Settings,
         source: &InventorySource,
         vault: &VaultPasswords,
@@ -51,7 +51,7 @@ impl Launch {
     }
 
     /// As [`Launch::new`], with passwords that were asked for and variables that were read before.
-    pub fn with(
+    pub(super) fn with(
         settings: &Settings,
         source: &InventorySource,
         keyring: Arc<Keyring>,
@@ -72,13 +72,13 @@ impl Launch {
     }
 
     /// Says what is odd but not wrong in the inventory and in what was loaded so far.
-    pub fn warn(&self) {
+    pub(super) fn warn(&self) {
         self.inventory.warnings.iter().for_each(|warning| super::warn(warning));
         self.keyring.duplicates.take().iter().chain(&self.loader.take_warnings()).for_each(super::warn_of);
     }
 
     /// Refuses a limit that leaves no host; warns when plays name hosts and there is no inventory.
-    pub fn check_hosts(&self, playbooks: &[Vec<Arc<Play>>]) -> Result<(), Failure> {
+    pub(super) fn check_hosts(&self, playbooks: &[Vec<Arc<Play>>]) -> Result<(), Failure> {
         if !self.has_inventory && playbooks.iter().flatten().any(needs_inventory) {
             super::warn("no inventory was given: there is only localhost (-i names an inventory)");
         }
@@ -91,7 +91,7 @@ impl Launch {
     }
 
     /// The job; how hosts are reached comes with [`log_in`].
-    pub fn job(
+    pub(super) fn job(
         self,
         playbooks: Vec<Vec<Arc<Play>>>,
         tags: Tags,
@@ -131,7 +131,7 @@ fn needs_inventory(play: &Arc<Play>) -> bool {
 }
 
 /// Says how hosts are reached; asks for the passwords that were asked for, which no report shows.
-pub fn log_in(job: &mut Job, connection: &ConnectionArgs, settings: &Settings) -> Result<(), Failure> {
+pub(super) fn log_in(job: &mut Job, connection: &ConnectionArgs, settings: &Settings) -> Result<(), Failure> {
     connection.refuse_own_logins(&job.inventory)?;
     job.defaults = connection.defaults(settings)?;
     for password in job.defaults.password.iter().chain(&job.defaults.become_password) {
@@ -142,11 +142,11 @@ pub fn log_in(job: &mut Job, connection: &ConnectionArgs, settings: &Settings) -
 
 /// Bytes of stack for the run: as deeply as includes may be nested, and values that a template builds on its way,
 /// whatever `ulimit -s` is. It takes memory as it is used.
-pub const STACK: usize = 128 << 20;
+pub(super) const STACK: usize = 128 << 20;
 
 /// Runs the job; its events are told as they come, on standard output in the `usual` form unless `--output` says
 /// otherwise. Ctrl-C once stops after the tasks in flight, twice at once. Hosts that fail are written to `retry_file`.
-pub fn go(
+pub(super) fn go(
     reporting: &Reporting,
     settings: &Settings,
     usual: Form,
@@ -178,7 +178,7 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// Does work that waits, on threads that have the stack for it. All of them have ended when this returns: `exit` is not
 /// safe beside threads that run, and glibc's `pthread_detach` crashes on a thread that ends in the same moment (its
 /// stack is too large to be kept, so what `pthread_detach` reads is no longer mapped).
-pub fn in_runtime<T, E>(work: impl AsyncFnOnce() -> Result<T, E> + Send) -> Result<T, E>
+pub(super) fn in_runtime<T, E>(work: impl AsyncFnOnce() -> Result<T, E> + Send) -> Result<T, E>
 where
     T: Send,
     E: From<anyhow::Error> + Send,
@@ -200,7 +200,7 @@ where
 }
 
 /// Reports that are open, for one run or for several in turn.
-pub struct Telling {
+pub(super) struct Telling {
     sender: UnboundedSender<Told>,
     teller: JoinHandle<report::Ending>,
     stopping: Arc<AtomicBool>,
@@ -209,7 +209,7 @@ pub struct Telling {
 
 impl Telling {
     /// Opens the reports and listens for Ctrl-C. To be called within the runtime.
-    pub fn open(
+    pub(super) fn open(
         reporting: &Reporting,
         settings: &Settings,
         usual: Form,
@@ -225,7 +225,7 @@ impl Telling {
     }
 
     /// Whether Ctrl-C said that nothing further is to be begun.
-    pub fn is_stopping(&self) -> bool {
+    pub(super) fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Relaxed)
     }
 
@@ -233,13 +233,13 @@ impl Telling {
     ///
     /// # Errors
     /// It could not go on; its lock was taken over by another run.
-    pub async fn run(&mut self, job: Job) -> Result<Option<Recap>, Failure> {
+    pub(super) async fn run(&mut self, job: Job) -> Result<Option<Recap>, Failure> {
         let sender = self.sender.clone();
         self.work(job, sender).await
     }
 
     /// Runs a job without telling of it; `each` sees its events.
-    pub async fn watch(&mut self, job: Job, mut each: impl FnMut(&Event)) -> Result<Option<Recap>, Failure> {
+    pub(super) async fn watch(&mut self, job: Job, mut each: impl FnMut(&Event)) -> Result<Option<Recap>, Failure> {
         let (sender, mut receiver) = unbounded_channel::<Told>();
         let watching = async {
             while let Some(told) = receiver.recv().await {
@@ -270,7 +270,7 @@ impl Telling {
     }
 
     /// Closes the reports. What they could not tell makes an exit code of success one of failure.
-    pub async fn end(self, code: ExitCode) -> Result<ExitCode, Failure> {
+    pub(super) async fn end(self, code: ExitCode) -> Result<ExitCode, Failure> {
         drop(self.sender);
         let ending = self.teller.await.context("the report came to a bad end")?;
         Ok(reporting::exit_code(&ending, code))
@@ -278,7 +278,7 @@ impl Telling {
 }
 
 /// What a run's end makes of the program's.
-pub fn exit_code(recap: &Recap) -> ExitCode {
+pub(super) fn exit_code(recap: &Recap) -> ExitCode {
     if recap.interrupted {
         ExitCode::Interrupted
     } else if recap.lost.unreachable {

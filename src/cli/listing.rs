@@ -10,14 +10,14 @@ use crate::value::Value;
 
 /// What is listed of each play; nothing: the playbooks' names alone.
 #[derive(Debug, Clone, Copy)]
-pub struct What {
+pub(super) struct What {
     pub hosts: bool,
     pub tasks: bool,
     pub tags: bool,
 }
 
 /// Lists the plays of the job, which are those of these playbooks.
-pub fn print(playbooks: &[PathBuf], job: &Job, what: What) -> Result<ExitCode, Failure> {
+pub(super) fn print(playbooks: &[PathBuf], job: &Job, what: What) -> Result<ExitCode, Failure> {
     let mut text = String::new();
     for (path, plays) in playbooks.iter().zip(&job.playbooks) {
         text.push_str(&format!("\nplaybook: {}\n", path.display()));

@@ -9,14 +9,14 @@ use clap_mangen::Man;
 use super::{Cli, ExitCode, Failure};
 
 #[derive(Debug, Args)]
-pub struct ManArgs {
+pub(super) struct ManArgs {
     /// Write one page per sub-command into this directory, windlass.1, windlass-doc.1 and so on
     #[arg(long, value_name = "DIRECTORY")]
     dir: Option<PathBuf>,
 }
 
 /// Prints the page of the program, or writes all pages.
-pub fn run(args: &ManArgs) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &ManArgs) -> Result<ExitCode, Failure> {
     let mut command = Cli::command();
     command.build();
     match &args.dir {

@@ -22,7 +22,7 @@ use crate::value::{HashBehaviour, Secret, Vars};
 
 /// Where hosts come from.
 #[derive(Debug, Args)]
-pub struct InventorySource {
+pub(super) struct InventorySource {
     /// Inventory: a file (INI, YAML), an executable script, a custom resource, a directory of them,
     /// a comma list "a,b,", or kube:[CONTEXT/]NAMESPACE/NAME
     #[arg(short = 'i', long = "inventory", alias = "inventory-file", value_name = "INVENTORY")]
@@ -34,7 +34,7 @@ pub struct InventorySource {
 
 impl InventorySource {
     /// The inventories to read: those of the command line, or else of the settings; the default one only if it is there.
-    pub fn inventories(&self, settings: &Settings) -> Vec<String> {
+    pub(super) fn inventories(&self, settings: &Settings) -> Vec<String> {
         if !self.inventory.is_empty() {
             return self.inventory.clone();
         }
@@ -46,7 +46,7 @@ impl InventorySource {
 
 /// How a run goes about its work.
 #[derive(Debug, Args)]
-pub struct RunArgs {
+pub(super) struct RunArgs {
     /// Variables: KEY=VALUE, JSON or YAML text, or @FILE
     #[arg(short = 'e', long = "extra-vars", value_name = "VARS")]
     pub extra_vars: Vec<String>,
@@ -71,7 +71,7 @@ pub struct RunArgs {
 
 /// Whether a run keeps to its own hosts.
 #[derive(Debug, Clone, Args)]
-pub struct Offline {
+pub(super) struct Offline {
     /// Connect to hosts of the inventory and API servers only, and to what is named here; anything else is an error
     #[arg(
         id = "offline",
@@ -87,7 +87,7 @@ pub struct Offline {
 
 /// Passwords of vaulted files and strings.
 #[derive(Debug, Args)]
-pub struct VaultPasswords {
+pub(super) struct VaultPasswords {
     /// File that holds a vault password, or an executable that prints it
     #[arg(long = "vault-password-file", alias = "vault-pass-file", value_name = "FILE")]
     pub files: Vec<PathBuf>,
@@ -101,7 +101,7 @@ pub struct VaultPasswords {
 
 /// How hosts are reached, and as whom.
 #[derive(Debug, Args)]
-pub struct ConnectionArgs {
+pub(super) struct ConnectionArgs {
     /// Log in as this user
     #[arg(short = 'u', long = "user", value_name = "USER")]
     user: Option<String>,
@@ -164,7 +164,7 @@ enum HostKeyPolicy {
 
 impl ConnectionArgs {
     /// What the engine is told; asks for the passwords that were asked for.
-    pub fn defaults(&self, settings: &Settings) -> Result<Defaults, Failure> {
+    pub(super) fn defaults(&self, settings: &Settings) -> Result<Defaults, Failure> {
         let given = |setting| settings.given(setting).map(|found| found.value.to_string());
         let password = self.password(settings)?;
         Ok(Defaults {
@@ -195,7 +195,7 @@ impl ConnectionArgs {
 
     /// Options that give a password or a key of the person's own. `defaults` keeps them from hosts of a resource of somebody
     /// else, so that typing one there is a mistake.
-    pub fn refuse_own_logins(&self, inventory: &Inventory) -> Result<(), Failure> {
+    pub(super) fn refuse_own_logins(&self, inventory: &Inventory) -> Result<(), Failure> {
         if inventory.confined.is_none() {
             return Ok(());
         }
@@ -257,7 +257,7 @@ impl ConnectionArgs {
 }
 
 /// What the settings say of variables of one name.
-pub fn hash_behaviour(settings: &Settings) -> HashBehaviour {
+pub(super) fn hash_behaviour(settings: &Settings) -> HashBehaviour {
     match settings.text(&list::HASH_BEHAVIOUR).as_deref() {
         Some("merge") => HashBehaviour::Merge,
         _ => HashBehaviour::Replace,
@@ -265,12 +265,12 @@ pub fn hash_behaviour(settings: &Settings) -> HashBehaviour {
 }
 
 /// What the settings say of all inventories.
-pub fn reading(settings: &Settings) -> Result<Reading, Failure> {
+pub(super) fn reading(settings: &Settings) -> Result<Reading, Failure> {
     Ok(Reading { hash_behaviour: hash_behaviour(settings), allowed: Arc::new(allowed(settings)?) })
 }
 
 /// What the settings allow to resources that are somebody else's.
-pub fn allowed(settings: &Settings) -> Result<Allowed, Failure> {
+pub(super) fn allowed(settings: &Settings) -> Result<Allowed, Failure> {
     let networks = settings.given(&list::RESOURCE_NETWORKS).map(|_| settings.list(&list::RESOURCE_NETWORKS));
     if let Err(text) = Confinement::new(networks.as_deref()) {
         let message = format!("resource_networks has no address or network {text:?}");
@@ -295,7 +295,7 @@ pub fn allowed(settings: &Settings) -> Result<Allowed, Failure> {
 }
 
 /// What the settings say of how a run goes about its work.
-pub fn engine(settings: &Settings) -> Result<engine::Options, Failure> {
+pub(super) fn engine(settings: &Settings) -> Result<engine::Options, Failure> {
     Ok(engine::Options {
         gathering: match settings.text(&list::GATHERING).as_deref() {
             Some("explicit") => Gathering::Explicit,
@@ -346,7 +346,7 @@ fn fact_cache(settings: &Settings) -> Result<Option<FactCache>, Failure> {
 }
 
 /// What the settings say of plays that do not say it themselves.
-pub fn unsaid(settings: &Settings) -> Unsaid {
+pub(super) fn unsaid(settings: &Settings) -> Unsaid {
     // A setting stands around plays like a keyword, with the place where it is written.
     let keyword = |setting: &Setting| {
         let found = settings.given(setting)?;
@@ -370,7 +370,7 @@ pub fn unsaid(settings: &Settings) -> Unsaid {
 }
 
 /// What becomes of keys that are there twice.
-pub fn duplicate_keys(settings: &Settings) -> DuplicateKeys {
+pub(super) fn duplicate_keys(settings: &Settings) -> DuplicateKeys {
     match settings.text(&list::DUPLICATE_DICT_KEY).as_deref() {
         Some("error") => DuplicateKeys::Error,
         Some("ignore") => DuplicateKeys::Ignore,
@@ -379,7 +379,7 @@ pub fn duplicate_keys(settings: &Settings) -> DuplicateKeys {
 }
 
 /// The files of tasks that are put before and after plays and roles.
-pub fn hooks(settings: &Settings) -> HookFiles {
+pub(super) fn hooks(settings: &Settings) -> HookFiles {
     HookFiles {
         before_play: settings.path(&list::BEFORE_PLAY),
         after_play: settings.path(&list::AFTER_PLAY),

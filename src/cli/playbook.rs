@@ -19,7 +19,7 @@ use crate::template::{self, Hashing};
 use crate::value::{Value, Vars};
 
 #[derive(Debug, Args)]
-pub struct PlaybookArgs {
+pub(super) struct PlaybookArgs {
     #[command(flatten)]
     source: InventorySource,
     #[command(flatten)]
@@ -75,7 +75,7 @@ pub struct PlaybookArgs {
 }
 
 /// Loads, checks and runs. `usual`: how the run is told unless `--output` says otherwise.
-pub fn run(
+pub(super) fn run(
     args: &PlaybookArgs,
     settings: &Settings,
     usual: fn(&PlaybookArgs, &Settings, &Job) -> Form,

@@ -9,7 +9,7 @@ use anyhow::Context;
 ///
 /// # Errors
 /// Standard output takes no more, such as a file on a full disk.
-pub fn print(text: impl AsRef<[u8]>) -> anyhow::Result<()> {
+pub(super) fn print(text: impl AsRef<[u8]>) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_ref()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot write to standard output"),
@@ -19,7 +19,7 @@ pub fn print(text: impl AsRef<[u8]>) -> anyhow::Result<()> {
 
 /// How this program speaks of itself and its errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wording {
+pub(super) enum Wording {
     Own,
     /// `[WARNING]: …`, `[ERROR]: …`
     Ansible,
@@ -28,17 +28,17 @@ pub enum Wording {
 static WORDING: OnceLock<Wording> = OnceLock::new();
 
 /// Chooses the wording, once, before anything is said.
-pub fn speak(wording: Wording) {
+pub(super) fn speak(wording: Wording) {
     // A second command line in one process (tests) keeps the first one's.
     let _ = WORDING.set(wording);
 }
 
 /// The wording that was chosen.
-pub fn wording() -> Wording {
+pub(super) fn wording() -> Wording {
     WORDING.get().copied().unwrap_or(Wording::Own)
 }
 
 /// Writes a line to standard error. Where it cannot be told, it cannot be told either that it could not.
-pub fn tell(line: &str) {
+pub(super) fn tell(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }

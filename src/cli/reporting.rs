@@ -17,7 +17,7 @@ use crate::settings::{Settings, list};
 use crate::value::Hidden;
 
 #[derive(Debug, Args)]
-pub struct Reporting {
+pub(super) struct Reporting {
     /// How the run is told: human, json, json=FILE, junit=FILE; may be given several times
     #[arg(long = "output", value_name = "FORM", value_parser = form, value_delimiter = ',')]
     outputs: Vec<Form>,
@@ -60,7 +60,7 @@ impl Reporting {
     /// Opens the reports, and our own log. To be called within the runtime, before anything is told; `hidden` is what
     /// none of them may show, `usual` what goes to standard output when `--output` does not say, `fence` what an offline
     /// run keeps to.
-    pub fn open(
+    pub(super) fn open(
         &self,
         hidden: &Hidden,
         settings: &Settings,
@@ -103,7 +103,7 @@ impl Reporting {
     }
 
     /// How many `-v` there are, or as many as the settings say.
-    pub fn verbosity(&self, settings: &Settings) -> u8 {
+    pub(super) fn verbosity(&self, settings: &Settings) -> u8 {
         self.verbose.max(settings.number(&list::VERBOSITY).try_into().unwrap_or(u8::MAX))
     }
 
@@ -120,7 +120,7 @@ impl Reporting {
 }
 
 /// Says what the reports could not; a run that was not told wholly does not exit as if all were well.
-pub fn exit_code(ending: &Ending, code: ExitCode) -> ExitCode {
+pub(super) fn exit_code(ending: &Ending, code: ExitCode) -> ExitCode {
     ending.warnings.iter().for_each(|warning| super::warn(warning));
     ending.failures.iter().for_each(|failure| super::tell(&format!("error: {failure}")));
     if code == ExitCode::Ok && !ending.failures.is_empty() { ExitCode::Error } else { code }

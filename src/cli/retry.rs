@@ -7,7 +7,7 @@ use crate::engine::Recap;
 use crate::settings::{Settings, list};
 
 /// Where it goes: `--retry-file`, or what `retry_files_enabled` and `retry_files_save_path` make of the playbook's name.
-pub fn place(option: Option<&Path>, playbook: Option<&PathBuf>, settings: &Settings) -> Option<PathBuf> {
+pub(super) fn place(option: Option<&Path>, playbook: Option<&PathBuf>, settings: &Settings) -> Option<PathBuf> {
     if let Some(file) = option {
         return Some(file.to_owned());
     }
@@ -21,7 +21,7 @@ pub fn place(option: Option<&Path>, playbook: Option<&PathBuf>, settings: &Setti
 ///
 /// # Errors
 /// The message names the file.
-pub fn write(file: &Path, recap: &Recap) -> anyhow::Result<()> {
+pub(super) fn write(file: &Path, recap: &Recap) -> anyhow::Result<()> {
     let lost = recap.hosts.iter().filter(|(_, counts)| counts.failed > 0 || counts.unreachable > 0);
     let mut lost: Vec<&str> = lost.map(|(host, _)| host.as_ref()).collect();
     if lost.is_empty() {

@@ -15,7 +15,7 @@ use crate::report::{AdHocStyle, Form};
 use crate::settings::{Settings, list};
 
 #[derive(Debug, Args)]
-pub struct AdHocArgs {
+pub(super) struct AdHocArgs {
     /// Hosts and groups, such as web, 'all:!db' or '*.example.org'
     #[arg(value_name = "PATTERN")]
     pattern: String,
@@ -59,12 +59,12 @@ pub struct AdHocArgs {
 }
 
 /// How `windlass run` tells its results.
-pub fn form(args: &AdHocArgs) -> Form {
+pub(super) fn form(args: &AdHocArgs) -> Form {
     Form::AdHoc(AdHocStyle { one_line: args.one_line, tree: args.tree.clone() })
 }
 
 /// Loads, checks and runs the task; its results are told in this form.
-pub fn run(args: &AdHocArgs, settings: &Settings, form: Form) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &AdHocArgs, settings: &Settings, form: Form) -> Result<ExitCode, Failure> {
     let launch = Launch::new(settings, &args.source, &args.vault, &args.run)?;
     if args.list_hosts {
         return list_hosts(args, &launch);

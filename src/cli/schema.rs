@@ -6,7 +6,7 @@ use super::{ExitCode, Failure};
 use crate::schema;
 
 #[derive(Debug, Args)]
-pub struct SchemaArgs {
+pub(super) struct SchemaArgs {
     /// What the schema describes
     #[arg(value_enum, value_name = "KIND")]
     kind: Kind,
@@ -29,7 +29,7 @@ enum Kind {
 }
 
 /// Prints the schema.
-pub fn run(args: &SchemaArgs) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &SchemaArgs) -> Result<ExitCode, Failure> {
     let schema = match args.kind {
         Kind::Playbook => schema::playbook(),
         Kind::Tasks => schema::tasks(),

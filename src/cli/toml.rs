@@ -3,7 +3,7 @@
 use serde_json::{Map, Value as Json};
 
 /// The document of an object.
-pub fn written(object: &Map<String, Json>) -> String {
+pub(super) fn written(object: &Map<String, Json>) -> String {
     let mut text = String::new();
     table(object, &mut Vec::new(), &mut text);
     text

@@ -28,7 +28,7 @@ impl Cache {
     ///
     /// # Errors
     /// It cannot be made: the message names it.
-    pub fn open(place: FactCache, events: UnboundedSender<Told>) -> Result<Cache, String> {
+    pub(super) fn open(place: FactCache, events: UnboundedSender<Told>) -> Result<Cache, String> {
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&place.directory);
         let cannot =
             |error| format!("cannot make the directory {} of the fact cache: {error}", place.directory.display());
@@ -37,7 +37,7 @@ impl Cache {
     }
 
     /// What is known of a host; None if there is no file, or one too old.
-    pub fn read(&self, host: &str) -> Option<HostVars> {
+    pub(super) fn read(&self, host: &str) -> Option<HostVars> {
         let path = self.path(host)?;
         let age = fs::metadata(&path).ok()?.modified().ok()?.elapsed().unwrap_or_default();
         if self.place.timeout.is_some_and(|limit| age > limit) {
@@ -48,7 +48,7 @@ impl Cache {
     }
 
     /// Writes the facts of a host, whole or not at all, for their owner alone.
-    pub fn write(&self, host: &str, vars: &HostVars) {
+    pub(super) fn write(&self, host: &str, vars: &HostVars) {
         let Some(path) = self.path(host) else { return };
         if let Err(error) = self.replace(&path, vars) {
             self.warn(&format!("cannot write the fact cache {}: {error}", path.display()));
@@ -56,7 +56,7 @@ impl Cache {
     }
 
     /// Forgets a host.
-    pub fn remove(&self, host: &str) {
+    pub(super) fn remove(&self, host: &str) {
         let Some(path) = self.path(host) else { return };
         if let Err(error) = fs::remove_file(&path)
             && error.kind() != std::io::ErrorKind::NotFound

@@ -84,7 +84,7 @@ pub(crate) struct HostVars {
 }
 
 impl HostRun {
-    pub fn going(&self) -> bool {
+    pub(super) fn going(&self) -> bool {
         self.state == State::Going && !self.role_ended
     }
 }
@@ -92,7 +92,7 @@ impl HostRun {
 impl HostVars {
     /// Adds facts; they are seen as `ansible_x` and as `ansible_facts.x`. Those that would say how a host is reached are seen
     /// in `ansible_facts` alone: the host's own text would choose a program of this machine.
-    pub fn add_facts(&mut self, facts: Vars) {
+    pub(super) fn add_facts(&mut self, facts: Vars) {
         let mut dict: Vars = match self.facts.get("ansible_facts") {
             Some(old) => old
                 .try_iter()
@@ -141,12 +141,12 @@ struct Published {
 }
 
 impl Board {
-    pub fn new(cache: Option<Cache>) -> Board {
+    pub(super) fn new(cache: Option<Cache>) -> Board {
         Board { all: RwLock::default(), cache }
     }
 
     /// Publishes what a host knows, with what it was given meanwhile.
-    pub fn publish(&self, host: &Arc<str>, vars: &mut HostVars) {
+    pub(super) fn publish(&self, host: &Arc<str>, vars: &mut HostVars) {
         let mut all = self.all.write().expect("nothing panics while it holds the board");
         let published = all.entry(host.clone()).or_default();
         published.gifts.drain(..).for_each(|gift| vars.take(gift));
@@ -154,7 +154,7 @@ impl Board {
     }
 
     /// Gives a host something: others see it at once, the host itself when it publishes or receives.
-    pub fn give(&self, host: &Arc<str>, gift: Gift) {
+    pub(super) fn give(&self, host: &Arc<str>, gift: Gift) {
         // Beside what the cache knows, not instead of it.
         self.read(host);
         let facts = matches!(gift, Gift::Facts(_));
@@ -168,7 +168,7 @@ impl Board {
     }
 
     /// Hands a host what it was given.
-    pub fn receive(&self, host: &mut HostRun) {
+    pub(super) fn receive(&self, host: &mut HostRun) {
         let waiting = |all: &HashMap<Arc<str>, Published>| all.get(&host.name).is_some_and(|own| !own.gifts.is_empty());
         if waiting(&self.all.read().expect("nothing panics while it holds the board")) {
             self.publish(&host.name, &mut host.vars);
@@ -176,7 +176,7 @@ impl Board {
     }
 
     /// What is known of a host, from this run or from the cache.
-    pub fn read(&self, host: &str) -> HostVars {
+    pub(super) fn read(&self, host: &str) -> HostVars {
         let all = self.all.read().expect("nothing panics while it holds the board");
         if let Some(published) = all.get(host) {
             return published.vars.clone();
@@ -189,14 +189,14 @@ impl Board {
     }
 
     /// Keeps a host's facts for later runs.
-    pub fn keep(&self, host: &HostRun) {
+    pub(super) fn keep(&self, host: &HostRun) {
         if let Some(cache) = &self.cache {
             cache.write(&host.name, &host.vars);
         }
     }
 
     /// Forgets a host's facts, those of earlier runs too.
-    pub fn clear_facts(&self, host: &mut HostRun) {
+    pub(super) fn clear_facts(&self, host: &mut HostRun) {
         host.vars.facts = Arc::default();
         host.vars.gathered = false;
         if let Some(cache) = &self.cache {

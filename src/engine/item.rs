@@ -48,7 +48,7 @@ pub(crate) struct Item<'a> {
 }
 
 impl<'a> Item<'a> {
-    pub fn new(
+    pub(super) fn new(
         batch: &'a Arc<Batch>,
         host: &'a HostRun,
         task: &'a Arc<Task>,
@@ -59,7 +59,7 @@ impl<'a> Item<'a> {
     }
 
     /// Runs it; whatever happens is a result.
-    pub async fn run(mut self) -> Ran {
+    pub(super) async fn run(mut self) -> Ran {
         let begun = Instant::now();
         let no_log = self.no_log();
         let mut delegate = None;
@@ -102,7 +102,7 @@ impl<'a> Item<'a> {
     }
 
     /// What becomes of an item whose loop cannot be read, so that there are no items.
-    pub fn without_items(&self, error: &template::Error) -> TaskResult {
+    pub(super) fn without_items(&self, error: &template::Error) -> TaskResult {
         let mut result = failed_to_render(error).0;
         result.no_log = self.no_log();
         self.forgive(&mut result);
@@ -327,7 +327,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    pub fn target(&self, delegate: Option<&Delegate>) -> Result<Target, template::Error> {
+    pub(super) fn target(&self, delegate: Option<&Delegate>) -> Result<Target, template::Error> {
         let name = delegate.map_or(self.host.name.as_ref(), |delegate| delegate.name.as_str());
         target::target(&self.batch.run.job, name, &self.task.keywords, &self.connection_scope(delegate))
     }

@@ -22,13 +22,13 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    pub fn new(ways: Arc<dyn Open>, uploads: Option<NonZeroUsize>, hold: Option<Hold>) -> Self {
+    pub(super) fn new(ways: Arc<dyn Open>, uploads: Option<NonZeroUsize>, hold: Option<Hold>) -> Self {
         let uploads = uploads.map(|uploads| Arc::new(Semaphore::new(uploads.get().min(Semaphore::MAX_PERMITS))));
         Pool { cells: Mutex::default(), ways, uploads, hold }
     }
 
     /// The sessions of a target; whoever comes first opens the connection, the others wait for it.
-    pub async fn sessions(&self, target: &Target) -> Result<Arc<Sessions>, connection::Error> {
+    pub(super) async fn sessions(&self, target: &Target) -> Result<Arc<Sessions>, connection::Error> {
         let cell = {
             let mut open = self.cells.lock().await;
             let lost = |cell: &Cell| cell.get().is_some_and(|sessions| sessions.connection().is_closed());
@@ -46,7 +46,7 @@ impl Pool {
     }
 
     /// Takes in the addresses that a host of the inventory says are its own.
-    pub fn admit(&self, facts: &Vars) {
+    pub(super) fn admit(&self, facts: &Vars) {
         for name in ["ansible_all_ipv4_addresses", "ansible_all_ipv6_addresses"] {
             let addresses = facts.get(name).and_then(|addresses| addresses.try_iter().ok());
             addresses.into_iter().flatten().for_each(|address| self.ways.admit(&address.to_string()));
@@ -54,7 +54,7 @@ impl Pool {
     }
 
     /// Forgets a target; the next task opens it anew (`meta: reset_connection`, a reboot).
-    pub async fn reset(&self, target: &Target) {
+    pub(super) async fn reset(&self, target: &Target) {
         let cell = self.cells.lock().await.remove(target);
         if let Some(sessions) = cell.as_ref().and_then(|cell| cell.get()) {
             sessions.close().await;
@@ -62,7 +62,7 @@ impl Pool {
     }
 
     /// Ends all sessions, side by side.
-    pub async fn close(&self) {
+    pub(super) async fn close(&self) {
         let cells: Vec<Cell> = self.cells.lock().await.drain().map(|(_, cell)| cell).collect();
         let open = cells.iter().filter_map(|cell| cell.get());
         futures::future::join_all(open.map(|sessions| sessions.close())).await;

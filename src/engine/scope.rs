@@ -27,7 +27,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub fn new(run: &Arc<Run>, play: &Play, play_hosts: &[Arc<str>], batch: &[Arc<str>]) -> Self {
+    pub(super) fn new(run: &Arc<Run>, play: &Play, play_hosts: &[Arc<str>], batch: &[Arc<str>]) -> Self {
         let public = || play.all_roles.iter().filter(|role| role.public);
         let mut magic = run_magic(&run.job);
         let list = |names: &[Arc<str>]| names.iter().map(|name| Value::from(name.as_ref())).collect::<Value>();
@@ -196,12 +196,12 @@ pub(crate) fn is_localhost(host: &str) -> bool {
 
 impl Batch {
     /// The scope of a host, without any task.
-    pub fn host_scope(&self, host: &HostRun) -> Scope {
+    pub(super) fn host_scope(&self, host: &HostRun) -> Scope {
         self.scope(host, None, &Keywords::default())
     }
 
     /// The scope of a task on a host, without loop variables.
-    pub fn task_scope(&self, host: &HostRun, task: &Task) -> Scope {
+    pub(super) fn task_scope(&self, host: &HostRun, task: &Task) -> Scope {
         let mut scope = self.scope(host, task.role.as_ref(), &task.keywords);
         let reached = target::variables(&self.run.job, &host.name, &task.keywords, &scope);
         scope.lay_below(reached);
@@ -289,7 +289,7 @@ impl Batch {
     }
 
     /// A host as it stands when it enters the batch, or when a task is delegated to it.
-    pub fn enter(&self, name: &Arc<str>, order: usize) -> HostRun {
+    pub(super) fn enter(&self, name: &Arc<str>, order: usize) -> HostRun {
         let inventory = self.run.inventory.read().expect("nothing panics while it holds the inventory");
         let mut layers = Scope::default();
         inventory_layers(&inventory, &self.files, name, &mut layers);

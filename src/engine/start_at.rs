@@ -20,7 +20,7 @@ impl Start {
     ///
     /// # Errors
     /// No task is called so.
-    pub fn of(job: &Job) -> Result<Option<Start>, Complaint> {
+    pub(super) fn of(job: &Job) -> Result<Option<Start>, Complaint> {
         let Some(name) = &job.options.start_at_task else { return Ok(None) };
         let wrong = |message: String| Complaint::new(message, None);
         let glob = fancy_regex::Regex::new(&crate::inventory::glob(name))
@@ -39,7 +39,7 @@ impl Start {
     }
 
     /// Whether a play lies before the start.
-    pub fn skips(&self, play: &Arc<Play>) -> bool {
+    pub(super) fn skips(&self, play: &Arc<Play>) -> bool {
         let here = Arc::ptr_eq(&self.play, play);
         if here {
             self.reached.store(true, std::sync::atomic::Ordering::Relaxed);
@@ -48,7 +48,7 @@ impl Start {
     }
 
     /// What the hosts of a play wait for.
-    pub fn awaited(&self, play: &Arc<Play>) -> Option<Arc<Task>> {
+    pub(super) fn awaited(&self, play: &Arc<Play>) -> Option<Arc<Task>> {
         Arc::ptr_eq(&self.play, play).then(|| self.task.clone())
     }
 }

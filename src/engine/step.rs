@@ -14,7 +14,7 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    pub fn of(job: &Job) -> Step {
+    pub(super) fn of(job: &Job) -> Step {
         Step { asking: Mutex::new(job.options.step) }
     }
 }

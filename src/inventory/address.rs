@@ -5,7 +5,7 @@ use std::net::Ipv6Addr;
 /// Splits `HOST[:PORT]`. None: it is neither a host name nor an address, so its colons mean something else.
 ///
 /// An IPv6 address takes a port only in brackets, `[fe80::1]:22`. Ranges are left as they are.
-pub fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
+pub(super) fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
     let (host, port) = match bracketed(text).or_else(|| suffixed(text)) {
         Some((host, port)) => (host, Some(port)),
         None => (text, None),

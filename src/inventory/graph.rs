@@ -11,8 +11,8 @@ use super::{Group, Host, Inventory, LOCALHOST};
 use crate::value::Value;
 use crate::value::vault::Keyring;
 
-pub const ALL: &str = "all";
-pub const UNGROUPED: &str = "ungrouped";
+pub(super) const ALL: &str = "all";
+pub(super) const UNGROUPED: &str = "ungrouped";
 
 impl Inventory {
     /// `all`, `ungrouped` and the implicit localhost.

@@ -10,7 +10,7 @@ use crate::value::{Origin, Template, Value};
 const DEEPEST: usize = 100;
 
 /// The value of a text. Strings in it become templates when they have template marks.
-pub fn parse(text: &str, origin: Option<&Origin>) -> Value {
+pub(super) fn parse(text: &str, origin: Option<&Origin>) -> Value {
     let mut reader = Reader { rest: text.trim_start_matches([' ', '\t']), origin };
     reader.document().unwrap_or_else(|| Template::value(text, origin))
 }

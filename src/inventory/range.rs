@@ -7,7 +7,7 @@ const LETTERS: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 /// All names that a name with ranges stands for, in order; a name without a range stands for itself.
 ///
 /// The error is a message for a person, without the place.
-pub fn expand(name: &str) -> Result<Vec<String>, String> {
+pub(super) fn expand(name: &str) -> Result<Vec<String>, String> {
     let Some(open) = name.find('[') else {
         return Ok(vec![name.to_owned()]);
     };

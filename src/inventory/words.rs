@@ -2,20 +2,20 @@
 
 /// A word with its quotes taken off, and the column (from 1, in characters) where it begins.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Word {
+pub(super) struct Word {
     pub text: String,
     pub column: usize,
 }
 
 /// What is wrong with the line, and the column.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Unfinished {
+pub(super) struct Unfinished {
     pub message: &'static str,
     pub column: usize,
 }
 
 /// The words of a line. `#` ends the line also in the middle of an unquoted word, as Ansible has it.
-pub fn split(line: &str) -> Result<Vec<Word>, Unfinished> {
+pub(super) fn split(line: &str) -> Result<Vec<Word>, Unfinished> {
     let mut words = Vec::new();
     let mut word: Option<Word> = None;
     let mut chars = line.chars().zip(1..);

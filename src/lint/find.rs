@@ -22,7 +22,7 @@ pub struct Place {
 const ROLE_FOLDERS: [&str; 6] = ["tasks", "handlers", "defaults", "vars", "meta", "templates"];
 
 /// All files below the paths, each once, sorted; hidden ones are left out.
-pub fn files(paths: &[PathBuf]) -> Result<Vec<Place>, Missing> {
+pub(super) fn files(paths: &[PathBuf]) -> Result<Vec<Place>, Missing> {
     let mut found = Vec::new();
     for path in paths {
         if path.is_file() {

@@ -12,7 +12,7 @@ use crate::template::Templar;
 use crate::value::origin::Complaint;
 
 /// What is wrong and what is odd, each once.
-pub fn all(files: &[File], settings: &Settings) -> (Vec<Complaint>, Vec<Complaint>) {
+pub(super) fn all(files: &[File], settings: &Settings) -> (Vec<Complaint>, Vec<Complaint>) {
     let known = Arc::new(Known { templar: Templar::new() });
     let mut loader = Loader::new(known, settings.keyring.clone(), Arc::default(), settings.roles_path.clone());
     loader.collections = settings.collections.clone();

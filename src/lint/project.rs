@@ -237,7 +237,7 @@ impl Task<'_> {
 }
 
 /// The entries of a list; none if it is no list.
-pub fn items(node: &Node) -> &[Node] {
+pub(super) fn items(node: &Node) -> &[Node] {
     match &node.kind {
         NodeKind::Seq(items) => items,
         _ => &[],
@@ -245,7 +245,7 @@ pub fn items(node: &Node) -> &[Node] {
 }
 
 /// The entries of a mapping; none if it is no mapping.
-pub fn pairs(node: &Node) -> &[(Node, Node)] {
+pub(super) fn pairs(node: &Node) -> &[(Node, Node)] {
     match &node.kind {
         NodeKind::Map(pairs) => pairs,
         _ => &[],
@@ -253,7 +253,7 @@ pub fn pairs(node: &Node) -> &[(Node, Node)] {
 }
 
 /// Whether a keyword is there and may be true: a template may.
-pub fn says_yes(node: Option<&Node>) -> bool {
+pub(super) fn says_yes(node: Option<&Node>) -> bool {
     match node.map(|node| &node.kind) {
         Some(NodeKind::Bool(value)) => *value,
         Some(NodeKind::Str(text)) => !matches!(text.to_lowercase().as_str(), "false" | "no" | "off" | ""),

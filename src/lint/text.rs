@@ -7,15 +7,15 @@ use crate::value::yaml::{Node, NodeKind};
 
 /// Words that may be names of variables, and how often each is there.
 #[derive(Default)]
-pub struct Names(HashMap<String, usize>);
+pub(super) struct Names(HashMap<String, usize>);
 
 impl Names {
-    pub fn count(&self, name: &str) -> usize {
+    pub(super) fn count(&self, name: &str) -> usize {
         self.0.get(name).copied().unwrap_or(0)
     }
 
     /// Adds those of all strings of a tree; the keys of mappings are places where names are given, not where they are used.
-    pub fn add_node(&mut self, node: &Node) {
+    pub(super) fn add_node(&mut self, node: &Node) {
         match &node.kind {
             NodeKind::Str(text) => self.add_text(text),
             NodeKind::Seq(_) => items(node).iter().for_each(|item| self.add_node(item)),
@@ -35,7 +35,7 @@ impl Names {
         }
     }
 
-    pub fn add_text(&mut self, text: &str) {
+    pub(super) fn add_text(&mut self, text: &str) {
         for word in words(text) {
             match self.0.get_mut(word) {
                 Some(count) => *count += 1,
@@ -46,13 +46,13 @@ impl Names {
 }
 
 /// The words of a text that could be names.
-pub fn words(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     words.filter(|word| word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'))
 }
 
 /// What stands in the template marks of a text, one part after the other.
-pub fn expressions(text: &str) -> Vec<&str> {
+pub(super) fn expressions(text: &str) -> Vec<&str> {
     let parts = text.split("{{").skip(1);
     parts.filter_map(|part| part.split_once("}}")).map(|(inside, _)| inside).collect()
 }

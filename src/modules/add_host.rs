@@ -11,7 +11,7 @@ use crate::value::doc::{ANY_NAME, Argument, Doc, Kind, Return};
 use crate::value::{Value, Vars};
 
 #[derive(Debug, Deserialize)]
-pub struct AddHost {
+pub(super) struct AddHost {
     name: String,
     #[serde(default)]
     groups: Vec<String>,

@@ -14,7 +14,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Assemble {
+pub(super) struct Assemble {
     src: String,
     dest: String,
     delimiter: Option<String>,
@@ -29,7 +29,7 @@ pub struct Assemble {
     mode: Option<String>,
 }
 
-pub struct Change {
+pub(super) struct Change {
     write: Write,
     digests: Digests,
 }

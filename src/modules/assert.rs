@@ -9,7 +9,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Assert {
+pub(super) struct Assert {
     that: Value,
     fail_msg: Option<Value>,
     success_msg: Option<Value>,

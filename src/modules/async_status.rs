@@ -9,7 +9,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct AsyncStatus {
+pub(super) struct AsyncStatus {
     jid: String,
     mode: Mode,
 }
@@ -22,7 +22,7 @@ enum Mode {
 }
 
 /// What is to be done on the host.
-pub enum Change {
+pub(super) enum Change {
     /// Nothing; the job changed something while it ran.
     Told(Box<Outcome>),
     Cleanup,

@@ -25,7 +25,7 @@ const FETCH_LIMIT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct AuthorizedKey {
+pub(super) struct AuthorizedKey {
     user: String,
     key: String,
     path: Option<String>,
@@ -45,7 +45,7 @@ enum State {
     Absent,
 }
 
-pub struct Change {
+pub(super) struct Change {
     path: String,
     text: String,
     uid: u32,

@@ -13,7 +13,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Blockinfile {
+pub(super) struct Blockinfile {
     path: String,
     state: State,
     block: String,
@@ -39,7 +39,7 @@ enum State {
     Absent,
 }
 
-pub struct Change {
+pub(super) struct Change {
     write: Write,
     outcome: Outcome,
 }

@@ -33,7 +33,7 @@ const RETURNS: &[Return] = &[
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Command {
+pub(super) struct Command {
     cmd: Option<String>,
     argv: Option<Vec<String>>,
     chdir: Option<String>,
@@ -130,7 +130,7 @@ impl Command {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Shell {
+pub(super) struct Shell {
     cmd: String,
     chdir: Option<String>,
     creates: Option<String>,

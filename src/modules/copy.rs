@@ -22,7 +22,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Copy {
+pub(super) struct Copy {
     src: Option<String>,
     content: Option<Value>,
     dest: String,
@@ -41,7 +41,7 @@ pub struct Copy {
     mode: Option<String>,
 }
 
-pub enum Change {
+pub(super) enum Change {
     File {
         write: Write,
         digests: Digests,

@@ -14,7 +14,7 @@ use table::Table;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Cron {
+pub(super) struct Cron {
     name: String,
     user: Option<String>,
     job: Option<String>,
@@ -41,7 +41,7 @@ enum State {
 }
 
 /// What is to be written.
-pub struct Change {
+pub(super) struct Change {
     /// None: the file is to go.
     after: Option<String>,
     /// For the copy that is kept.

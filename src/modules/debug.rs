@@ -10,7 +10,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Debug {
+pub(super) struct Debug {
     /// Nothing is a message, too.
     #[serde(default, deserialize_with = "given")]
     msg: Option<Value>,

@@ -9,7 +9,7 @@ use crate::value::doc::{Argument, Doc, Kind};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Fail {
+pub(super) struct Fail {
     msg: Value,
 }
 

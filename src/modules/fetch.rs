@@ -12,7 +12,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Fetch {
+pub(super) struct Fetch {
     src: String,
     dest: String,
     flat: bool,
@@ -20,7 +20,7 @@ pub struct Fetch {
     validate_checksum: bool,
 }
 
-pub struct Change {
+pub(super) struct Change {
     src: String,
     dest: PathBuf,
     checksum: String,

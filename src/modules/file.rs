@@ -19,7 +19,7 @@ use times::Times;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct File {
+pub(super) struct File {
     path: String,
     state: Option<State>,
     src: Option<String>,
@@ -47,7 +47,7 @@ enum State {
 }
 
 /// The steps, and what is returned when they are done.
-pub struct Change {
+pub(super) struct Change {
     steps: Vec<Step>,
     /// What is described afterwards.
     path: String,

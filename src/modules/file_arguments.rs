@@ -2,53 +2,54 @@
 
 use crate::value::doc::{Argument, Kind, Return};
 
-pub const OWNER: Argument = Argument::new("owner", Kind::Str, "User that is to own it");
-pub const GROUP: Argument = Argument::new("group", Kind::Str, "Group that is to own it");
-pub const MODE: Argument = Argument::new("mode", Kind::Mode, "Permissions, octal or symbolic");
-pub const ATTRIBUTES: Argument = Argument::new(
+pub(super) const OWNER: Argument = Argument::new("owner", Kind::Str, "User that is to own it");
+pub(super) const GROUP: Argument = Argument::new("group", Kind::Str, "Group that is to own it");
+pub(super) const MODE: Argument = Argument::new("mode", Kind::Mode, "Permissions, octal or symbolic");
+pub(super) const ATTRIBUTES: Argument = Argument::new(
     "attributes",
     Kind::Str,
     "Flags of chattr, such as +i, -i or =a; of a tree that is copied its top alone",
 )
 .alias(&["attr"]);
-pub const SEUSER: Argument = Argument::new("seuser", Kind::Str, "User of its SELinux context, where SELinux is on");
-pub const SEROLE: Argument = Argument::new("serole", Kind::Str, "Role of its SELinux context");
-pub const SETYPE: Argument = Argument::new("setype", Kind::Str, "Type of its SELinux context");
-pub const SELEVEL: Argument = Argument::new("selevel", Kind::Str, "Level of its SELinux context");
-pub const UNSAFE_WRITES: Argument =
+pub(super) const SEUSER: Argument =
+    Argument::new("seuser", Kind::Str, "User of its SELinux context, where SELinux is on");
+pub(super) const SEROLE: Argument = Argument::new("serole", Kind::Str, "Role of its SELinux context");
+pub(super) const SETYPE: Argument = Argument::new("setype", Kind::Str, "Type of its SELinux context");
+pub(super) const SELEVEL: Argument = Argument::new("selevel", Kind::Str, "Level of its SELinux context");
+pub(super) const UNSAFE_WRITES: Argument =
     Argument::new("unsafe_writes", Kind::Bool, "Only false is taken: a file is written whole or not at all");
-pub const DIRECTORY_MODE: Argument =
+pub(super) const DIRECTORY_MODE: Argument =
     Argument::new("directory_mode", Kind::Mode, "Permissions of directories that are made");
-pub const BACKUP: Argument =
+pub(super) const BACKUP: Argument =
     Argument::new("backup", Kind::Bool, "Whether to keep the old file beside the new one").default("false");
-pub const VALIDATE: Argument = Argument::new(
+pub(super) const VALIDATE: Argument = Argument::new(
     "validate",
     Kind::Str,
     "Command that must succeed before the file is put in place, %s is the new file",
 );
-pub const FORCE: Argument =
+pub(super) const FORCE: Argument =
     Argument::new("force", Kind::Bool, "Whether to replace a file that differs").default("true");
-pub const DECRYPT: Argument =
+pub(super) const DECRYPT: Argument =
     Argument::new("decrypt", Kind::Bool, "Whether to decrypt a source that is a vault file").default("true");
 /// Without a default: it differs from module to module.
-pub const REMOTE_SRC: Argument = Argument::new("remote_src", Kind::Bool, "Whether src is on the host");
-pub const FOLLOW_DEST: Argument =
+pub(super) const REMOTE_SRC: Argument = Argument::new("remote_src", Kind::Bool, "Whether src is on the host");
+pub(super) const FOLLOW_DEST: Argument =
     Argument::new("follow", Kind::Bool, "Whether to write through a symbolic link at dest").default("false");
 /// The file that is edited in place.
-pub const TEXT_FILE: Argument =
+pub(super) const TEXT_FILE: Argument =
     Argument::new("path", Kind::Path, "The file on the host").required().alias(&["dest", "destfile", "name"]);
-pub const CREATE: Argument =
+pub(super) const CREATE: Argument =
     Argument::new("create", Kind::Bool, "Whether to make the file if it is missing").default("false");
 
 /// What is returned of a file.
-pub mod returns {
+pub(super) mod returns {
     use super::Return;
 
-    pub const MODE: Return = Return::new("mode", "Permissions, octal");
-    pub const OWNER: Return = Return::new("owner", "User that owns it");
-    pub const GROUP: Return = Return::new("group", "Group that owns it");
-    pub const UID: Return = Return::new("uid", "Number of the user");
-    pub const GID: Return = Return::new("gid", "Number of the group");
-    pub const SIZE: Return = Return::new("size", "Bytes");
-    pub const BACKUP_FILE: Return = Return::new("backup_file", "Where the old file is kept");
+    pub(crate) const MODE: Return = Return::new("mode", "Permissions, octal");
+    pub(crate) const OWNER: Return = Return::new("owner", "User that owns it");
+    pub(crate) const GROUP: Return = Return::new("group", "Group that owns it");
+    pub(crate) const UID: Return = Return::new("uid", "Number of the user");
+    pub(crate) const GID: Return = Return::new("gid", "Number of the group");
+    pub(crate) const SIZE: Return = Return::new("size", "Bytes");
+    pub(crate) const BACKUP_FILE: Return = Return::new("backup_file", "Where the old file is kept");
 }

@@ -15,7 +15,7 @@ use super::file_write::unreadable;
 
 /// SHA-1 (Ansible's `checksum`) and MD5 (its `md5sum`), lower-case hex.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Digests {
+pub(super) struct Digests {
     pub sha1: String,
     pub md5: String,
 }
@@ -37,7 +37,7 @@ type Known = HashMap<Key, Arc<OnceCell<Digests>>>;
 static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
 
 /// Digests of a file of the controller. Whoever asks first hashes; others wait for it.
-pub async fn of_file(path: &Path) -> Result<Digests, Error> {
+pub(super) async fn of_file(path: &Path) -> Result<Digests, Error> {
     let key = key(path).map_err(|error| unreadable(path, &error))?;
     let cell = {
         let mut known = KNOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -52,7 +52,7 @@ pub async fn of_file(path: &Path) -> Result<Digests, Error> {
 }
 
 /// Digests of bytes at hand.
-pub fn of_bytes(bytes: &[u8]) -> Digests {
+pub(super) fn of_bytes(bytes: &[u8]) -> Digests {
     Digests { sha1: hex(&Sha1::digest(bytes)), md5: hex(&md5::Md5::digest(bytes)) }
 }
 

@@ -18,7 +18,7 @@ const CAN_BE_SET: &str = "aAcCdDijmPsStTux";
 
 /// What a task asks for.
 #[derive(Debug, Default)]
-pub struct Labels {
+pub(super) struct Labels {
     context: [Option<String>; 4],
     flags: Option<String>,
     /// The file, if the result names none.
@@ -29,7 +29,7 @@ pub struct Labels {
 
 impl Labels {
     /// Takes them out of the arguments of a module that has them.
-    pub fn take(doc: &Doc, args: Value) -> (Value, Labels) {
+    pub(super) fn take(doc: &Doc, args: Value) -> (Value, Labels) {
         if !doc.arguments.iter().any(|argument| argument.name == FLAGS) {
             return (args, Labels::default());
         }
@@ -46,7 +46,7 @@ impl Labels {
     }
 
     /// What cannot be done is told before anything is.
-    pub fn check(&self) -> Result<(), Error> {
+    pub(super) fn check(&self) -> Result<(), Error> {
         if self.unsafe_writes {
             return Err(Error::Failed {
                 message: "unsafe_writes cannot be true: a file is written whole or not at all".to_owned(),
@@ -60,7 +60,7 @@ impl Labels {
     }
 
     /// Sees to what the file lacks of them; a file that is not there, yet or any more, lacks nothing.
-    pub async fn settle(self, done: &mut Done, remote: &Remote, here: &Controller<'_>) -> Result<(), Error> {
+    pub(super) async fn settle(self, done: &mut Done, remote: &Remote, here: &Controller<'_>) -> Result<(), Error> {
         if self.flags.is_none() && (!remote.has_selinux() || self.context.iter().all(Option::is_none)) {
             return Ok(());
         }
@@ -129,7 +129,7 @@ impl Labels {
 }
 
 /// The SELinux context of a file.
-pub async fn context(probe: &Probe, path: &str) -> Result<String, Error> {
+pub(super) async fn context(probe: &Probe, path: &str) -> Result<String, Error> {
     answer(probe, &["stat", "-c", "%C", path]).await
 }
 

@@ -11,13 +11,13 @@ use crate::remote::{Attributes, Command, Digest, Expected, FileKind, Links, Prob
 
 /// Content from the controller.
 #[derive(Clone)]
-pub enum Content {
+pub(super) enum Content {
     Bytes(Vec<u8>),
     Local(PathBuf),
 }
 
 impl Content {
-    pub async fn digests(&self) -> Result<Digests, Error> {
+    pub(super) async fn digests(&self) -> Result<Digests, Error> {
         match self {
             Content::Bytes(bytes) => Ok(file_digest::of_bytes(bytes)),
             Content::Local(path) => file_digest::of_file(path).await,
@@ -43,13 +43,13 @@ impl Content {
 }
 
 /// Reads a file of the controller.
-pub async fn read(path: &Path) -> Result<Vec<u8>, Error> {
+pub(super) async fn read(path: &Path) -> Result<Vec<u8>, Error> {
     tokio::fs::read(path).await.map_err(|error| unreadable(path, &error))
 }
 
 /// Where content goes, and what is there.
 #[derive(Debug)]
-pub struct Destination {
+pub(super) struct Destination {
     /// Never a directory.
     pub path: String,
     /// What is there, and its SHA-1 if it is a file.
@@ -63,7 +63,12 @@ pub struct Destination {
 impl Destination {
     /// Finds where `dest` leads: into a directory, under `base_name`, if it is one or ends with a slash (which also
     /// asks for it to be made). `follow`: through a symbolic link to its target; otherwise the link is replaced.
-    pub async fn find(probe: &Probe, dest: &str, base_name: Option<&str>, follow: bool) -> Result<Destination, Error> {
+    pub(super) async fn find(
+        probe: &Probe,
+        dest: &str,
+        base_name: Option<&str>,
+        follow: bool,
+    ) -> Result<Destination, Error> {
         let dest = probe.expand(dest).await?;
         let is_directory = dest.ends_with('/');
         let mut path = if is_directory { into(&dest, base_name)? } else { dest };
@@ -88,13 +93,13 @@ impl Destination {
     }
 
     /// A destination that was looked at already, in a directory that exists or will.
-    pub fn known(path: String, there: Option<(Stat, Option<String>)>) -> Destination {
+    pub(super) fn known(path: String, there: Option<(Stat, Option<String>)>) -> Destination {
         Destination { path, there, new_directories: Vec::new(), missing_parent: None }
     }
 
     /// An error if the directory that must hold the file is missing. In check mode an earlier task would have made
     /// it, so nobody should ask then.
-    pub fn check_parent(&self) -> Result<(), Error> {
+    pub(super) fn check_parent(&self) -> Result<(), Error> {
         let Some(parent) = &self.missing_parent else { return Ok(()) };
         Err(Error::Failed {
             message: format!("cannot write {}: the directory {parent} does not exist", self.path),
@@ -116,7 +121,7 @@ impl Destination {
 }
 
 /// How a file is to be.
-pub struct Wish<'a> {
+pub(super) struct Wish<'a> {
     pub content: Content,
     pub wanted: &'a Wanted,
     /// For directories that are made on the way.
@@ -130,7 +135,7 @@ pub struct Wish<'a> {
 }
 
 /// What is to be done to a file.
-pub struct Write {
+pub(super) struct Write {
     pub path: String,
     /// Made first.
     pub directories: Vec<(String, Attributes)>,
@@ -142,7 +147,7 @@ pub struct Write {
 }
 
 /// What differs between a wish and what is there.
-pub struct Difference {
+pub(super) struct Difference {
     pub digests: Digests,
     /// None: nothing.
     pub write: Option<Write>,
@@ -150,7 +155,7 @@ pub struct Difference {
 }
 
 /// Compares a wish with what is at its destination.
-pub async fn compare(
+pub(super) async fn compare(
     probe: &Probe,
     here: &Controller<'_>,
     destination: &Destination,
@@ -187,12 +192,12 @@ pub async fn compare(
 
 impl Write {
     /// Does it. Gives the path of the backup, if one was made.
-    pub async fn apply(self, remote: &Remote, here: &Controller<'_>) -> Result<Option<String>, Error> {
+    pub(super) async fn apply(self, remote: &Remote, here: &Controller<'_>) -> Result<Option<String>, Error> {
         Ok(self.put(remote, here).await?.0)
     }
 
     /// Does it, and tells what is there then.
-    pub async fn apply_and_tell(
+    pub(super) async fn apply_and_tell(
         self,
         remote: &Remote,
         here: &Controller<'_>,
@@ -234,7 +239,7 @@ impl Write {
 }
 
 /// Sends a file of the controller, telling how far it is.
-pub async fn upload(
+pub(super) async fn upload(
     remote: &Remote,
     here: &Controller<'_>,
     file: &Path,
@@ -249,7 +254,7 @@ pub async fn upload(
 }
 
 /// What Ansible returns of a file that was or would be written. `probe`: None if it is not written yet.
-pub async fn outcome(
+pub(super) async fn outcome(
     path: &str,
     digests: &Digests,
     backup: Option<String>,
@@ -270,7 +275,7 @@ pub async fn outcome(
 }
 
 /// A directory that does not exist and those above it that do not, outermost first.
-pub async fn missing_directories(probe: &Probe, path: &str) -> Result<Vec<String>, Error> {
+pub(super) async fn missing_directories(probe: &Probe, path: &str) -> Result<Vec<String>, Error> {
     // Most are there; to know that needs no program on the host.
     if probe.is_directory(path).await? {
         return Ok(Vec::new());
@@ -293,7 +298,7 @@ pub async fn missing_directories(probe: &Probe, path: &str) -> Result<Vec<String
 }
 
 /// The path without symbolic links.
-pub async fn real_path(probe: &Probe, path: &str) -> Result<String, Error> {
+pub(super) async fn real_path(probe: &Probe, path: &str) -> Result<String, Error> {
     let output = probe.query(&Command::program(["readlink", "-f", "--", path])).await?;
     let text = String::from_utf8(output.stdout).ok().filter(|text| output.code == 0 && !text.is_empty());
     match text {
@@ -357,6 +362,6 @@ async fn content_diff(probe: &Probe, destination: &Destination, wish: &Wish<'_>)
 }
 
 /// A file of the controller that cannot be read.
-pub fn unreadable(path: &Path, error: &std::io::Error) -> Error {
+pub(super) fn unreadable(path: &Path, error: &std::io::Error) -> Error {
     Error::failed(format!("cannot read {} on the controller: {error}", path.display()))
 }

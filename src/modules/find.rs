@@ -14,7 +14,7 @@ use criteria::Criteria;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Find {
+pub(super) struct Find {
     paths: Vec<String>,
     patterns: Vec<String>,
     excludes: Option<Vec<String>>,

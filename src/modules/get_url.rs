@@ -24,7 +24,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct GetUrl {
+pub(super) struct GetUrl {
     url: String,
     dest: String,
     checksum: String,
@@ -48,13 +48,13 @@ pub struct GetUrl {
     mode: Option<String>,
 }
 
-pub enum Change {
+pub(super) enum Change {
     File { write: Box<Write>, fetched: Fetched },
     Attributes { path: String, attributes: Attributes },
 }
 
 /// A change, and what is known to be returned of it.
-pub struct Planned {
+pub(super) struct Planned {
     change: Change,
     outcome: Outcome,
 }

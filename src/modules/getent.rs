@@ -15,7 +15,7 @@ const NOT_FOUND: &str = "One or more supplied key could not be found in the data
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Getent {
+pub(super) struct Getent {
     database: String,
     key: Option<String>,
     split: Option<String>,

@@ -18,7 +18,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Git {
+pub(super) struct Git {
     repo: String,
     dest: Option<String>,
     version: String,
@@ -47,7 +47,7 @@ pub struct Git {
 }
 
 /// What is to be done.
-pub enum Deed {
+pub(super) enum Deed {
     /// `clone: false`: only what the repository has was asked.
     Tell,
     Clone(Meaning),
@@ -59,7 +59,7 @@ pub enum Deed {
     Archive,
 }
 
-pub struct Change {
+pub(super) struct Change {
     tool: Tool,
     repo: String,
     dest: String,

@@ -10,7 +10,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Group {
+pub(super) struct Group {
     name: String,
     gid: Option<u32>,
     state: State,
@@ -21,7 +21,7 @@ pub struct Group {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub(super) enum State {
     Present,
     Absent,
 }

@@ -8,7 +8,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct GroupBy {
+pub(super) struct GroupBy {
     key: String,
     parents: Vec<String>,
 }

@@ -10,7 +10,7 @@ use crate::remote::{Command, FileKind, Links, Probe, Stat};
 const FORMAT: &str = "%f %u %g %U %G %s %i %d %h %X %Y %Z %n//";
 
 /// What is below a directory, by path relative to it.
-pub struct Tree {
+pub(super) struct Tree {
     entries: HashMap<String, Stat>,
     whole: bool,
 }
@@ -18,23 +18,33 @@ pub struct Tree {
 impl Tree {
     /// Reads a directory, which must exist. `Links::Follow` sees what links lead to (those that lead nowhere stay
     /// links); `Links::Keep` sees the links.
-    pub async fn read(probe: &Probe, directory: &str, links: Links) -> Result<Tree, Error> {
+    pub(super) async fn read(probe: &Probe, directory: &str, links: Links) -> Result<Tree, Error> {
         Tree::search(probe, directory, links, &[]).await
     }
 
     /// As [`Tree::read`], with options for `find`, such as `-maxdepth`.
-    pub async fn search(probe: &Probe, directory: &str, links: Links, options: &[String]) -> Result<Tree, Error> {
+    pub(super) async fn search(
+        probe: &Probe,
+        directory: &str,
+        links: Links,
+        options: &[String],
+    ) -> Result<Tree, Error> {
         Tree::ask(probe, directory, (links, links), options).await
     }
 
     /// As [`Tree::search`]; sees the links themselves, but also what is in directories that they lead to if asked.
-    pub async fn walk(probe: &Probe, directory: &str, through_links: bool, options: &[String]) -> Result<Tree, Error> {
+    pub(super) async fn walk(
+        probe: &Probe,
+        directory: &str,
+        through_links: bool,
+        options: &[String],
+    ) -> Result<Tree, Error> {
         let walk = if through_links { Links::Follow } else { Links::Keep };
         Tree::ask(probe, directory, (walk, Links::Keep), options).await
     }
 
     /// Only these paths of a directory, as far as they are there; links are not followed.
-    pub async fn of_paths(probe: &Probe, directory: &str, paths: &[String]) -> Result<Tree, Error> {
+    pub(super) async fn of_paths(probe: &Probe, directory: &str, paths: &[String]) -> Result<Tree, Error> {
         /// Paths per command: well below what a host lets through as arguments.
         const MOST: usize = 200;
         let mut found = HashMap::new();
@@ -72,24 +82,24 @@ impl Tree {
     }
 
     /// Whether all could be read.
-    pub fn is_whole(&self) -> bool {
+    pub(super) fn is_whole(&self) -> bool {
         self.whole
     }
 
     /// What is at a path relative to the directory.
-    pub fn get(&self, path: &str) -> Option<&Stat> {
+    pub(super) fn get(&self, path: &str) -> Option<&Stat> {
         self.entries.get(path)
     }
 
     /// All paths, sorted, so that a directory comes before what is in it.
-    pub fn sorted(self) -> Vec<(String, Stat)> {
+    pub(super) fn sorted(self) -> Vec<(String, Stat)> {
         let mut entries: Vec<_> = self.entries.into_iter().collect();
         entries.sort_by(|(a, _), (b, _)| a.split('/').cmp(b.split('/')));
         entries
     }
 
     /// Whether a link stands in the way to a path, so that the tree cannot know what is there.
-    pub fn is_behind_link(&self, path: &str) -> bool {
+    pub(super) fn is_behind_link(&self, path: &str) -> bool {
         path.match_indices('/').any(|(at, _)| self.get(&path[..at]).is_some_and(|stat| stat.kind == FileKind::Link))
     }
 }

@@ -10,7 +10,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Hostname {
+pub(super) struct Hostname {
     name: String,
     #[serde(rename = "use")]
     way: Option<Way>,
@@ -27,7 +27,7 @@ enum Way {
 }
 
 /// What is to be set.
-pub struct Change {
+pub(super) struct Change {
     running: bool,
     permanent: bool,
     systemd: bool,

@@ -14,7 +14,7 @@ use crate::value::{Value, Vars, yaml};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct IncludeVars {
+pub(super) struct IncludeVars {
     file: Option<String>,
     dir: Option<String>,
     name: Option<String>,

@@ -16,7 +16,7 @@ use edit::{Condition, Style, Wish};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct IniFile {
+pub(super) struct IniFile {
     path: String,
     section: Option<String>,
     section_has_values: Vec<Value>,
@@ -53,7 +53,7 @@ struct Has {
     values: Option<Vec<Value>>,
 }
 
-pub struct Change {
+pub(super) struct Change {
     write: Write,
     outcome: Outcome,
 }

@@ -17,7 +17,7 @@ const LEVELS: &[&str] =
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Iptables {
+pub(super) struct Iptables {
     table: String,
     state: State,
     action: Action,
@@ -49,7 +49,7 @@ enum Action {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Version {
+pub(super) enum Version {
     Ipv4,
     Ipv6,
     Both,

@@ -14,7 +14,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct KnownHosts {
+pub(super) struct KnownHosts {
     name: String,
     key: Option<String>,
     path: String,
@@ -29,7 +29,7 @@ enum State {
     Absent,
 }
 
-pub struct Change {
+pub(super) struct Change {
     write: Write,
     outcome: Outcome,
 }

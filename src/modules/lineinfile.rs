@@ -15,7 +15,7 @@ use edit::{Edited, Place, Search};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Lineinfile {
+pub(super) struct Lineinfile {
     path: String,
     state: State,
     regexp: Option<String>,
@@ -40,7 +40,7 @@ enum State {
     Absent,
 }
 
-pub struct Change {
+pub(super) struct Change {
     write: Write,
     outcome: Outcome,
 }

@@ -8,7 +8,7 @@ use crate::value::doc::{Argument, Doc, Kind};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Meta {
+pub(super) struct Meta {
     action: String,
 }
 

@@ -18,7 +18,7 @@ const PARAMETERS: &str = "/etc/modprobe.d";
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Modprobe {
+pub(super) struct Modprobe {
     name: String,
     state: State,
     params: String,
@@ -41,7 +41,7 @@ enum Persistent {
 }
 
 #[derive(Default)]
-pub struct Change {
+pub(super) struct Change {
     files: Vec<Write>,
     /// What `modprobe` is told.
     argv: Vec<String>,

@@ -22,7 +22,7 @@ const HIDDEN: &str = "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER";
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Mount {
+pub(super) struct Mount {
     path: String,
     src: Option<String>,
     fstype: Option<String>,
@@ -50,7 +50,7 @@ enum State {
 
 /// What is to be done, in this order.
 #[derive(Default)]
-pub struct Change {
+pub(super) struct Change {
     /// Outermost first.
     make: Vec<String>,
     fstab: Option<Write>,

@@ -23,7 +23,7 @@ const STATIC: &[&str] = &["/etc/fstab", "/etc/vfstab", "/etc/filesystems"];
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct MountFacts {
+pub(super) struct MountFacts {
     sources: Option<Vec<String>>,
     /// Null: no program is asked.
     #[serde(default = "usual_program")]

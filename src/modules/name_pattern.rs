@@ -5,7 +5,7 @@ use fancy_regex::Regex;
 use super::{Error, python_regex};
 
 /// The expression that matches what the pattern does. `argument` is where it was written.
-pub fn compile(pattern: &str, argument: &str) -> Result<Regex, Error> {
+pub(super) fn compile(pattern: &str, argument: &str) -> Result<Regex, Error> {
     python_regex::compile(&expression(pattern), argument)
 }
 

@@ -12,7 +12,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Pause {
+pub(super) struct Pause {
     seconds: Option<f64>,
     minutes: Option<f64>,
     prompt: Option<String>,

@@ -9,7 +9,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Raw {
+pub(super) struct Raw {
     cmd: String,
     executable: Option<String>,
 }

@@ -13,7 +13,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Reboot {
+pub(super) struct Reboot {
     pre_reboot_delay: u64,
     post_reboot_delay: u64,
     reboot_timeout: u64,

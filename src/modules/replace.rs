@@ -15,7 +15,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Replace {
+pub(super) struct Replace {
     path: String,
     regexp: String,
     replace: String,
@@ -29,7 +29,7 @@ pub struct Replace {
     mode: Option<String>,
 }
 
-pub struct Change {
+pub(super) struct Change {
     write: Write,
     outcome: Outcome,
 }

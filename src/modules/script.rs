@@ -15,7 +15,7 @@ use crate::value::vault;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Script {
+pub(super) struct Script {
     cmd: String,
     chdir: Option<String>,
     creates: Option<String>,
@@ -25,7 +25,7 @@ pub struct Script {
 }
 
 /// The file and the text of its arguments.
-pub struct Prepared {
+pub(super) struct Prepared {
     name: String,
     content: Vec<u8>,
     arguments: String,

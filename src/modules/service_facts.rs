@@ -18,7 +18,7 @@ type Services = BTreeMap<String, Json>;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ServiceFacts {}
+pub(super) struct ServiceFacts {}
 
 #[async_trait]
 impl Module for ServiceFacts {

@@ -15,7 +15,7 @@ const CACHEABLE: &str = "cacheable";
 /// All that was written, `cacheable` too.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
-pub struct SetFact(IndexMap<String, Value>);
+pub(super) struct SetFact(IndexMap<String, Value>);
 
 #[async_trait]
 impl Local for SetFact {
@@ -64,7 +64,7 @@ impl Local for SetFact {
 }
 
 /// Refuses what cannot be the name of a variable.
-pub fn check_names(vars: &Vars) -> Result<(), Error> {
+pub(super) fn check_names(vars: &Vars) -> Result<(), Error> {
     let is_name = |name: &str| {
         let mut chars = name.chars();
         chars.next().is_some_and(|c| c == '_' || c.is_ascii_alphabetic())

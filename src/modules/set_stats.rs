@@ -12,7 +12,7 @@ use crate::value::{Value, Vars};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SetStats {
+pub(super) struct SetStats {
     data: IndexMap<String, Value>,
     per_host: bool,
     aggregate: bool,

@@ -14,7 +14,7 @@ use crate::value::{Value, Vars};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Setup {
+pub(super) struct Setup {
     filter: Vec<String>,
     gather_subset: Vec<String>,
     /// Facts come in one request, which has the limits of any other.
@@ -39,7 +39,7 @@ const FACT_PATH: Argument =
         .default("/etc/ansible/facts.d");
 
 /// What a play does with `gather_facts: true`, as a task.
-pub static GATHER_FACTS: Doc = Doc {
+pub(super) static GATHER_FACTS: Doc = Doc {
     name: "gather_facts",
     collection: "ansible.builtin",
     summary: "Gathers facts of the host; the same as setup",

@@ -11,7 +11,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Slurp {
+pub(super) struct Slurp {
     src: String,
 }
 

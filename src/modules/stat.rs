@@ -11,7 +11,7 @@ use crate::value::{Value, Vars};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Stat {
+pub(super) struct Stat {
     path: String,
     follow: bool,
     get_checksum: bool,

@@ -29,7 +29,7 @@ const BITS: [(&str, u32); 11] = [
 ];
 
 /// `path`, `mode`, `isdir` and so on.
-pub fn of(path: &str, stat: &Stat) -> Vars {
+pub(super) fn of(path: &str, stat: &Stat) -> Vars {
     let mut fields = Vars::new();
     set(&mut fields, "path", path);
     set(&mut fields, "mode", octal(stat.mode));
@@ -58,6 +58,6 @@ pub fn of(path: &str, stat: &Stat) -> Vars {
 }
 
 /// Adds a field.
-pub fn set(fields: &mut Vars, name: &str, value: impl Into<Value>) {
+pub(super) fn set(fields: &mut Vars, name: &str, value: impl Into<Value>) {
     fields.insert(name.into(), value.into());
 }

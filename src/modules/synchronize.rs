@@ -27,7 +27,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Synchronize {
+pub(super) struct Synchronize {
     src: String,
     dest: String,
     mode: Mode,
@@ -65,12 +65,12 @@ enum Mode {
     Pull,
 }
 
-pub enum Transfer {
+pub(super) enum Transfer {
     Push(Push),
     Pull(Pull),
 }
 
-pub struct Change {
+pub(super) struct Change {
     transfer: Transfer,
     /// The destination's directory is made first.
     makes_root: bool,

@@ -12,7 +12,7 @@ use crate::value::doc::{Argument, Doc, Kind};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Sysctl {
+pub(super) struct Sysctl {
     name: String,
     value: Option<String>,
     state: State,
@@ -29,7 +29,7 @@ enum State {
     Absent,
 }
 
-pub struct Change {
+pub(super) struct Change {
     program: String,
     file: String,
     /// `name=value`, to be set at once.

@@ -43,7 +43,7 @@ const ARGUMENTS: &[Argument] = &[NAME, STATE, ENABLED, MASKED, DAEMON_RELOAD, DA
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SystemdService {
+pub(super) struct SystemdService {
     name: Option<String>,
     state: Option<State>,
     enabled: Option<bool>,
@@ -57,7 +57,7 @@ pub struct SystemdService {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub(super) enum State {
     Reloaded,
     Restarted,
     Started,
@@ -66,7 +66,7 @@ pub enum State {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Scope {
+pub(super) enum Scope {
     #[default]
     System,
     User,
@@ -75,7 +75,7 @@ pub enum Scope {
 
 /// What systemctl is to be told, in order.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Actions {
+pub(super) struct Actions {
     verbs: Vec<&'static str>,
     state: Option<&'static str>,
     enabled: Option<bool>,
@@ -330,7 +330,7 @@ impl Status {
 /// `service`: the same, with what other inits take, too.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Service {
+pub(super) struct Service {
     name: Option<String>,
     state: Option<State>,
     enabled: Option<bool>,
@@ -422,7 +422,7 @@ impl Service {
 }
 
 /// `systemd`: the older name of `systemd_service`.
-pub static SYSTEMD: Doc = Doc {
+pub(super) static SYSTEMD: Doc = Doc {
     name: "systemd",
     collection: "ansible.builtin",
     summary: "Starts, stops, enables and masks units of systemd; the same as systemd_service",

@@ -11,7 +11,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Tempfile {
+pub(super) struct Tempfile {
     state: State,
     path: Option<String>,
     prefix: String,

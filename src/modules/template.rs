@@ -24,7 +24,7 @@ use crate::value::{Value, Vars};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Template {
+pub(super) struct Template {
     src: String,
     dest: String,
     backup: bool,
@@ -46,7 +46,7 @@ pub struct Template {
     output_encoding: String,
 }
 
-pub struct Change {
+pub(super) struct Change {
     write: Write,
     digests: Digests,
     src: String,

@@ -23,7 +23,7 @@ use crate::value::yaml::NodeKind;
 use crate::value::{Template, Value, Vars, yaml};
 
 /// A host, a controller, and what modules need to run between them.
-pub struct Bench {
+pub(super) struct Bench {
     directory: TempDir,
     remote: Remote,
     sessions: Arc<Sessions>,
@@ -40,17 +40,17 @@ pub struct Bench {
 }
 
 impl Bench {
-    pub async fn new() -> Bench {
+    pub(super) async fn new() -> Bench {
         Bench::with_environment(&[]).await
     }
 
     /// The host counts as another machine.
-    pub async fn far() -> Bench {
+    pub(super) async fn far() -> Bench {
         Bench { far: true, ..Bench::new().await }
     }
 
     /// The host's programs get these variables.
-    pub async fn with_environment(variables: &[(&str, &str)]) -> Bench {
+    pub(super) async fn with_environment(variables: &[(&str, &str)]) -> Bench {
         // This machine's own proxy and logins are none of a test's.
         let variables = [&[("no_proxy", "*"), ("NETRC", "/nonexistent")][..], variables].concat();
         let directory = tempfile::Builder::new().prefix("windlass-test-").tempdir().unwrap();
@@ -78,65 +78,65 @@ impl Bench {
     }
 
     /// The host itself.
-    pub fn remote(&self) -> &Remote {
+    pub(super) fn remote(&self) -> &Remote {
         &self.remote
     }
 
     /// A path of the host, inside its directory.
-    pub fn host(&self, name: &str) -> PathBuf {
+    pub(super) fn host(&self, name: &str) -> PathBuf {
         self.directory.path().join("host").join(name)
     }
 
     /// A path of the controller, inside its directory.
-    pub fn here(&self, name: &str) -> PathBuf {
+    pub(super) fn here(&self, name: &str) -> PathBuf {
         self.directory.path().join("here").join(name)
     }
 
     /// Writes a file of the host, with its parents.
-    pub fn on_host(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+    pub(super) fn on_host(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         write(self.host(name), content.as_ref())
     }
 
     /// Writes a file of the controller, with its parents.
-    pub fn on_controller(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+    pub(super) fn on_controller(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         write(self.here(name), content.as_ref())
     }
 
     /// The text of a file of the host.
-    pub fn text(&self, name: &str) -> String {
+    pub(super) fn text(&self, name: &str) -> String {
         std::fs::read_to_string(self.host(name)).unwrap()
     }
 
     /// The lower 12 bits of the mode of a file of the host.
-    pub fn mode(&self, name: &str) -> u32 {
+    pub(super) fn mode(&self, name: &str) -> u32 {
         std::fs::metadata(self.host(name)).unwrap().permissions().mode() & 0o7777
     }
 
     /// Adds variables, as YAML.
-    pub fn vars(&mut self, text: &str) {
+    pub(super) fn vars(&mut self, text: &str) {
         let vars = yaml_value(text);
         self.scope.push(Arc::new(pairs(&vars)));
     }
 
     /// Says what the person answers from now on.
-    pub fn answers(&mut self, answer: Option<Answer>) {
+    pub(super) fn answers(&mut self, answer: Option<Answer>) {
         self.answer = answer;
     }
 
     /// What the person was asked: the words, whether typing is shown, and the time limit.
-    pub fn asked(&self) -> Vec<(String, bool, Option<Duration>)> {
+    pub(super) fn asked(&self) -> Vec<(String, bool, Option<Duration>)> {
         let questions = self.questions.lock().unwrap();
         questions.iter().map(|it| (it.words.clone(), it.echo, it.limit)).collect()
     }
 
     /// Runs `module: {arguments}`, given as YAML, with diff.
-    pub async fn run(&self, task: &str) -> Result<Done, Error> {
+    pub(super) async fn run(&self, task: &str) -> Result<Done, Error> {
         self.task(task, false).await
     }
 
     /// Runs a task that must succeed, then again, which must change nothing, neither by word nor by deed.
     /// Gives what the first run left.
-    pub async fn run_twice(&self, task: &str) -> Done {
+    pub(super) async fn run_twice(&self, task: &str) -> Done {
         let first = self.run(task).await.unwrap();
         let before = self.snapshot();
         let second = self.run(task).await.unwrap();
@@ -147,7 +147,7 @@ impl Bench {
     }
 
     /// Runs a task in check mode with diff, and sees that nothing was touched.
-    pub async fn check(&self, task: &str) -> Result<Done, Error> {
+    pub(super) async fn check(&self, task: &str) -> Result<Done, Error> {
         let before = self.snapshot();
         let done = self.task(task, true).await;
         assert_eq!(before, self.snapshot(), "check mode touched something: {task}");
@@ -155,7 +155,7 @@ impl Bench {
     }
 
     /// The message of a task that must fail.
-    pub async fn failure(&self, task: &str) -> String {
+    pub(super) async fn failure(&self, task: &str) -> String {
         match self.run(task).await {
             Err(error) => error.to_string(),
             Ok(done) => done.outcome.failed.unwrap_or_else(|| panic!("did not fail: {task}")),
@@ -204,7 +204,7 @@ impl Bench {
     }
 
     /// Ends the session.
-    pub async fn close(self) {
+    pub(super) async fn close(self) {
         self.sessions.close().await;
     }
 }
@@ -221,12 +221,12 @@ impl super::Open for Bench {
 }
 
 /// A return value as text; empty if it is not there.
-pub fn value(outcome: &Outcome, name: &str) -> String {
+pub(super) fn value(outcome: &Outcome, name: &str) -> String {
     outcome.values.get(name).map(Value::to_string).unwrap_or_default()
 }
 
 /// The tasks of an example: each its module's documentation and its arguments.
-pub fn tasks(example: &str) -> Vec<(&'static Doc, Vars)> {
+pub(super) fn tasks(example: &str) -> Vec<(&'static Doc, Vars)> {
     let tasks = yaml_value(example);
     let found: Vec<_> = tasks.try_iter().expect("an example is a list of tasks").map(|task| action(&task)).collect();
     assert!(!found.is_empty(), "an example without tasks: {example}");
@@ -234,7 +234,7 @@ pub fn tasks(example: &str) -> Vec<(&'static Doc, Vars)> {
 }
 
 /// Asserts that every argument exists and, as far as it has no templates, has a value of its kind.
-pub fn assert_fits(doc: &Doc, args: &Vars) {
+pub(super) fn assert_fits(doc: &Doc, args: &Vars) {
     let known = |(name, value): (&Arc<str>, &Value)| {
         let argument = doc.argument(name);
         let argument = argument.unwrap_or_else(|| panic!("{}: the example has an unknown argument {name:?}", doc.name));
@@ -247,7 +247,7 @@ pub fn assert_fits(doc: &Doc, args: &Vars) {
 }
 
 /// A value of the kind, for the argument.
-pub fn sample(argument: &Argument, kind: Kind) -> Value {
+pub(super) fn sample(argument: &Argument, kind: Kind) -> Value {
     match kind {
         Kind::Bool => Value::from(true),
         Kind::Int | Kind::Float => Value::from(1),

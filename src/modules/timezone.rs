@@ -10,13 +10,13 @@ use crate::value::doc::{Argument, Doc, Kind};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Timezone {
+pub(super) struct Timezone {
     name: String,
 }
 
 /// What a host says of its zone.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub(super) struct Found {
     /// Whether it knows the zone that is wanted.
     known: bool,
     /// What `/etc/localtime` points to, from the zones' directory on; empty: no zone.

@@ -17,7 +17,7 @@ const SETTINGS: &str = "grep -hsE '^(DEFAULT_(INPUT|OUTPUT|FORWARD)_POLICY|LOGLE
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Ufw {
+pub(super) struct Ufw {
     state: Option<String>,
     default: Option<String>,
     logging: Option<String>,

@@ -18,7 +18,7 @@ use archive::{Archive, Format, Tool};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Unarchive {
+pub(super) struct Unarchive {
     src: String,
     dest: String,
     remote_src: Option<bool>,
@@ -35,7 +35,7 @@ pub struct Unarchive {
     mode: Option<String>,
 }
 
-pub enum Change {
+pub(super) enum Change {
     /// An archive of the controller: only on the host, beside its tools, it can be compared with what is there.
     Local { path: std::path::PathBuf, format: Format, dest: String, wanted: Wanted },
     /// An archive of the host, compared already where its tool can.

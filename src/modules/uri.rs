@@ -21,7 +21,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Uri {
+pub(super) struct Uri {
     url: String,
     method: String,
     body: Option<Value>,
@@ -54,7 +54,7 @@ pub struct Uri {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Format {
+pub(super) enum Format {
     Raw,
     Json,
     FormUrlencoded,

@@ -15,7 +15,7 @@ const HIDDEN: &str = "NOT_LOGGING_PASSWORD";
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct User {
+pub(super) struct User {
     name: String,
     uid: Option<u32>,
     non_unique: bool,
@@ -49,21 +49,21 @@ pub struct User {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Update {
+pub(super) enum Update {
     Always,
     OnCreate,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub(super) enum State {
     Present,
     Absent,
 }
 
 /// What is to be done, in order. The password goes to chpasswd's standard input, never into a command line.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Change {
+pub(super) struct Change {
     commands: Vec<Vec<String>>,
     set_password: bool,
     /// After the password is set.

@@ -17,7 +17,7 @@ use check::Check;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ValidateArgumentSpec {
+pub(super) struct ValidateArgumentSpec {
     argument_spec: Value,
     provided_arguments: IndexMap<String, Value>,
     validate_args_context: Value,

@@ -25,7 +25,7 @@ const TCP_STATES: &[(&str, &str)] = &[
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct WaitFor {
+pub(super) struct WaitFor {
     host: String,
     port: Option<u16>,
     path: Option<String>,
@@ -42,7 +42,7 @@ pub struct WaitFor {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub(super) enum State {
     Absent,
     Drained,
     Present,

@@ -12,7 +12,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct WaitForConnection {
+pub(super) struct WaitForConnection {
     connect_timeout: u64,
     delay: u64,
     sleep: u64,
@@ -61,23 +61,23 @@ impl Local for WaitForConnection {
 }
 
 /// How long to try.
-pub struct Patience {
+pub(super) struct Patience {
     pub one: Duration,
     pub pause: Duration,
     pub all: Duration,
 }
 
 /// Prints the identity of this start of the host's system.
-pub const BOOT_ID: &str = "cat /proc/sys/kernel/random/boot_id";
+pub(super) const BOOT_ID: &str = "cat /proc/sys/kernel/random/boot_id";
 
 /// What the command says of this start of the host's system; empty if it says nothing.
-pub async fn boot_id(remote: &Remote, command: &str) -> Result<String, Error> {
+pub(super) async fn boot_id(remote: &Remote, command: &str) -> Result<String, Error> {
     let output = remote.query(&Command::shell(command)).await?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 /// Tries until the host answers with a boot that is good; or says why it did not.
-pub async fn reach(
+pub(super) async fn reach(
     here: &Controller<'_>,
     patience: &Patience,
     boot_command: &str,

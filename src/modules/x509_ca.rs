@@ -13,7 +13,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct X509Ca {
+pub(super) struct X509Ca {
     path: String,
     privatekey_path: String,
     common_name: String,
@@ -29,7 +29,7 @@ pub struct X509Ca {
 }
 
 /// What is to be done.
-pub struct Change {
+pub(super) struct Change {
     /// Why a certificate is made; None: only attributes change.
     reason: Option<&'static str>,
     /// The key that was there.

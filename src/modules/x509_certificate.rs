@@ -16,7 +16,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct X509Certificate {
+pub(super) struct X509Certificate {
     path: String,
     privatekey_path: String,
     ca_path: String,
@@ -34,7 +34,7 @@ pub struct X509Certificate {
 }
 
 /// What is to be done.
-pub struct Change {
+pub(super) struct Change {
     /// Why a certificate is made; None: only attributes change.
     reason: Option<String>,
     key: Option<KeyPair>,

@@ -10,7 +10,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct X509CertificateInfo {
+pub(super) struct X509CertificateInfo {
     path: String,
 }
 

@@ -11,7 +11,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct X509Csr {
+pub(super) struct X509Csr {
     privatekey_path: String,
     common_name: String,
     organization: Option<String>,

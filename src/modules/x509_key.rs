@@ -13,7 +13,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct X509Key {
+pub(super) struct X509Key {
     path: String,
     publickey_path: Option<String>,
     key_type: KeyType,
@@ -23,7 +23,7 @@ pub struct X509Key {
 }
 
 /// What is to be done.
-pub struct Change {
+pub(super) struct Change {
     /// The key that was there.
     key: Option<KeyPair>,
     /// Whether the file of the public half has to be written.

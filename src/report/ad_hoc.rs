@@ -33,7 +33,7 @@ pub(super) struct AdHoc {
 }
 
 impl AdHoc {
-    pub fn new(out: Box<dyn Write + Send>, style: Style, colour: bool, context: usize) -> Self {
+    pub(super) fn new(out: Box<dyn Write + Send>, style: Style, colour: bool, context: usize) -> Self {
         AdHoc { out, style, colour, context }
     }
 

@@ -15,7 +15,7 @@ use crate::engine::{Counts, Event, Recap, Status, TaskResult, TaskStart};
 use crate::value::{Origin, Value, Vars};
 
 #[derive(Debug, Clone, Copy)]
-pub struct Style {
+pub(super) struct Style {
     pub colour: bool,
     /// Columns that banners fill.
     pub width: usize,
@@ -25,7 +25,7 @@ pub struct Style {
     pub stamped: bool,
 }
 
-pub struct Human {
+pub(super) struct Human {
     out: Out,
     style: Style,
     /// Lines that were not yet brought out, with their newlines.
@@ -49,12 +49,12 @@ const CALM: Duration = Duration::from_millis(100);
 
 impl Human {
     /// Plain lines.
-    pub fn new(out: Box<dyn Write + Send>, style: Style) -> Self {
+    pub(super) fn new(out: Box<dyn Write + Send>, style: Style) -> Self {
         Self::on(Out::Plain(out), style)
     }
 
     /// Lines above a live view of what is at work.
-    pub fn live(screen: Screen, style: Style) -> Self {
+    pub(super) fn live(screen: Screen, style: Style) -> Self {
         Self::on(Out::Live { screen, live: Live::default(), drawn: Instant::now() }, style)
     }
 
@@ -70,7 +70,7 @@ impl Human {
         }
     }
 
-    pub fn showing(self, shows: Shows) -> Self {
+    pub(super) fn showing(self, shows: Shows) -> Self {
         Human { shows, ..self }
     }
 

@@ -13,14 +13,14 @@ use super::profile::Profile;
 use crate::engine::{Event, Status, TaskResult, TaskStart};
 use crate::value::{Value, Vars};
 
-pub struct Json<W> {
+pub(super) struct Json<W> {
     out: W,
     /// Lines that were not yet brought out.
     pending: String,
 }
 
 impl<W: Write + Send> Json<W> {
-    pub fn new(out: W) -> Self {
+    pub(super) fn new(out: W) -> Self {
         Json { out, pending: String::new() }
     }
 

@@ -10,7 +10,7 @@ use super::veil::HIDDEN;
 use crate::engine::{Event, Status, TaskResult, TaskStart};
 
 /// Written when the run ends, be it cut short.
-pub struct Junit<W> {
+pub(super) struct Junit<W> {
     out: W,
     begun: Option<SystemTime>,
     last: SystemTime,
@@ -36,7 +36,7 @@ struct Case {
 }
 
 impl<W: Write + Send> Junit<W> {
-    pub fn new(out: W) -> Self {
+    pub(super) fn new(out: W) -> Self {
         Junit { out, begun: None, last: SystemTime::UNIX_EPOCH, suites: Vec::new() }
     }
 

@@ -18,7 +18,7 @@ const HOSTS: usize = 10;
 const WINDOW: Duration = Duration::from_secs(4);
 
 #[derive(Default)]
-pub struct Live {
+pub(super) struct Live {
     /// Tasks that are under way, by id.
     tasks: IndexMap<usize, Task>,
     /// Hosts at work, in the order in which they began.
@@ -49,7 +49,7 @@ struct Transfer {
 }
 
 impl Live {
-    pub fn event(&mut self, event: &Event, now: Instant) {
+    pub(super) fn event(&mut self, event: &Event, now: Instant) {
         match event {
             Event::TaskStart(task) => {
                 let shown = Task { name: task.name.clone(), hosts: task.hosts, done: 0 };
@@ -95,7 +95,7 @@ impl Live {
     }
 
     /// The lines for a terminal of so many rows; none while nothing takes long. At most a third of the rows are used.
-    pub fn frame(&self, rows: usize, now: Instant) -> Vec<String> {
+    pub(super) fn frame(&self, rows: usize, now: Instant) -> Vec<String> {
         let at_work = |host: &Host| now.saturating_duration_since(host.begun);
         if self.hosts.values().next().is_none_or(|first| at_work(first) < PATIENCE) {
             return Vec::new();

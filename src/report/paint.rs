@@ -14,7 +14,7 @@ pub(super) enum Colour {
 
 impl Colour {
     /// The text in this colour, by escape sequences.
-    pub fn paint(self, text: &str) -> String {
+    pub(super) fn paint(self, text: &str) -> String {
         let code = match self {
             Colour::Green => "32",
             Colour::Yellow => "33",

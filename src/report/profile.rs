@@ -57,7 +57,7 @@ struct Entry {
 }
 
 impl Timings {
-    pub fn event(&mut self, at: SystemTime, event: &Event) {
+    pub(super) fn event(&mut self, at: SystemTime, event: &Event) {
         match event {
             Event::TaskStart(task) => _ = self.open.insert(task.id, at),
             Event::TaskEnd(task) => {
@@ -78,7 +78,7 @@ impl Timings {
     }
 
     /// The lists, with shares of `took`.
-    pub fn finish(&self, took: Duration) -> Profile {
+    pub(super) fn finish(&self, took: Duration) -> Profile {
         let whole = took.as_secs_f64().max(0.001);
         let entry = |name: &str, path: Option<&String>, spent: &Spent| Entry {
             name: name.to_string(),
@@ -103,13 +103,13 @@ fn sorted(entries: impl Iterator<Item = Entry>) -> Vec<Entry> {
 
 impl Profile {
     /// The lists as a person reads them: a heading and its lines each; empty lists are left out.
-    pub fn sections(&self) -> Vec<(&'static str, Vec<String>)> {
+    pub(super) fn sections(&self) -> Vec<(&'static str, Vec<String>)> {
         let lists = [("TIME BY TASK", &self.tasks), ("TIME BY ROLE", &self.roles), ("TIME BY HOST", &self.hosts)];
         lists.into_iter().filter(|(_, list)| !list.is_empty()).map(|(name, list)| (name, lines(list))).collect()
     }
 
     /// The lists as an object of three.
-    pub fn plain(&self) -> Plain {
+    pub(super) fn plain(&self) -> Plain {
         let list = |entries: &[Entry]| -> Plain {
             let plain = entries.iter().map(|entry| {
                 let mut object = json!({"name": entry.name, "seconds": entry.time.as_secs_f64(),

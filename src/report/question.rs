@@ -18,13 +18,13 @@ const CTRL_U: u8 = 21;
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Whether there is a person: standard input is a terminal, and ours at the moment.
-pub fn is_possible() -> bool {
+pub(super) fn is_possible() -> bool {
     let foreground = rustix::termios::tcgetpgrp(stdin());
     foreground.is_ok_and(|group| group == rustix::process::getpgrp())
 }
 
 /// Puts the question and answers it. None: nobody waits for it any more.
-pub fn put(question: &Question) -> std::io::Result<Option<Answer>> {
+pub(super) fn put(question: &Question) -> std::io::Result<Option<Answer>> {
     let terminal = Terminal::open()?;
     let end = if question.limit.is_some() { "\n" } else { " " };
     say(&format!("{}{end}", harmless(&question.words)))?;

@@ -5,13 +5,13 @@ use std::io::{self, Write};
 use console::{measure_text_width, truncate_str};
 
 /// Rows and columns of the terminal behind standard output, as they are now.
-pub fn size() -> (usize, usize) {
+pub(super) fn size() -> (usize, usize) {
     let (rows, columns) = console::Term::stdout().size();
     (usize::from(rows).max(1), usize::from(columns).max(1))
 }
 
 /// One write to the terminal changes both: what is above scrolls, the frame stays at the foot.
-pub struct Screen {
+pub(super) struct Screen {
     out: Box<dyn Write + Send>,
     size: fn() -> (usize, usize),
     /// The lines that stand on the terminal now.
@@ -20,22 +20,22 @@ pub struct Screen {
 
 impl Screen {
     /// `size` is asked whenever something is drawn, so that a change of the terminal's size is seen.
-    pub fn new(out: Box<dyn Write + Send>, size: fn() -> (usize, usize)) -> Self {
+    pub(super) fn new(out: Box<dyn Write + Send>, size: fn() -> (usize, usize)) -> Self {
         Screen { out, size, drawn: Vec::new() }
     }
 
     /// Rows and columns.
-    pub fn size(&self) -> (usize, usize) {
+    pub(super) fn size(&self) -> (usize, usize) {
         (self.size)()
     }
 
-    pub fn has_frame(&self) -> bool {
+    pub(super) fn has_frame(&self) -> bool {
         !self.drawn.is_empty()
     }
 
     /// Writes `text` (lines with their newlines, or nothing) above, and the frame below it. Lines of the frame are cut
     /// to the terminal's width. Nothing is written if nothing changes.
-    pub fn draw(&mut self, text: &str, frame: &[String]) -> io::Result<()> {
+    pub(super) fn draw(&mut self, text: &str, frame: &[String]) -> io::Result<()> {
         let (rows, columns) = self.size();
         // The last column stays free: a full line would make some terminals go to the next.
         let cut = |line: &String| truncate_str(line, columns.saturating_sub(1), "…").into_owned();

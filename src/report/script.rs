@@ -9,20 +9,20 @@ use crate::engine::{Counts, Event, Lost, Recap, Status, TaskResult, TaskStart, T
 use crate::value::{Origin, Source, Vars};
 
 /// The moment that all tests begin at: 2023-11-14T22:13:20Z.
-pub fn start() -> SystemTime {
+pub(super) fn start() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000)
 }
 
-pub fn origin(line: usize) -> Origin {
+pub(super) fn origin(line: usize) -> Origin {
     Origin { source: Arc::new(Source::new("site.yml", "")), line, column: 7 }
 }
 
-pub fn task(id: usize, name: &str) -> TaskStart {
+pub(super) fn task(id: usize, name: &str) -> TaskStart {
     let role = name.split_once(" : ").map(|(role, _)| role.into());
     TaskStart { id, name: name.to_string(), role, action: "command", origin: origin(4), handler: false, hosts: 2 }
 }
 
-pub fn result(status: Status) -> TaskResult {
+pub(super) fn result(status: Status) -> TaskResult {
     TaskResult {
         status,
         changed: status == Status::Changed,
@@ -35,26 +35,26 @@ pub fn result(status: Status) -> TaskResult {
     }
 }
 
-pub fn ended(task: &Arc<TaskStart>, host: &str, result: TaskResult) -> Event {
+pub(super) fn ended(task: &Arc<TaskStart>, host: &str, result: TaskResult) -> Event {
     Event::Result { task: task.clone(), host: host.into(), delegated: None, looped: false, result: Arc::new(result) }
 }
 
-pub fn begun(task: &Arc<TaskStart>, host: &str) -> Event {
+pub(super) fn begun(task: &Arc<TaskStart>, host: &str) -> Event {
     Event::HostStart { task: task.clone(), host: host.into() }
 }
 
-pub fn play(name: &str) -> Event {
+pub(super) fn play(name: &str) -> Event {
     Event::PlayStart { name: name.into(), origin: origin(1), hosts: vec!["h1".into(), "h2".into()], check: false }
 }
 
 /// The events, a second apart.
-pub fn apart(events: Vec<Event>) -> Vec<Told> {
+pub(super) fn apart(events: Vec<Event>) -> Vec<Told> {
     let times = (0..).map(|second| start() + Duration::from_secs(second));
     times.zip(events).map(|(at, event)| Told { at, event }).collect()
 }
 
 /// Play, task `etcd : Start it`, both hosts begin, h1 changed, h2 failed, task end, recap.
-pub fn run() -> Vec<Told> {
+pub(super) fn run() -> Vec<Told> {
     let task = Arc::new(task(1, "etcd : Start it"));
     let failure = TaskResult { message: Some("no <such> unit & no hope".into()), ..result(Status::Failed) };
     let counts = |failed| Counts { ok: 1 - failed, changed: 1 - failed, failed, ..Counts::default() };
@@ -78,10 +78,10 @@ pub fn run() -> Vec<Told> {
 
 /// Bytes that a report wrote, to look at afterwards.
 #[derive(Clone, Default)]
-pub struct Sheet(Arc<Mutex<Vec<u8>>>);
+pub(super) struct Sheet(Arc<Mutex<Vec<u8>>>);
 
 impl Sheet {
-    pub fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
     }
 }

@@ -13,7 +13,7 @@ use crate::value::origin::{Complaint, Origin, Source, nearest};
 use crate::value::yaml::{Node, NodeKind};
 
 /// Checks the field `name` of a mapping; gives its value with defaults filled in. Complaints go to `complaints`.
-pub fn fields(schema: &Json, parent: &Node, name: &str, complaints: &mut Vec<Complaint>) -> Json {
+pub(super) fn fields(schema: &Json, parent: &Node, name: &str, complaints: &mut Vec<Complaint>) -> Json {
     match parent.get(name) {
         Some(node) => Walk { complaints }.value(schema, node, name),
         None => {
@@ -24,7 +24,7 @@ pub fn fields(schema: &Json, parent: &Node, name: &str, complaints: &mut Vec<Com
 }
 
 /// The CEL rules that a document (whose fields are right) breaks, in the rules' own words.
-pub fn rules(rules: &CompiledSchema, document: &Json, node: &Node) -> Vec<Complaint> {
+pub(super) fn rules(rules: &CompiledSchema, document: &Json, node: &Node) -> Vec<Complaint> {
     let Err(broken) = Validator::new().validate_compiled(rules, document, None) else { return Vec::new() };
     let complaint = |path: &str, message: &str| {
         // A rule of the whole document: of its name, as no other field of its top is the rules' affair.
@@ -37,7 +37,7 @@ pub fn rules(rules: &CompiledSchema, document: &Json, node: &Node) -> Vec<Compla
 }
 
 /// A key that nobody knows.
-pub fn unknown<'a>(key: &Node, path: &str, known: impl IntoIterator<Item = &'a str>) -> Complaint {
+pub(super) fn unknown<'a>(key: &Node, path: &str, known: impl IntoIterator<Item = &'a str>) -> Complaint {
     let known: Vec<&str> = known.into_iter().collect();
     let within = if path.is_empty() { "a document".to_owned() } else { path.to_owned() };
     let complaint = Complaint::new(format!("{within} has no field {}", named(key)), Some(&key.origin));

@@ -42,7 +42,7 @@ fn plain(json: &mut Json) {
 }
 
 /// What a text is that has no pattern of its own: most end in a file of a service, in a shell or in a path.
-pub const ONE_LINE: &str = r"^[^\x00-\x1f\x7f-\x9f]*$";
+pub(super) const ONE_LINE: &str = r"^[^\x00-\x1f\x7f-\x9f]*$";
 const MAX_TEXT: u64 = 4096;
 const MAX_ENTRIES: u64 = 64;
 
@@ -65,7 +65,7 @@ fn bounded(schema: &mut Json) {
 }
 
 /// A kind and its schema.
-pub struct Kind {
+pub(super) struct Kind {
     pub name: String,
     /// The structural schema of a whole document.
     pub schema: Json,
@@ -74,7 +74,7 @@ pub struct Kind {
 }
 
 /// All kinds, made from the definitions once.
-pub static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
+pub(super) static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
     let kind = |definition: CustomResourceDefinition| {
         let version = definition.spec.versions.into_iter().next().expect("a definition has a version");
         let schema = version.schema.and_then(|schema| schema.open_api_v3_schema).expect("a version has a schema");

@@ -16,12 +16,12 @@ fn docs() -> impl Iterator<Item = &'static Doc> {
 }
 
 /// Adds a definition `module_NAME` for each.
-pub fn define(definitions: &mut Map<String, Value>) {
+pub(super) fn define(definitions: &mut Map<String, Value>) {
     definitions.extend(docs().map(|doc| (format!("module_{}", doc.name), module(doc))));
 }
 
 /// All names of modules, short and long, with their documentation.
-pub fn names() -> impl Iterator<Item = (String, &'static Doc)> {
+pub(super) fn names() -> impl Iterator<Item = (String, &'static Doc)> {
     docs().flat_map(|doc| {
         let legacy = (doc.collection == "ansible.builtin").then(|| format!("ansible.legacy.{}", doc.name));
         [Some(doc.name.to_owned()), Some(format!("{}.{}", doc.collection, doc.name)), legacy]

@@ -7,10 +7,10 @@ use crate::playbook::keywords::Shape;
 use crate::value::doc::Kind;
 
 /// What the name of a variable looks like.
-pub const NAME: &str = "^[A-Za-z_][A-Za-z0-9_]*$";
+pub(super) const NAME: &str = "^[A-Za-z_][A-Za-z0-9_]*$";
 
 /// Adds what the other schemas refer to.
-pub fn define(definitions: &mut Map<String, Value>) {
+pub(super) fn define(definitions: &mut Map<String, Value>) {
     let template = || reference("template");
     let words = ["yes", "no", "on", "off", "true", "false", "Yes", "No", "True", "False", "y", "n", "t", "f", "1", "0"];
     let shapes = [
@@ -47,7 +47,7 @@ pub fn define(definitions: &mut Map<String, Value>) {
 }
 
 /// What may be written for a keyword of that shape.
-pub fn of_shape(shape: Shape) -> Value {
+pub(super) fn of_shape(shape: Shape) -> Value {
     match shape {
         Shape::Bool => reference("bool"),
         Shape::Int => reference("int"),
@@ -64,7 +64,7 @@ pub fn of_shape(shape: Shape) -> Value {
 }
 
 /// What may be written for an argument of that kind.
-pub fn of_kind(kind: Kind) -> Value {
+pub(super) fn of_kind(kind: Kind) -> Value {
     match kind {
         Kind::Str | Kind::Path => reference("text"),
         Kind::Bool => reference("bool"),

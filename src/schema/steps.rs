@@ -6,7 +6,7 @@ use super::{modules, reference, shapes};
 use crate::playbook::keywords::{self, Keyword, Place};
 
 /// Adds a definition for each place where keywords stand.
-pub fn define(definitions: &mut Map<String, Value>) {
+pub(super) fn define(definitions: &mut Map<String, Value>) {
     let places = [
         ("play", Place::Play, json!({"required": ["hosts"]})),
         ("import_playbook", Place::ImportPlaybook, json!({})),

@@ -8,7 +8,7 @@ use crate::value::origin::{Complaint, Origin, Source};
 
 /// One `key = value`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub(super) struct Entry {
     pub section: String,
     /// In small letters: keys have no case.
     pub key: String,
@@ -19,13 +19,13 @@ pub struct Entry {
 
 /// What a file says, and the places of its sections.
 #[derive(Debug, Default)]
-pub struct File {
+pub(super) struct File {
     pub entries: Vec<Entry>,
     pub sections: Vec<(String, Origin)>,
 }
 
 /// Reads a file's text; all that is wrong with it at once.
-pub fn parse(source: &Arc<Source>) -> Result<File, Vec<Complaint>> {
+pub(super) fn parse(source: &Arc<Source>) -> Result<File, Vec<Complaint>> {
     let mut file = File::default();
     let mut complaints = Vec::new();
     let (mut known, mut known_sections) = (HashSet::new(), HashSet::new());

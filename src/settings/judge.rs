@@ -10,7 +10,7 @@ use crate::value::truth;
 
 /// What was found.
 #[derive(Debug, Default)]
-pub struct Judged {
+pub(super) struct Judged {
     pub warnings: Vec<Complaint>,
     /// Where it is set, the setting, why it is not needed.
     pub not_needed: Vec<(SetBy, String, &'static str)>,
@@ -29,7 +29,7 @@ impl Judged {
 }
 
 /// Judges all entries of a file that are no settings of ours; of a section that nobody knows only its name.
-pub fn file(entries: &[Entry], sections: &[(String, Origin)], judged: &mut Judged) {
+pub(super) fn file(entries: &[Entry], sections: &[(String, Origin)], judged: &mut Judged) {
     let known_sections: HashSet<&str> = sections_known().collect();
     let strange = |section: &str| !known_sections.contains(section);
     for (section, origin) in sections.iter().filter(|(section, _)| strange(section)) {
@@ -59,7 +59,7 @@ pub fn file(entries: &[Entry], sections: &[(String, Origin)], judged: &mut Judge
 }
 
 /// Judges all `ANSIBLE_*` and `WINDLASS_*` variables that are no settings of ours.
-pub fn environment(around: &Surroundings, judged: &mut Judged) {
+pub(super) fn environment(around: &Surroundings, judged: &mut Judged) {
     let known = known_variables();
     let ours = |name: &str| name.starts_with("ANSIBLE_") || name.starts_with("WINDLASS_");
     for (name, value) in around.variables.iter().filter(|(name, value)| ours(name) && !value.is_empty()) {

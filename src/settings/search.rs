@@ -76,7 +76,7 @@ impl Surroundings {
 
 /// The configuration file that counts, and what is odd about the choice: the one that ANSIBLE_CONFIG names, `ansible.cfg`
 /// in the working directory unless everyone may write there, `~/.ansible.cfg`, `/etc/ansible/ansible.cfg`.
-pub fn file(around: &Surroundings) -> (Option<PathBuf>, Vec<Complaint>) {
+pub(super) fn file(around: &Surroundings) -> (Option<PathBuf>, Vec<Complaint>) {
     let mut warnings = Vec::new();
     if let Some(named) = around.variable("ANSIBLE_CONFIG") {
         let mut path = around.path(named, &around.directory);
@@ -109,7 +109,7 @@ fn readable(path: &Path) -> bool {
 }
 
 /// The text of a file; its path is shown as one would write it from the working directory.
-pub fn read(path: &Path, around: &Surroundings) -> Result<Arc<Source>, Complaint> {
+pub(super) fn read(path: &Path, around: &Surroundings) -> Result<Arc<Source>, Complaint> {
     let wrong = |why: &dyn std::fmt::Display| Complaint::new(format!("cannot read {}: {why}", path.display()), None);
     let bytes = std::fs::read(path).map_err(|error| wrong(&error))?;
     let text = String::from_utf8(bytes).map_err(|_| wrong(&"it is not UTF-8 text"))?;

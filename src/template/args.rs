@@ -13,7 +13,7 @@ pub struct Args {
 }
 
 /// An error of a filter: one line, small first letter.
-pub fn fail(message: impl Into<String>) -> Error {
+pub(super) fn fail(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidOperation, message.into())
 }
 
@@ -137,7 +137,7 @@ fn bounded(length: i64, name: &str) -> Result<usize, Error> {
 }
 
 /// Refuses to make so many bytes: more is a slip, and would take the memory of the whole run. None: beyond all numbers.
-pub fn fits(bytes: Option<usize>) -> Result<(), Error> {
+pub(super) fn fits(bytes: Option<usize>) -> Result<(), Error> {
     const LONGEST: usize = 100_000_000;
     match bytes {
         Some(..=LONGEST) => Ok(()),
@@ -146,17 +146,17 @@ pub fn fits(bytes: Option<usize>) -> Result<(), Error> {
 }
 
 /// A value as text, as Python's `str` gives it.
-pub fn text(value: &Value) -> String {
+pub(super) fn text(value: &Value) -> String {
     value.to_string()
 }
 
 /// A value that must be text.
-pub fn only_text(value: &Value) -> Result<String, Error> {
+pub(super) fn only_text(value: &Value) -> Result<String, Error> {
     value.as_str().map(str::to_owned).ok_or_else(|| fail(format!("text is needed, this is {}", kind(value))))
 }
 
 /// A value as a whole number.
-pub fn int(value: &Value) -> Result<i64, Error> {
+pub(super) fn int(value: &Value) -> Result<i64, Error> {
     value
         .as_i64()
         .or_else(|| value.as_str().and_then(|text| text.trim().parse().ok()))
@@ -165,7 +165,7 @@ pub fn int(value: &Value) -> Result<i64, Error> {
 }
 
 /// Python's truth, with Ansible's strings (`'no'` is false).
-pub fn truthy(value: &Value) -> bool {
+pub(super) fn truthy(value: &Value) -> bool {
     match value.as_str() {
         Some(text) => !matches!(text.to_lowercase().as_str(), "" | "no" | "false" | "off" | "0" | "n" | "f"),
         None => value.is_true(),
@@ -173,7 +173,7 @@ pub fn truthy(value: &Value) -> bool {
 }
 
 /// The items of a list; the keys of a mapping, the characters of a string.
-pub fn items(value: &Value) -> Result<Vec<Value>, Error> {
+pub(super) fn items(value: &Value) -> Result<Vec<Value>, Error> {
     if value.is_none() || value.is_number() || value.kind() == ValueKind::Bool {
         return Err(fail(format!("{} is not iterable", kind(value))));
     }
@@ -184,7 +184,7 @@ pub fn items(value: &Value) -> Result<Vec<Value>, Error> {
 }
 
 /// The pairs of a mapping.
-pub fn pairs(value: &Value, what: &str) -> Result<Vec<(Value, Value)>, Error> {
+pub(super) fn pairs(value: &Value, what: &str) -> Result<Vec<(Value, Value)>, Error> {
     match value.as_object() {
         Some(object) if value.kind() == ValueKind::Map => Ok(object.try_iter_pairs().into_iter().flatten().collect()),
         _ => Err(fail(format!("{what} needs a mapping, this is {}", kind(value)))),
@@ -192,7 +192,7 @@ pub fn pairs(value: &Value, what: &str) -> Result<Vec<(Value, Value)>, Error> {
 }
 
 /// A list, for filters that take nothing else.
-pub fn list(value: &Value, what: &str) -> Result<Vec<Value>, Error> {
+pub(super) fn list(value: &Value, what: &str) -> Result<Vec<Value>, Error> {
     match value.kind() {
         ValueKind::Seq | ValueKind::Iterable => items(value),
         _ => Err(fail(format!("{what} needs a list, this is {}", kind(value)))),
@@ -200,7 +200,7 @@ pub fn list(value: &Value, what: &str) -> Result<Vec<Value>, Error> {
 }
 
 /// What a value is, in a person's words.
-pub fn kind(value: &Value) -> &'static str {
+pub(super) fn kind(value: &Value) -> &'static str {
     match value.kind() {
         ValueKind::Undefined => "undefined",
         ValueKind::None => "None",
@@ -214,7 +214,7 @@ pub fn kind(value: &Value) -> &'static str {
 }
 
 /// A member by a dotted path (`attribute='a.b.0'`); undefined if it is not there.
-pub fn member(value: &Value, path: &str) -> Value {
+pub(super) fn member(value: &Value, path: &str) -> Value {
     path.split('.').fold(value.clone(), |value, part| {
         let found = match part.parse::<usize>() {
             Ok(index) => value.get_item_by_index(index).ok().filter(|v| !v.is_undefined()),

@@ -11,16 +11,16 @@ use crate::value::Value;
 use crate::value::doc::Word;
 
 /// A filter: its own part of the state, and its arguments, the filtered value first.
-pub type Filter = fn(&mut State<'_, '_>, Args) -> Result<Value, Error>;
+pub(super) type Filter = fn(&mut State<'_, '_>, Args) -> Result<Value, Error>;
 
 /// A test.
-pub type Test = fn(&mut State<'_, '_>, Args) -> Result<bool, Error>;
+pub(super) type Test = fn(&mut State<'_, '_>, Args) -> Result<bool, Error>;
 
 /// What the names of Ansible's own filters, tests and lookups may begin with.
-pub const COLLECTIONS: [&str; 2] = ["ansible.builtin.", "ansible.legacy."];
+pub(super) const COLLECTIONS: [&str; 2] = ["ansible.builtin.", "ansible.legacy."];
 
 /// An environment without templates.
-pub fn new() -> Environment<'static> {
+pub(super) fn new() -> Environment<'static> {
     let mut env = Environment::new();
     env.set_auto_escape_callback(|_| AutoEscape::None);
     env.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -126,7 +126,7 @@ fn write(out: &mut Output<'_>, value: &Value) -> Result<(), Error> {
 }
 
 /// Names of functions, which are no variables.
-pub fn is_function(name: &str) -> bool {
+pub(super) fn is_function(name: &str) -> bool {
     static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| new().globals().map(|(name, _)| name.to_owned()).collect());
     NAMES.iter().any(|known| known == name)
 }
@@ -152,11 +152,11 @@ pub fn test_words() -> Vec<&'static Word> {
 }
 
 /// Short names of all filters, sorted.
-pub fn filter_names() -> Vec<&'static str> {
+pub(super) fn filter_names() -> Vec<&'static str> {
     filter_words().iter().map(|word| word.name).collect()
 }
 
 /// Short names of all tests, sorted.
-pub fn test_names() -> Vec<&'static str> {
+pub(super) fn test_names() -> Vec<&'static str> {
     test_words().iter().map(|word| word.name).collect()
 }

@@ -10,7 +10,7 @@ use super::{Error, Options, Scope, guard, naming, render, words};
 use crate::value::origin::{Origin, Source};
 
 /// Renders the text of a template file. Places in errors are of the file.
-pub fn render(text: &str, path: &Path, options: &Options, scope: &Arc<Scope>) -> Result<String, Error> {
+pub(super) fn render(text: &str, path: &Path, options: &Options, scope: &Arc<Scope>) -> Result<String, Error> {
     let origin = Origin { source: Arc::new(Source::new(path, text)), line: 1, column: 1 };
     guard::located(Some(&origin), || rendered(text, path, options, scope))
 }

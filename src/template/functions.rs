@@ -12,7 +12,7 @@ use crate::value::doc::Word;
 type Add = fn(&mut Environment<'static>);
 
 /// Every function and what is like one, sorted by name. `dict`, `namespace` and `range` are the engine's own.
-pub static FUNCTIONS: &[(Word, Add)] = &[
+pub(super) static FUNCTIONS: &[(Word, Add)] = &[
     (
         Word::new(
             "cycler",
@@ -111,7 +111,7 @@ pub static FUNCTIONS: &[(Word, Add)] = &[
 ];
 
 /// Adds all functions to an environment.
-pub fn add(env: &mut Environment<'static>) {
+pub(super) fn add(env: &mut Environment<'static>) {
     env.remove_global("debug");
     FUNCTIONS.iter().for_each(|(_, add)| add(env));
 }

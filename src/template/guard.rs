@@ -15,7 +15,7 @@ thread_local! {
 }
 
 /// Does the work; a panic in it becomes an error at the place. It is told nowhere else, unless `RUST_BACKTRACE` asks.
-pub fn located<T>(origin: Option<&Origin>, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+pub(super) fn located<T>(origin: Option<&Origin>, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     listen();
     GUARDED.set(GUARDED.get() + 1);
     let done = catch_unwind(AssertUnwindSafe(work));

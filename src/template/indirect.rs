@@ -23,7 +23,7 @@ static VARIABLE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\A\s*\{\{-?\s*([A-Za-z0-9_.]+)\s*-?\}\}\s*\z").expect("the expression is constant"));
 
 /// The value with every template in it replaced by the expressions that it stands for.
-pub fn resolve(templar: &Templar, value: &Value, scope: &Scope) -> Result<Value, Error> {
+pub(super) fn resolve(templar: &Templar, value: &Value, scope: &Scope) -> Result<Value, Error> {
     deeper(templar, value, scope, DEPTH)
 }
 
@@ -67,7 +67,7 @@ fn written(source: &str, scope: &Scope) -> Option<Value> {
 }
 
 /// Refuses a value that was rendered if there is a text in it that is more than a name.
-pub fn check(value: &Value, source: &str, origin: Option<&Origin>) -> Result<(), Error> {
+pub(super) fn check(value: &Value, source: &str, origin: Option<&Origin>) -> Result<(), Error> {
     let is_fit = |value: &Value| value.as_str().is_none_or(|text| NAME.is_match(text.trim()));
     let fits = match value.kind() {
         ValueKind::Seq | ValueKind::Iterable => value.try_iter().is_ok_and(|mut items| items.all(|item| is_fit(&item))),

@@ -15,7 +15,7 @@ use crate::value::doc::Word;
 use crate::value::{Value, vault};
 
 /// Tests that must not get undefined values, by name.
-pub static TESTS: &[(Word, Test)] = &[
+pub(super) static TESTS: &[(Word, Test)] = &[
     (Word::new("abs", "Whether a path is absolute.").gives("'/etc' is abs", "True"), |_, args| {
         Ok(path(args)?.starts_with('/'))
     }),
@@ -335,7 +335,7 @@ pub static TESTS: &[(Word, Test)] = &[
 ];
 
 /// The engine's own tests that mean what Ansible means.
-pub static ENGINE_TESTS: &[Word] = &[
+pub(super) static ENGINE_TESTS: &[Word] = &[
     Word::new("boolean", "Whether a value is true or false itself.").gives("true is boolean", "True"),
     Word::new("eq", "Whether two values are equal, as == says.").takes("other").gives("1 is eq(1)", "True"),
     Word::new("equalto", "The same as eq.").takes("other").gives("1 is equalto(1)", "True"),
@@ -355,7 +355,7 @@ pub static ENGINE_TESTS: &[Word] = &[
 ];
 
 /// Tests that may get undefined values.
-pub mod of_undefined {
+pub(super) mod of_undefined {
     use minijinja::value::Rest;
 
     use crate::value::Value;
@@ -363,7 +363,7 @@ pub mod of_undefined {
 
     type Raw = fn(Rest<Value>) -> bool;
 
-    pub static TESTS: &[(Word, Raw)] = &[
+    pub(crate) static TESTS: &[(Word, Raw)] = &[
         (
             Word::new("defined", "Whether a variable or member exists.").gives("no_such_variable is defined", "False"),
             defined,
@@ -385,7 +385,7 @@ fn has(seq: &Value, value: &Value) -> Result<bool, Error> {
 }
 
 /// `a SIGN b`
-pub fn ordered(mut args: Args, sign: &str) -> Result<bool, Error> {
+pub(super) fn ordered(mut args: Args, sign: &str) -> Result<bool, Error> {
     let (a, b) = (args.req("a")?, args.req("b")?);
     args.end()?;
     operations::compare(&a, sign, &b)

@@ -9,14 +9,14 @@ use crate::value::{Deferred, Template, Value};
 
 /// A list or mapping whose templates are rendered at access.
 #[derive(Clone)]
-pub struct Lazy {
+pub(super) struct Lazy {
     inner: Value,
     scope: Arc<Scope>,
 }
 
 /// All variables of a scope as a mapping: the root of every template, `vars`, one host of `hostvars`.
 #[derive(Clone)]
-pub struct View(pub Arc<Scope>);
+pub(super) struct View(pub Arc<Scope>);
 
 impl std::fmt::Debug for Lazy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -31,7 +31,7 @@ impl std::fmt::Debug for View {
 }
 
 /// A raw value as a template sees it. Templates in it are rendered now if it is one, at access if it holds some.
-pub fn see(value: &Value, scope: &Arc<Scope>) -> Result<Value, Error> {
+pub(super) fn see(value: &Value, scope: &Arc<Scope>) -> Result<Value, Error> {
     let Some(object) = value.as_object() else { return Ok(value.clone()) };
     if let Some(template) = object.downcast_ref::<Template>() {
         return render::template(template, scope);
@@ -66,7 +66,7 @@ fn look(value: &Value, scope: &Arc<Scope>) -> Option<Value> {
 }
 
 /// Why a member that is there is undefined: its text fails.
-pub fn failure(value: &Value, key: &Value) -> Option<Error> {
+pub(super) fn failure(value: &Value, key: &Value) -> Option<Error> {
     let (raw, scope) = match (value.downcast_object_ref::<Lazy>(), value.downcast_object_ref::<View>()) {
         (Some(lazy), _) => (lazy.inner.get_item(key).ok()?, &lazy.scope),
         (None, Some(view)) => (view.0.get(key.as_str()?)?.clone(), &view.0),
@@ -124,15 +124,15 @@ impl Object for View {
 }
 
 /// Under this name a template's root gives itself, so that filters and lookups find the scope.
-pub const SCOPE: &str = " scope";
+pub(super) const SCOPE: &str = " scope";
 
 /// The value with every template in it rendered and no lazy parts. `omit` is dropped from lists and mappings.
-pub fn settle(value: &Value, scope: &Arc<Scope>) -> Result<Value, Error> {
+pub(super) fn settle(value: &Value, scope: &Arc<Scope>) -> Result<Value, Error> {
     Settling { scope, views: false, left: DEEPEST_ON_THE_WAY }.value(value)
 }
 
 /// As [`settle`], for arguments of filters: `vars` and `hostvars` stay views, for they are large.
-pub fn settle_argument(value: &Value, scope: &Arc<Scope>) -> Result<Value, Error> {
+pub(super) fn settle_argument(value: &Value, scope: &Arc<Scope>) -> Result<Value, Error> {
     Settling { scope, views: true, left: DEEPEST_ON_THE_WAY }.value(value)
 }
 
@@ -246,7 +246,7 @@ impl Settling<'_> {
 }
 
 /// Whether a filter's argument must be settled first. `vars` and `hostvars` stay views: they are large.
-pub fn needs_settling(value: &Value) -> bool {
+pub(super) fn needs_settling(value: &Value) -> bool {
     let Some(object) = value.as_object() else { return value.kind() == ValueKind::Invalid };
     if object.is::<View>() || value.is_tuple() || is_omit(value) {
         return false;
@@ -272,7 +272,7 @@ fn invalid(value: &Value) -> Error {
 }
 
 /// The scope of the template that is being rendered.
-pub fn scope_of(state: &minijinja::State<'_, '_>) -> Arc<Scope> {
+pub(super) fn scope_of(state: &minijinja::State<'_, '_>) -> Arc<Scope> {
     state
         .lookup(SCOPE)
         .and_then(|value| value.downcast_object_ref::<View>().map(|view| view.0.clone()))

@@ -8,7 +8,7 @@ use super::{lazy, printf, python};
 use crate::value::Value;
 
 /// Called for a method that a value does not have itself.
-pub fn call(state: &mut State<'_, '_>, value: &Value, method: &str, args: &[Value]) -> Result<Value, Error> {
+pub(super) fn call(state: &mut State<'_, '_>, value: &Value, method: &str, args: &[Value]) -> Result<Value, Error> {
     if value.is_undefined() {
         return Err(Error::from(ErrorKind::UndefinedError));
     }

@@ -17,7 +17,7 @@ struct List(Mutex<Vec<Value>>);
 struct Dict(Mutex<IndexMap<Value, Value>>);
 
 /// A list or mapping as one that can be changed; other values as they are.
-pub fn mutable(value: Value) -> Value {
+pub(super) fn mutable(value: Value) -> Value {
     match value.kind() {
         ValueKind::Seq => Value::from_object(List(Mutex::new(value.try_iter().into_iter().flatten().collect()))),
         ValueKind::Map => Value::from_object(Dict(Mutex::new(pairs(&value)))),
@@ -26,7 +26,7 @@ pub fn mutable(value: Value) -> Value {
 }
 
 /// The unchangeable copy of a changeable value; None: it is none.
-pub fn plain(value: &Value) -> Option<Value> {
+pub(super) fn plain(value: &Value) -> Option<Value> {
     if let Some(list) = value.downcast_object_ref::<List>() {
         return Some(Value::from(lock(&list.0).clone()));
     }

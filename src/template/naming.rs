@@ -11,7 +11,7 @@ use super::{Error, Scope, lazy, words};
 use crate::value::{Origin, Value};
 
 /// Our error for one of the engine's, which came of `source`.
-pub fn explain(
+pub(super) fn explain(
     error: &minijinja::Error,
     source: &str,
     reading: Reading,
@@ -44,7 +44,7 @@ fn within(error: Error, source: &str, origin: Option<&Origin>) -> Error {
 }
 
 /// The error for an undefined value in a text: the first of its variables that is undefined and not asked whether.
-pub fn undefined(source: &str, reading: Reading, origin: Option<&Origin>, scope: &Arc<Scope>) -> Error {
+pub(super) fn undefined(source: &str, reading: Reading, origin: Option<&Origin>, scope: &Arc<Scope>) -> Error {
     let _session = Session::enter();
     culprit(source, reading, origin, scope).unwrap_or_else(|| {
         let name = source.trim().trim_start_matches("{{").trim_end_matches("}}").trim();
@@ -265,7 +265,7 @@ fn line_of(origin: &Origin, source: &str, line: Option<usize>) -> Origin {
 }
 
 /// As [`explain`], for a template file; `origin` is the line of the error.
-pub fn explain_file(
+pub(super) fn explain_file(
     error: &minijinja::Error,
     body: &str,
     syntax: &SyntaxConfig,

@@ -9,7 +9,7 @@ use minijinja::{Environment, Error, ErrorKind, State};
 use crate::value::{Value, mapping};
 
 /// Adds `m|_open(named, more)`: of `more`, which are `varargs`, `kwargs` or both, the macro has parameters as well.
-pub fn install(env: &mut Environment<'static>) {
+pub(super) fn install(env: &mut Environment<'static>) {
     env.add_filter("_omitted", |value: Value| super::is_omit(&value));
     env.add_filter("_open", |inner: Value, named: Vec<String>, more: Vec<String>| {
         let has = |name: &str| more.iter().any(|one| one == name);

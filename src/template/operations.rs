@@ -12,7 +12,7 @@ use crate::value::Value;
 type Operation = fn(&Value, &Value) -> Result<Value, Error>;
 
 /// Adds the operations to an environment, as filters whose names a person cannot mean.
-pub fn install(env: &mut Environment<'static>) {
+pub(super) fn install(env: &mut Environment<'static>) {
     for (name, operation) in BINARY {
         env.add_filter(*name, |state: &mut State<'_, '_>, a: Value, b: Value| {
             operation(&settled(state, a)?, &settled(state, b)?)
@@ -61,7 +61,7 @@ fn settled(state: &State<'_, '_>, value: Value) -> Result<Value, Error> {
 }
 
 /// Whether `a SIGN b` holds, of settled values.
-pub fn compare(a: &Value, sign: &str, b: &Value) -> Result<bool, Error> {
+pub(super) fn compare(a: &Value, sign: &str, b: &Value) -> Result<bool, Error> {
     Ok(match (sign, python::order(a, b, sign)?) {
         (_, None) => false,
         ("<", Some(order)) => order == Ordering::Less,
@@ -105,7 +105,7 @@ fn contains(state: &State<'_, '_>, item: Value, container: &Value) -> Result<boo
 }
 
 /// Whether a settled value is in a list, a key of a mapping, or a part of a text.
-pub fn is_in(item: &Value, container: &Value) -> Result<bool, Error> {
+pub(super) fn is_in(item: &Value, container: &Value) -> Result<bool, Error> {
     if let Some(text) = container.as_str() {
         let part = item
             .as_str()
@@ -158,7 +158,7 @@ fn whole(number: Option<i128>) -> Result<Value, Error> {
 }
 
 /// `a + b`, but for texts: what `sum` does.
-pub fn add(a: &Value, b: &Value) -> Result<Value, Error> {
+pub(super) fn add(a: &Value, b: &Value) -> Result<Value, Error> {
     let is_list = |value: &Value| matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable);
     match numbers(a, b) {
         Some(Numbers::Whole(a, b)) => whole(a.checked_add(b)),
@@ -178,7 +178,7 @@ fn sub(a: &Value, b: &Value) -> Result<Value, Error> {
     }
 }
 
-pub fn mul(a: &Value, b: &Value) -> Result<Value, Error> {
+pub(super) fn mul(a: &Value, b: &Value) -> Result<Value, Error> {
     match numbers(a, b) {
         Some(Numbers::Whole(a, b)) => return whole(a.checked_mul(b)),
         Some(Numbers::Float(a, b)) => return Ok(Value::from(a * b)),

@@ -10,7 +10,7 @@ use super::python;
 use crate::value::Value;
 
 /// `format % value`
-pub fn percent(format: &str, value: &Value) -> Result<String, Error> {
+pub(super) fn percent(format: &str, value: &Value) -> Result<String, Error> {
     let values = if value.is_tuple() { items(value)? } else { vec![value.clone()] };
     // What has members is taken for names of a format, and may be left over.
     let spare = !value.is_tuple() && matches!(value.kind(), ValueKind::Map | ValueKind::Seq | ValueKind::Iterable);
@@ -18,7 +18,7 @@ pub fn percent(format: &str, value: &Value) -> Result<String, Error> {
 }
 
 /// `format | format(values...)`
-pub fn fill(format: &str, mut values: Vec<Value>, spare: bool) -> Result<String, Error> {
+pub(super) fn fill(format: &str, mut values: Vec<Value>, spare: bool) -> Result<String, Error> {
     let (mut plain, mut rest, mut next) = (String::new(), format, 0);
     while let Some(at) = rest.find('%') {
         plain.push_str(&rest[..=at]);
@@ -73,7 +73,7 @@ fn converted(letter: char, value: &Value) -> Value {
 }
 
 /// `format.format(values...)`
-pub fn braces(format: &str, args: &[Value]) -> Result<String, Error> {
+pub(super) fn braces(format: &str, args: &[Value]) -> Result<String, Error> {
     let (positional, named) = match args.split_last() {
         Some((last, first)) if last.is_kwargs() => (first, Some(Kwargs::try_from(last.clone())?)),
         _ => (args, None),

@@ -10,7 +10,7 @@ use super::time;
 use crate::value::Value;
 
 /// The name of a value's type.
-pub fn type_name(value: &Value) -> &'static str {
+pub(super) fn type_name(value: &Value) -> &'static str {
     match value.kind() {
         ValueKind::Undefined => "AnsibleUndefined",
         ValueKind::None => "NoneType",
@@ -27,7 +27,7 @@ pub fn type_name(value: &Value) -> &'static str {
 }
 
 /// A boolean as the number that it is in Python; other values as they are.
-pub fn number(value: &Value) -> Value {
+pub(super) fn number(value: &Value) -> Value {
     match value.kind() {
         ValueKind::Bool => Value::from(i64::from(value.is_true())),
         _ => value.clone(),
@@ -38,7 +38,7 @@ pub fn number(value: &Value) -> Value {
 ///
 /// # Errors
 /// When Python does not compare values of their types; `sign` is the comparison that was asked for.
-pub fn order(a: &Value, b: &Value, sign: &str) -> Result<Option<Ordering>, Error> {
+pub(super) fn order(a: &Value, b: &Value, sign: &str) -> Result<Option<Ordering>, Error> {
     use ValueKind::{Bool, Bytes, Iterable, Number, Seq, String};
     match (a.kind(), b.kind()) {
         (Number, Number) | (String, String) | (Bytes, Bytes) if !is_nan(a) && !is_nan(b) => Ok(Some(a.cmp(b))),
@@ -63,7 +63,7 @@ fn is_nan(value: &Value) -> bool {
 }
 
 /// Sorts by keys, as far as Python orders them; equal ones keep their order.
-pub fn sort<T>(items: &mut [(Vec<Value>, T)], reverse: bool) -> Result<(), Error> {
+pub(super) fn sort<T>(items: &mut [(Vec<Value>, T)], reverse: bool) -> Result<(), Error> {
     let mut failed = None;
     items.sort_by(|(a, _), (b, _)| {
         let (a, b) = if reverse { (b, a) } else { (a, b) };
@@ -76,7 +76,7 @@ pub fn sort<T>(items: &mut [(Vec<Value>, T)], reverse: bool) -> Result<(), Error
 }
 
 /// The order of keys of several values each.
-pub fn order_keys(a: &[Value], b: &[Value], sign: &str) -> Result<Ordering, Error> {
+pub(super) fn order_keys(a: &[Value], b: &[Value], sign: &str) -> Result<Ordering, Error> {
     match a.iter().zip(b).find(|(a, b)| a != b) {
         Some((a, b)) => order(a, b, sign).map(|order| order.unwrap_or(Ordering::Equal)),
         None => Ok(a.len().cmp(&b.len())),
@@ -84,7 +84,7 @@ pub fn order_keys(a: &[Value], b: &[Value], sign: &str) -> Result<Ordering, Erro
 }
 
 /// A value as Python's `repr` gives it.
-pub fn repr(value: &Value) -> String {
+pub(super) fn repr(value: &Value) -> String {
     match value.as_str() {
         // Within a list every text is in quotes.
         Some(_) => {
@@ -96,7 +96,7 @@ pub fn repr(value: &Value) -> String {
 }
 
 /// The lines of a text; `keep` keeps their ends.
-pub fn lines(text: &str, keep: bool) -> Vec<&str> {
+pub(super) fn lines(text: &str, keep: bool) -> Vec<&str> {
     let ends = |c: char| {
         matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}')
     };

@@ -47,7 +47,7 @@ type Expressions = RwLock<HashMap<Box<str>, Arc<Compiled>>>;
 type Compiled = Result<Expression<'static, 'static>, Error>;
 
 /// The syntax of playbook strings.
-pub fn syntax() -> SyntaxConfig {
+pub(super) fn syntax() -> SyntaxConfig {
     static SYNTAX: LazyLock<SyntaxConfig> = LazyLock::new(|| {
         SyntaxConfig::builder().trim_blocks(true).keep_trailing_newline(true).build().expect("constant settings")
     });
@@ -73,7 +73,7 @@ struct Failed {
 }
 
 /// Renders a text of a playbook; a lone expression keeps its type. The result may be lazy.
-pub fn template(template: &Template, scope: &Arc<Scope>) -> Result<Value, Error> {
+pub(super) fn template(template: &Template, scope: &Arc<Scope>) -> Result<Value, Error> {
     let _session = Session::enter();
     let here = identity(template, scope);
     if let Some(error) = FAILED.with_borrow(|failed| failed.get(&here).map(|failed| failed.error.clone())) {
@@ -95,7 +95,7 @@ fn identity(template: &Template, scope: &Arc<Scope>) -> (usize, usize) {
 }
 
 /// Renders a text that may have template marks.
-pub fn text(source: &str, origin: Option<&Origin>, scope: &Arc<Scope>) -> Result<Value, Error> {
+pub(super) fn text(source: &str, origin: Option<&Origin>, scope: &Arc<Scope>) -> Result<Value, Error> {
     // A block scalar's newline behind a lone expression does not make it text; behind text it stays.
     let body = source.strip_suffix('\n');
     let Some(expression) = lone_expression(body.unwrap_or(source)) else { return mixed(source, origin, scope) };
@@ -107,7 +107,7 @@ pub fn text(source: &str, origin: Option<&Origin>, scope: &Arc<Scope>) -> Result
 }
 
 /// Evaluates an expression without braces. The result may be lazy, but not undefined.
-pub fn expression(source: &str, origin: Option<&Origin>, scope: &Arc<Scope>) -> Result<Value, Error> {
+pub(super) fn expression(source: &str, origin: Option<&Origin>, scope: &Arc<Scope>) -> Result<Value, Error> {
     evaluate(source, false, origin, scope)
 }
 
@@ -125,7 +125,7 @@ fn evaluate(source: &str, backslashes: bool, origin: Option<&Origin>, scope: &Ar
 }
 
 /// [`lazy::settle`] for what came of a text: names what is undefined in it.
-pub fn settle_of(
+pub(super) fn settle_of(
     value: &Value,
     source: &str,
     reading: Reading,
@@ -139,12 +139,12 @@ pub fn settle_of(
 }
 
 /// The root of a template: the scope's variables.
-pub fn root(scope: &Arc<Scope>) -> Value {
+pub(super) fn root(scope: &Arc<Scope>) -> Value {
     Value::from_object(View(scope.clone()))
 }
 
 /// The inside of a text that is `{{ expression }}` and nothing else.
-pub fn lone_expression(source: &str) -> Option<&str> {
+pub(super) fn lone_expression(source: &str) -> Option<&str> {
     let inside = source.strip_prefix("{{")?.strip_suffix("}}")?;
     let inside = inside.strip_prefix(['-', '+']).unwrap_or(inside);
     let inside = inside.strip_suffix(['-', '+']).unwrap_or(inside);
@@ -169,7 +169,7 @@ fn mixed(source: &str, origin: Option<&Origin>, scope: &Arc<Scope>) -> Result<Va
 }
 
 /// Called for every value that a template puts out.
-pub fn put_out(value: &Value) {
+pub(super) fn put_out(value: &Value) {
     OUTPUT.with_borrow_mut(|output| {
         if let Some((count, last)) = output {
             *count += 1;
@@ -179,7 +179,7 @@ pub fn put_out(value: &Value) {
 }
 
 /// A value as text, as Python prints it; nothing for `None`. The value must be settled.
-pub fn print(value: &Value) -> String {
+pub(super) fn print(value: &Value) -> String {
     match value.kind() {
         ValueKind::None => String::new(),
         ValueKind::Number if !value.is_integer() => float(value),
@@ -220,12 +220,12 @@ fn new_expression(source: &str, backslashes: bool) -> Compiled {
 
 /// Whether an expression without braces compiles; the error has no place yet. What is compiled is not kept: it takes
 /// 20 KiB, and most of what is checked in a large project is not rendered in the same run.
-pub fn check_expression(source: &str) -> Result<(), Error> {
+pub(super) fn check_expression(source: &str) -> Result<(), Error> {
     new_expression(source, false).map(drop)
 }
 
 /// Whether a text compiles, likewise.
-pub fn check_text(source: &str) -> Result<(), Error> {
+pub(super) fn check_text(source: &str) -> Result<(), Error> {
     if let Some(expression) = lone_expression(source.strip_suffix('\n').unwrap_or(source)) {
         return new_expression(expression, true).map(drop);
     }
@@ -243,25 +243,25 @@ fn place(error: Error, at: Option<&Origin>) -> Error {
 }
 
 /// The compiled text of a template file that names no other and has the usual syntax, from the cache or new.
-pub fn file(text: &str) -> Result<minijinja::Template<'static, 'static>, minijinja::Error> {
+pub(super) fn file(text: &str) -> Result<minijinja::Template<'static, 'static>, minijinja::Error> {
     ENGINE.get_template(&format!("{FILE}{text}"))
 }
 
 /// Whether the engine's name of a template is that of one from [`file`].
-pub fn is_file(name: &str) -> bool {
+pub(super) fn is_file(name: &str) -> bool {
     name.starts_with(FILE)
 }
 
 /// The engine, to be copied for a template file.
-pub fn engine() -> Environment<'static> {
+pub(super) fn engine() -> Environment<'static> {
     ENGINE.clone()
 }
 
 /// The time in which failures are remembered: until the outermost text is done with.
-pub struct Session;
+pub(super) struct Session;
 
 impl Session {
-    pub fn enter() -> Self {
+    pub(super) fn enter() -> Self {
         NESTED.set(NESTED.get() + 1);
         Session
     }
@@ -301,7 +301,7 @@ impl Drop for Running {
 }
 
 /// Whether an engine error means that something is undefined.
-pub fn is_undefined(error: &minijinja::Error) -> bool {
+pub(super) fn is_undefined(error: &minijinja::Error) -> bool {
     // An operator tells it among its operands' types: `unsupported types number and undefined`.
     let among_types =
         || error.detail().is_some_and(|words| words.contains("unsupported types") && words.contains("undefined"));
@@ -309,7 +309,7 @@ pub fn is_undefined(error: &minijinja::Error) -> bool {
 }
 
 /// The value without lazy parts, rendered in its own scopes.
-pub fn settle(value: &Value, scope: &Arc<Scope>) -> Result<Value, Error> {
+pub(super) fn settle(value: &Value, scope: &Arc<Scope>) -> Result<Value, Error> {
     lazy::settle(value, scope)
 }
 

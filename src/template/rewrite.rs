@@ -20,7 +20,7 @@ use super::own;
 
 /// How a text is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Reading {
+pub(super) enum Reading {
     /// An expression without braces.
     Expression,
     /// A template.
@@ -28,7 +28,12 @@ pub enum Reading {
 }
 
 /// A text with the changes made.
-pub fn rewrite(source: &str, reading: Reading, syntax: &SyntaxConfig, backslashes: bool) -> Result<String, Error> {
+pub(super) fn rewrite(
+    source: &str,
+    reading: Reading,
+    syntax: &SyntaxConfig,
+    backslashes: bool,
+) -> Result<String, Error> {
     let interesting = |c| matches!(c, '.' | '[' | '%' | '<' | '>' | '*' | '-' | '+');
     let own = source.contains('|') && own::has_filters();
     let args = source.contains("varargs") || source.contains("kwargs");
@@ -75,7 +80,11 @@ pub fn rewrite(source: &str, reading: Reading, syntax: &SyntaxConfig, backslashe
 }
 
 /// The tokens of a text with their byte ranges.
-pub fn tokens<'a>(source: &'a str, reading: Reading, syntax: &SyntaxConfig) -> Result<Vec<(Token<'a>, Span)>, Error> {
+pub(super) fn tokens<'a>(
+    source: &'a str,
+    reading: Reading,
+    syntax: &SyntaxConfig,
+) -> Result<Vec<(Token<'a>, Span)>, Error> {
     tokenize(source, reading == Reading::Expression, syntax.clone()).collect()
 }
 
@@ -86,7 +95,7 @@ pub struct Edit {
     pub text: String,
 }
 
-pub fn insert(at: usize, text: &str) -> Edit {
+pub(super) fn insert(at: usize, text: &str) -> Edit {
     Edit { start: at, end: at, text: text.into() }
 }
 
@@ -106,11 +115,11 @@ fn apply(source: &str, mut edits: Vec<Edit>) -> String {
     result
 }
 
-pub fn start(span: &Span) -> usize {
+pub(super) fn start(span: &Span) -> usize {
     span.start_offset as usize
 }
 
-pub fn end(span: &Span) -> usize {
+pub(super) fn end(span: &Span) -> usize {
     span.end_offset as usize
 }
 

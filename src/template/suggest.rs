@@ -15,7 +15,7 @@ use crate::value::origin::nearest;
 use crate::value::{Origin, Template, Value};
 
 /// Checks every template in a value.
-pub fn value(value: &Value) -> Result<(), Error> {
+pub(super) fn value(value: &Value) -> Result<(), Error> {
     let Some(object) = value.as_object() else { return Ok(()) };
     if let Some(template) = object.downcast_ref::<Template>() {
         return text(&template.source, template.origin.as_ref());
@@ -37,7 +37,7 @@ fn text(source: &str, origin: Option<&Origin>) -> Result<(), Error> {
 }
 
 /// Checks an expression without braces.
-pub fn expression(source: &str, origin: Option<&Origin>) -> Result<(), Error> {
+pub(super) fn expression(source: &str, origin: Option<&Origin>) -> Result<(), Error> {
     static GOOD: Good = Good::new(RwLock::default);
     once(&GOOD, source, || {
         render::check_expression(source).map_err(|error| Error::other(error.to_string(), origin))?;

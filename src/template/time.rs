@@ -12,7 +12,7 @@ use crate::value::Value;
 use crate::value::doc::Word;
 
 /// The filters of this file.
-pub const FILTERS: &[(Word, Filter)] = &[
+pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
         Word::new("strftime", "A time as a format says; without seconds since 1970, now.")
             .takes("seconds=now, utc=false")
@@ -36,7 +36,7 @@ pub const FILTERS: &[(Word, Filter)] = &[
 struct Moment(NaiveDateTime);
 
 /// `now(utc=False, fmt=None)`.
-pub fn now(state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>) -> Result<Value, Error> {
+pub(super) fn now(state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>) -> Result<Value, Error> {
     let Ok(mut args) = Args::new(state, &values.into_values())? else {
         return Err(Error::from(ErrorKind::UndefinedError));
     };
@@ -51,7 +51,7 @@ pub fn now(state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>) -> Result<Val
 }
 
 /// `'2024-01-02 03:04:05' | to_datetime(format)`.
-pub fn to_datetime(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn to_datetime(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let (string, format) = (args.text("string")?, args.text_or("format", "%Y-%m-%d %H:%M:%S"));
     args.end()?;
     NaiveDateTime::parse_from_str(&string, &format)
@@ -65,7 +65,7 @@ pub fn to_datetime(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error
 }
 
 /// `'%Y-%m-%d' | strftime(second, utc)`.
-pub fn strftime(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn strftime(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let format = args.only_text("format")?;
     let second = args.opt("second").filter(|second| !second.is_none());
     let utc = args.flag("utc");
@@ -97,7 +97,7 @@ fn print(moment: &NaiveDateTime, format: &str) -> Result<String, Error> {
 struct Span(TimeDelta);
 
 /// `a - b` of times: what lies between them, or the time so long before.
-pub fn difference(a: &Value, b: &Value) -> Option<Value> {
+pub(super) fn difference(a: &Value, b: &Value) -> Option<Value> {
     match (a.downcast_object_ref::<Moment>(), b.downcast_object_ref::<Moment>(), b.downcast_object_ref::<Span>()) {
         (Some(a), Some(b), _) => Some(Value::from_object(Span(a.0 - b.0))),
         (Some(a), _, Some(b)) => a.0.checked_sub_signed(b.0).map(|moment| Value::from_object(Moment(moment))),
@@ -106,14 +106,14 @@ pub fn difference(a: &Value, b: &Value) -> Option<Value> {
 }
 
 /// The order of two times, or of two spans of time; None: they are not that.
-pub fn order(a: &Value, b: &Value) -> Option<std::cmp::Ordering> {
+pub(super) fn order(a: &Value, b: &Value) -> Option<std::cmp::Ordering> {
     let moments = a.downcast_object_ref::<Moment>().zip(b.downcast_object_ref::<Moment>());
     let spans = a.downcast_object_ref::<Span>().zip(b.downcast_object_ref::<Span>());
     moments.map(|(a, b)| a.0.cmp(&b.0)).or_else(|| spans.map(|(a, b)| a.0.cmp(&b.0)))
 }
 
 /// Python's name of the type of a time or a span of time.
-pub fn type_name(value: &Value) -> Option<&'static str> {
+pub(super) fn type_name(value: &Value) -> Option<&'static str> {
     let span = value.downcast_object_ref::<Span>().map(|_| "timedelta");
     value.downcast_object_ref::<Moment>().map(|_| "datetime").or(span)
 }

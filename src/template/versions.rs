@@ -8,7 +8,7 @@ use minijinja::{Error, State};
 use super::args::{Args, fail, text};
 
 /// `version(version, operator='eq', strict=None, version_type=None)`
-pub fn version(_: &mut State<'_, '_>, mut args: Args) -> Result<bool, Error> {
+pub(super) fn version(_: &mut State<'_, '_>, mut args: Args) -> Result<bool, Error> {
     let (value, other) = (args.req("value")?, args.req("version")?);
     if !value.is_true() || !other.is_true() {
         return Err(fail("a version is empty"));

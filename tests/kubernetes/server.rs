@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 use tempfile::TempDir;
 
 /// A running API server; it ends with this.
-pub struct Server {
+pub(crate) struct Server {
     scratch: TempDir,
     programs: PathBuf,
     port: u16,
@@ -21,7 +21,7 @@ pub struct Server {
 
 impl Server {
     /// kubectl lies beside the API server.
-    pub fn start(etcd: &Path, program: &Path) -> Server {
+    pub(crate) fn start(etcd: &Path, program: &Path) -> Server {
         let scratch = tempfile::tempdir().unwrap();
         let [client, peer, port] = free_ports();
         certificates(scratch.path(), port);
@@ -64,7 +64,7 @@ impl Server {
     }
 
     /// Starts kube-controller-manager with what accounts need: tokens, and that namespaces and what belongs to others end.
-    pub fn manage(&mut self, controller_manager: &Path) {
+    pub(crate) fn manage(&mut self, controller_manager: &Path) {
         let at = |name: &str| self.scratch.path().join(name).display().to_string();
         let [port] = free_ports();
         let mut flags = vec![
@@ -85,22 +85,22 @@ impl Server {
     }
 
     /// What kubectl prints; an error if it fails.
-    pub fn kubectl(&self, arguments: &[&str], input: &str) -> Result<String, String> {
+    pub(crate) fn kubectl(&self, arguments: &[&str], input: &str) -> Result<String, String> {
         kubectl(&self.programs, &self.kubeconfig(), arguments, input)
     }
 
     /// Waits until it says so itself.
-    pub fn ready(&mut self) {
+    pub(crate) fn ready(&mut self) {
         let (programs, kubeconfig) = (self.programs.clone(), self.kubeconfig());
         self.until_ready(|| kubectl(&programs, &kubeconfig, &["get", "--raw", "/readyz"], "").map(drop));
     }
 
-    pub fn apply(&self, documents: &str) {
+    pub(crate) fn apply(&self, documents: &str) {
         self.kubectl(&["apply", "-f", "-"], documents).unwrap();
     }
 
     /// An object, or the list of them, as JSON; None: there is none.
-    pub fn get(&self, words: &[&str]) -> Option<Json> {
+    pub(crate) fn get(&self, words: &[&str]) -> Option<Json> {
         let text = self.kubectl(&[&["get", "-o", "json"], words].concat(), "");
         match text {
             Ok(text) => Some(serde_json::from_str(&text).unwrap()),
@@ -110,30 +110,30 @@ impl Server {
     }
 
     /// Whether it checks CEL rules.
-    pub fn knows_rules(&self) -> bool {
+    pub(crate) fn knows_rules(&self) -> bool {
         let version: Json = serde_json::from_str(&self.kubectl(&["get", "--raw", "/version"], "").unwrap()).unwrap();
         version["minor"].as_str().unwrap().trim_end_matches('+').parse::<u32>().unwrap() >= 25
     }
 
     /// A kubeconfig without references to files.
-    pub fn whole_kubeconfig(&self) -> String {
+    pub(crate) fn whole_kubeconfig(&self) -> String {
         self.kubectl(&["config", "view", "--raw", "--flatten", "--minify"], "").unwrap()
     }
 
-    pub fn port(&self) -> u16 {
+    pub(crate) fn port(&self) -> u16 {
         self.port
     }
 
-    pub fn kubeconfig(&self) -> PathBuf {
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
         self.scratch.path().join("kubeconfig")
     }
 
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("https://127.0.0.1:{}", self.port)
     }
 
     /// Tries until it works, for two minutes.
-    pub fn until_ready(&mut self, works: impl Fn() -> Result<(), String>) {
+    pub(crate) fn until_ready(&mut self, works: impl Fn() -> Result<(), String>) {
         let since = Instant::now();
         while let Err(words) = works() {
             let ended = self.children.iter_mut().any(|child| child.try_wait().unwrap().is_some());
@@ -158,7 +158,7 @@ impl Drop for Server {
 }
 
 /// `programs` is the directory that it lies in.
-pub fn kubectl(programs: &Path, kubeconfig: &Path, arguments: &[&str], input: &str) -> Result<String, String> {
+pub(crate) fn kubectl(programs: &Path, kubeconfig: &Path, arguments: &[&str], input: &str) -> Result<String, String> {
     let mut command = Command::new(programs.join("kubectl"));
     // What it remembers of an API server is forgotten with it.
     command.env("HOME", kubeconfig.parent().unwrap()).arg("--kubeconfig").arg(kubeconfig).args(arguments);

@@ -11,7 +11,7 @@ use crate::server::{PASSWORD, Server, User, by_password, open};
 const MEGABYTE: usize = 1 << 20;
 
 /// Runs a line to its end; gives its output, its error output and how it ended.
-pub async fn run(connection: &dyn Connection, line: &str) -> (String, String, Exit) {
+pub(crate) async fn run(connection: &dyn Connection, line: &str) -> (String, String, Exit) {
     let Process { stdin, mut stdout, mut stderr, exit } = connection.start(line).await.unwrap();
     drop(stdin);
     let (mut out, mut err) = (String::new(), String::new());

@@ -11,13 +11,13 @@ use crate::channels::run;
 use crate::server::{PASSWORD, Server, User, at, by_password, keygen, open, refusal, set_mode};
 
 /// An agent of the test's own; it ends with the value.
-pub struct Agent {
+pub(crate) struct Agent {
     pub socket: String,
     process: Child,
 }
 
 impl Agent {
-    pub fn start(directory: &Path) -> Agent {
+    pub(crate) fn start(directory: &Path) -> Agent {
         let socket = at(directory, "agent");
         let process =
             Command::new("ssh-agent").args(["-D", "-a", &socket]).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
@@ -28,7 +28,7 @@ impl Agent {
         agent
     }
 
-    pub fn add(&self, key: &str) {
+    pub(crate) fn add(&self, key: &str) {
         let mut command = Command::new("ssh-add");
         let output = command.args(["-q", key]).env("SSH_AUTH_SOCK", &self.socket).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use windlass::connection::{Connection, Error, HostKeys, Method, Target};
 use windlass::value::Secret;
 
-pub struct Server {
+pub(crate) struct Server {
     pub port: u16,
     directory: TempDir,
     sshd: Child,
@@ -20,17 +20,17 @@ pub struct Server {
 
 impl Server {
     /// Starts with one user key, `id`, and an Ed25519 host key.
-    pub fn start() -> Server {
+    pub(crate) fn start() -> Server {
         Server::with("")
     }
 
     /// With further lines of `sshd_config`; `DIR` in them is the server's directory.
-    pub fn with(lines: &str) -> Server {
+    pub(crate) fn with(lines: &str) -> Server {
         Server::prepared(lines, |_| {})
     }
 
     /// As [`Server::with`]; `prepare` makes files in the directory before the server starts.
-    pub fn prepared(lines: &str, prepare: impl FnOnce(&Path)) -> Server {
+    pub(crate) fn prepared(lines: &str, prepare: impl FnOnce(&Path)) -> Server {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path();
         keygen(&["-t", "ed25519", "-N", "", "-f", &at(path, "host_ed25519")]);
@@ -73,45 +73,45 @@ impl Server {
         }
     }
 
-    pub fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.path("log")).unwrap_or_default()
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    pub fn read(&self, name: &str) -> String {
+    pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).unwrap().trim().to_owned()
     }
 
     /// The name under which its key is recorded.
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         format!("[127.0.0.1]:{}", self.port)
     }
 
     /// Type and base64 of a public key file.
-    pub fn public(&self, name: &str) -> String {
+    pub(crate) fn public(&self, name: &str) -> String {
         self.read(name).split(' ').take(2).collect::<Vec<_>>().join(" ")
     }
 
     /// Replaces the records of host keys.
-    pub fn known(&self, lines: &str) {
+    pub(crate) fn known(&self, lines: &str) {
         fs::write(self.path("known_hosts"), lines).unwrap();
     }
 
     /// Records the server's key as it should be.
-    pub fn trust(&self) {
+    pub(crate) fn trust(&self) {
         self.known(&format!("{} {}\n", self.name(), self.public("host_ed25519.pub")));
     }
 
     /// A target that logs in with the key `id`, and knows nothing of the machine's own configuration.
-    pub fn target(&self) -> Target {
+    pub(crate) fn target(&self) -> Target {
         self.target_with(&format!("IdentityFile {}\n", self.path("id").display()))
     }
 
     /// As [`Server::target`], with these lines of client configuration instead of the key.
-    pub fn target_with(&self, lines: &str) -> Target {
+    pub(crate) fn target_with(&self, lines: &str) -> Target {
         let known = self.path("known_hosts");
         let config = self.path(&format!("config-{}", fs::read_dir(self.directory.path()).unwrap().count()));
         let text = format!(
@@ -140,7 +140,7 @@ impl Server {
     }
 
     /// Policy on host keys other than the default.
-    pub fn target_checking(&self, policy: HostKeys) -> Target {
+    pub(crate) fn target_checking(&self, policy: HostKeys) -> Target {
         Target { host_keys: Some(policy), ..self.target() }
     }
 }
@@ -153,14 +153,14 @@ impl Drop for Server {
 }
 
 /// A user of this machine with a password; it is removed with the value.
-pub struct User {
+pub(crate) struct User {
     pub name: String,
 }
 
-pub const PASSWORD: &str = "a pass-word';$";
+pub(crate) const PASSWORD: &str = "a pass-word';$";
 
 impl User {
-    pub fn create(name: &str) -> User {
+    pub(crate) fn create(name: &str) -> User {
         let name = format!("wl{}{name}", std::process::id() % 100_000);
         let _ = Command::new("userdel").args(["-f", &name]).output();
         let mut command = Command::new("useradd");
@@ -181,7 +181,7 @@ impl Drop for User {
 }
 
 /// A target that has a password and no key.
-pub fn by_password(server: &Server, user: &User, password: &str) -> Target {
+pub(crate) fn by_password(server: &Server, user: &User, password: &str) -> Target {
     Target {
         user: Some(user.name.clone()),
         password: Some(Secret::new(password)),
@@ -189,29 +189,29 @@ pub fn by_password(server: &Server, user: &User, password: &str) -> Target {
     }
 }
 
-pub fn keygen(arguments: &[&str]) {
+pub(crate) fn keygen(arguments: &[&str]) {
     let output = Command::new("ssh-keygen").arg("-q").args(arguments).output().expect("openssh-client is installed");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-pub fn at(directory: &Path, name: &str) -> String {
+pub(crate) fn at(directory: &Path, name: &str) -> String {
     directory.join(name).display().to_string()
 }
 
-pub fn set_mode(path: &Path, mode: u32) {
+pub(crate) fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-pub fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
 }
 
-pub async fn open(target: &Target) -> std::sync::Arc<dyn Connection> {
+pub(crate) async fn open(target: &Target) -> std::sync::Arc<dyn Connection> {
     windlass::connection::open(target).await.unwrap_or_else(|error| panic!("{error}: {error:?}"))
 }
 
 /// The words of the refusal, its hint after them.
-pub async fn refusal(target: &Target) -> String {
+pub(crate) async fn refusal(target: &Target) -> String {
     match windlass::connection::open(target).await.map(|connection| connection.description()) {
         Err(Error::Unreachable { message, hint }) => format!("{message} | {}", hint.unwrap_or_default()),
         other => panic!("it should be unreachable: {other:?}"),

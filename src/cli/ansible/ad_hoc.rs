@@ -12,7 +12,7 @@ use crate::settings::list;
 const NEEDY: &[&str] = &["command", "shell", "raw", "script"];
 
 /// Loads, checks and runs.
-pub fn run(args: &AdHocArgs) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &AdHocArgs) -> Result<ExitCode, Failure> {
     let settings = crate::cli::settings()?;
     let module = args.module_name.clone().or_else(|| settings.text(&list::MODULE_NAME));
     let module = module.unwrap_or_else(|| "command".to_owned());

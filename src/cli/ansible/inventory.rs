@@ -6,7 +6,7 @@ use crate::cli::inventory::{self, InventoryArgs};
 use crate::cli::{ExitCode, Failure};
 
 #[derive(Debug, Args)]
-pub struct InventoryFace {
+pub(super) struct InventoryFace {
     #[command(flatten)]
     args: InventoryArgs,
     /// Taken and not needed: what is printed has no more to it
@@ -18,6 +18,6 @@ pub struct InventoryFace {
 }
 
 /// Prints what was asked for.
-pub fn run(face: &InventoryFace) -> Result<ExitCode, Failure> {
+pub(super) fn run(face: &InventoryFace) -> Result<ExitCode, Failure> {
     inventory::run(&face.args)
 }

@@ -19,7 +19,7 @@ use super::print::{Wording, speak};
 
 /// A tool of Ansible that this program can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tool {
+pub(super) enum Tool {
     Playbook,
     AdHoc,
     Inventory,
@@ -44,7 +44,7 @@ impl Tool {
 }
 
 /// The tool that a command line calls, by the program's name or by its first argument, and its own command line.
-pub fn called(argv: &[OsString]) -> Option<(Tool, &[OsString])> {
+pub(super) fn called(argv: &[OsString]) -> Option<(Tool, &[OsString])> {
     let named = |word: &OsString| {
         let name = Path::new(word).file_name()?.to_str()?;
         TOOLS.iter().find(|(tool, _)| *tool == name).map(|(_, tool)| *tool)
@@ -57,7 +57,7 @@ pub fn called(argv: &[OsString]) -> Option<(Tool, &[OsString])> {
 }
 
 /// Runs the tool; the result is the program's exit code.
-pub fn run(tool: Tool, argv: &[OsString]) -> ExitCode {
+pub(super) fn run(tool: Tool, argv: &[OsString]) -> ExitCode {
     speak(Wording::Ansible);
     let result = match tool {
         Tool::Playbook => parsed(tool, argv).map(|args| playbook::run(&args)),

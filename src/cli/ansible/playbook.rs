@@ -11,7 +11,7 @@ use crate::report::ansible::{Shape, Style};
 use crate::settings::{Settings, list};
 
 /// Loads, checks and runs.
-pub fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
     let settings = crate::cli::settings()?;
     for path in &args.playbooks {
         if !crate::cli::installed::playbook(path).exists() {
@@ -23,7 +23,7 @@ pub fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
 }
 
 /// What stands above everything else from `-v` on.
-pub fn begin(tool: &str, verbosity: u8, settings: &Settings) -> Result<(), Failure> {
+pub(super) fn begin(tool: &str, verbosity: u8, settings: &Settings) -> Result<(), Failure> {
     let mut text = if verbosity > 1 { version::text(tool, settings) } else { String::new() };
     if verbosity > 0 {
         text.push_str(&match &settings.file {
@@ -35,7 +35,7 @@ pub fn begin(tool: &str, verbosity: u8, settings: &Settings) -> Result<(), Failu
 }
 
 /// How results are written, by the settings.
-pub fn shape(settings: &Settings) -> Shape {
+pub(super) fn shape(settings: &Settings) -> Shape {
     Shape {
         yaml: settings.text(&list::CALLBACK_RESULT_FORMAT).as_deref() == Some("yaml"),
         pretty: settings.given(&list::CALLBACK_FORMAT_PRETTY).map(|found| found.value.is_true()),

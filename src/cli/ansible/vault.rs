@@ -6,7 +6,7 @@ use crate::cli::vault::{self, VaultArgs};
 use crate::cli::{ExitCode, Failure};
 
 #[derive(Debug, Args)]
-pub struct VaultFace {
+pub(super) struct VaultFace {
     #[command(flatten)]
     args: VaultArgs,
     /// Taken and not needed: nothing more can be told of secrets
@@ -15,6 +15,6 @@ pub struct VaultFace {
 }
 
 /// Runs the sub-command.
-pub fn run(face: &VaultFace) -> Result<ExitCode, Failure> {
+pub(super) fn run(face: &VaultFace) -> Result<ExitCode, Failure> {
     vault::run(&face.args)
 }

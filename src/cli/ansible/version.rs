@@ -5,13 +5,13 @@ use crate::settings::{Settings, Surroundings};
 use crate::value::CORE;
 
 /// Prints it.
-pub fn print(tool: &str) -> Result<(), Failure> {
+pub(super) fn print(tool: &str) -> Result<(), Failure> {
     let settings = Settings::load(&Surroundings::of_process())?;
     Ok(crate::cli::print(text(tool, &settings))?)
 }
 
 /// Several lines: the version, the settings' file, where this program is, and that there is no Python.
-pub fn text(tool: &str, settings: &Settings) -> String {
+pub(super) fn text(tool: &str, settings: &Settings) -> String {
     let file = settings.file.as_ref().map_or_else(|| "None".to_owned(), |file| file.display().to_string());
     let program = std::env::current_exe().map_or_else(|_| "None".to_owned(), |path| path.display().to_string());
     format!(

@@ -19,7 +19,7 @@ use crate::deployment::stage::Stage;
 const SHOWN: usize = 20;
 
 #[derive(Debug, Args)]
-pub struct ApplyArgs {
+pub(crate) struct ApplyArgs {
     #[command(flatten)]
     site: SiteArgs,
     /// A plan that `windlass plan -o` saved; refused if anything moved since
@@ -37,7 +37,7 @@ pub struct ApplyArgs {
 }
 
 /// Plans, asks, and applies.
-pub fn run(args: &ApplyArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &ApplyArgs) -> Result<ExitCode, Failure> {
     let saved = args.plan.as_deref().map(plan::load).transpose()?;
     let sources: Vec<PathBuf> = saved.iter().flat_map(|plan| &plan.sources).map(PathBuf::from).collect();
     let site = Site::open(&args.site, &sources)?;

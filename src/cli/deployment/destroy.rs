@@ -11,7 +11,7 @@ use crate::deployment::stage::Stage;
 use crate::value::{Value, Vars};
 
 #[derive(Debug, Args)]
-pub struct DestroyArgs {
+pub(crate) struct DestroyArgs {
     #[command(flatten)]
     site: SiteArgs,
     /// The deployment's name, instead of typing it
@@ -30,7 +30,7 @@ const STEPS: [(&str, &str, &str, &str); 2] = [
 ];
 
 /// Asks for the name, and removes it all.
-pub fn run(args: &DestroyArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &DestroyArgs) -> Result<ExitCode, Failure> {
     let site = Site::open(&args.site, &[])?;
     launch::in_runtime(async || {
         let mut telling = site.telling()?;

@@ -1,11 +1,11 @@
 //! What `windlass plan`, `apply`, `status` and `destroy` have in common: which deployment is meant, and its playbooks as jobs.
 
-pub mod apply;
-pub mod destroy;
-pub mod plan;
-pub mod show;
+pub(super) mod apply;
+pub(super) mod destroy;
+pub(super) mod plan;
+pub(super) mod show;
 mod stages;
-pub mod status;
+pub(super) mod status;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,7 +33,7 @@ use crate::value::{Secret, Value, Vars};
 const STATE: &str = "/var/lib/windlass";
 
 #[derive(Debug, Args)]
-pub struct SiteArgs {
+pub(super) struct SiteArgs {
     /// The deployment: a file with a KarmadaDeployment
     #[arg(short = 'f', long = "file", value_name = "FILE")]
     file: Option<PathBuf>,
@@ -60,7 +60,7 @@ pub struct SiteArgs {
 }
 
 /// What is asked for or read once, however many runs follow.
-pub struct Site<'a> {
+pub(super) struct Site<'a> {
     pub args: &'a SiteArgs,
     pub settings: Settings,
     source: InventorySource,
@@ -71,7 +71,7 @@ pub struct Site<'a> {
 
 impl<'a> Site<'a> {
     /// Reads what the options name, and asks for passwords. `files` are inventories beside those of `-i`.
-    pub fn open(args: &'a SiteArgs, files: &[PathBuf]) -> Result<Site<'a>, Failure> {
+    pub(super) fn open(args: &'a SiteArgs, files: &[PathBuf]) -> Result<Site<'a>, Failure> {
         let settings = super::settings()?;
         let named = args.file.iter().chain(files).map(|file| file.display().to_string());
         let source = InventorySource { inventory: named.chain(args.inventory.clone()).collect(), limit: None };
@@ -87,12 +87,12 @@ impl<'a> Site<'a> {
         Ok(Site { args, settings, source, keyring, extra_vars, defaults })
     }
 
-    pub fn keyring(&self) -> &Keyring {
+    pub(super) fn keyring(&self) -> &Keyring {
         &self.keyring
     }
 
     /// Reads the inventory, anew each time: what a stage did may show in it.
-    pub fn launch(&self) -> Result<Launch, Failure> {
+    pub(super) fn launch(&self) -> Result<Launch, Failure> {
         // On a thread of its own: a source that asks an API waits in its own way.
         let read = || Launch::with(&self.settings, &self.source, self.keyring.clone(), self.extra_vars.clone());
         let mut launch = std::thread::scope(|scope| {
@@ -105,7 +105,7 @@ impl<'a> Site<'a> {
     }
 
     /// A playbook of a stage: in the directory that was named, in `./playbooks`, or of the package.
-    pub fn playbook(&self, name: &str) -> PathBuf {
+    pub(super) fn playbook(&self, name: &str) -> PathBuf {
         let here = Path::new("playbooks");
         match &self.args.playbooks {
             Some(directory) => directory.join(name),
@@ -115,7 +115,13 @@ impl<'a> Site<'a> {
     }
 
     /// A run of a playbook, or of none.
-    pub fn job(&self, playbook: Option<&Path>, check: bool, answers: Vars, hold: Option<Hold>) -> Result<Job, Failure> {
+    pub(super) fn job(
+        &self,
+        playbook: Option<&Path>,
+        check: bool,
+        answers: Vars,
+        hold: Option<Hold>,
+    ) -> Result<Job, Failure> {
         let launch = self.launch()?;
         self.args.connection.refuse_own_logins(&launch.inventory)?;
         let mut playbooks = Vec::new();
@@ -147,7 +153,7 @@ impl<'a> Site<'a> {
     }
 
     /// The inventories as they can be named from anywhere.
-    pub fn sources(&self) -> Result<Vec<String>, Failure> {
+    pub(super) fn sources(&self) -> Result<Vec<String>, Failure> {
         let here = std::env::current_dir().context("the working directory is gone")?;
         let absolute = |source: &String| match Path::new(source).exists() {
             true => here.join(source).display().to_string(),
@@ -157,7 +163,7 @@ impl<'a> Site<'a> {
     }
 
     /// Which deployment it is.
-    pub fn deployment(&self) -> Result<Deployment, Failure> {
+    pub(super) fn deployment(&self) -> Result<Deployment, Failure> {
         let mut job = self.job(None, true, Vars::new(), None)?;
         job.inventory.warnings.iter().for_each(|warning| super::warn(warning));
         job.defaults.r#become = true;
@@ -166,7 +172,7 @@ impl<'a> Site<'a> {
 }
 
 /// The deployment that is meant, and the ways to the hosts that hold its lock.
-pub struct Deployment {
+pub(super) struct Deployment {
     pub name: String,
     pub instance: String,
     /// What etcd-reset.yml asks for.
@@ -182,7 +188,7 @@ pub struct Deployment {
 
 /// Playbooks before and after that of a stage.
 #[derive(Default)]
-pub struct Around {
+pub(super) struct Around {
     pub before: Vec<PathBuf>,
     pub after: Vec<PathBuf>,
 }
@@ -237,7 +243,7 @@ impl Deployment {
     }
 
     /// Refuses a deployment that is paused.
-    pub fn refuse_paused(&self) -> Result<(), Failure> {
+    pub(super) fn refuse_paused(&self) -> Result<(), Failure> {
         match &self.resource {
             Some(resource) if resource.spec.paused => Err(anyhow!(
                 "{} is paused (spec.paused in {}), so nothing is applied",
@@ -250,7 +256,7 @@ impl Deployment {
     }
 
     /// The hooks of a stage.
-    pub fn around(&self, stage: Stage) -> Around {
+    pub(super) fn around(&self, stage: Stage) -> Around {
         let mut around = Around::default();
         let Some(resource) = &self.resource else { return around };
         for hook in resource.spec.hooks.iter().filter(|hook| hook.stage == stage) {
@@ -264,7 +270,7 @@ impl Deployment {
     }
 
     /// Refuses hooks that cannot be run, before anything else is done.
-    pub fn check_hooks(&self, site: &Site<'_>) -> Result<(), Failure> {
+    pub(super) fn check_hooks(&self, site: &Site<'_>) -> Result<(), Failure> {
         let Some(resource) = self.resource.as_ref().filter(|resource| !resource.spec.hooks.is_empty()) else {
             return Ok(());
         };
@@ -276,7 +282,7 @@ impl Deployment {
     }
 
     /// Takes the lock. `breaks`: of a holder that is still there, too.
-    pub async fn lock(&self, command: &str, breaks: bool) -> Result<Lock, Failure> {
+    pub(super) async fn lock(&self, command: &str, breaks: bool) -> Result<Lock, Failure> {
         let asked = Asked {
             hosts: &self.hosts,
             directory: &self.directory,
@@ -298,7 +304,7 @@ impl Deployment {
     }
 
     /// The hosts that answer, as root, to look at.
-    pub async fn doors(&self) -> Vec<(Arc<str>, Remote)> {
+    pub(super) async fn doors(&self) -> Vec<(Arc<str>, Remote)> {
         let open = self.hosts.iter().map(|name| async { lock::open(&self.opens, name).await.ok() });
         futures::future::join_all(open).await.into_iter().flatten().map(|(door, remote)| (door.name, remote)).collect()
     }

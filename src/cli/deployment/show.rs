@@ -10,7 +10,7 @@ use crate::deployment::stage::Stage;
 const HERE: &str = "localhost";
 
 /// What a plan says, with `detail` each single change.
-pub fn plan(plan: &Plan, detail: bool) -> String {
+pub(crate) fn plan(plan: &Plan, detail: bool) -> String {
     let mut text = format!("Plan for {}\n", plan.deployment);
     for planned in plan.stages.iter().filter(|planned| planned.state != State::Same) {
         text.push_str(&format!("\n{}: {}\n", planned.stage.name(), headline(planned)));
@@ -82,7 +82,7 @@ fn kinds_of(kinds: &BTreeMap<Kind, usize>) -> String {
 }
 
 /// `1 host`, `2 hosts`
-pub fn counted(count: usize, what: &str) -> String {
+pub(crate) fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 

@@ -13,7 +13,7 @@ use crate::remote::Hold;
 use crate::value::Vars;
 
 /// What every stage would change. None: Ctrl-C.
-pub async fn plan(site: &Site<'_>, telling: &mut Telling) -> Result<Option<Vec<Planned>>, Failure> {
+pub(super) async fn plan(site: &Site<'_>, telling: &mut Telling) -> Result<Option<Vec<Planned>>, Failure> {
     let mut stages: Vec<Planned> = Vec::new();
     for stage in STAGES {
         let before = stages.iter().any(|planned| planned.state != State::Same);
@@ -27,7 +27,7 @@ pub async fn plan(site: &Site<'_>, telling: &mut Telling) -> Result<Option<Vec<P
 
 /// What one stage would change. `after`: a stage before it would change something, so that a failure says only that this one
 /// cannot be tried out yet.
-pub async fn look(
+pub(super) async fn look(
     site: &Site<'_>,
     telling: &mut Telling,
     stage: Stage,
@@ -53,7 +53,7 @@ pub async fn look(
 }
 
 /// Runs a playbook under the lock.
-pub async fn playbook(
+pub(super) async fn playbook(
     site: &Site<'_>,
     telling: &mut Telling,
     path: &std::path::Path,
@@ -66,7 +66,7 @@ pub async fn playbook(
 
 impl Deployment {
     /// The journal of the last apply, from the hosts that answer.
-    pub async fn journal(&self) -> Option<Journal> {
+    pub(crate) async fn journal(&self) -> Option<Journal> {
         journal::newest(journal::read(&self.doors().await, &self.directory).await)
     }
 
@@ -74,7 +74,7 @@ impl Deployment {
     ///
     /// # Errors
     /// A host is the machine that an earlier apply knew under the name of another one.
-    pub async fn journal_of_same_hosts(&self) -> Result<Option<Journal>, Failure> {
+    pub(crate) async fn journal_of_same_hosts(&self) -> Result<Option<Journal>, Failure> {
         let journals = journal::read(&self.doors().await, &self.directory).await;
         let exchanged = journal::exchanged(&journals, &self.hosts);
         if exchanged.is_empty() {

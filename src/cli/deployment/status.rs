@@ -16,7 +16,7 @@ use crate::value::{Value, Vars};
 const PLAYBOOK: &str = "status.yml";
 
 #[derive(Debug, Args)]
-pub struct StatusArgs {
+pub(crate) struct StatusArgs {
     #[command(flatten)]
     site: SiteArgs,
     /// A table for people, or JSON
@@ -31,7 +31,7 @@ enum Format {
 }
 
 /// Asks all hosts, changes nothing. The exit code is 2 when something is not well, 4 when a host was not reached.
-pub fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
     let site = Site::open(&args.site, &[])?;
     launch::in_runtime(async || {
         let mut telling = site.telling()?;

@@ -12,7 +12,7 @@ use crate::value::origin::nearest;
 
 /// What kind of word something is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Kind {
+pub(crate) enum Kind {
     Module,
     Keyword,
     Filter,
@@ -24,7 +24,7 @@ pub enum Kind {
 
 impl Kind {
     /// As a person writes it: `module`.
-    pub fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Kind::Module => "module",
             Kind::Keyword => "keyword",
@@ -39,14 +39,14 @@ impl Kind {
 
 /// One thing that has documentation.
 #[derive(Clone, Copy)]
-pub enum Entry {
+pub(crate) enum Entry {
     Module(&'static Doc),
     Keyword(&'static Keyword),
     Word(Kind, &'static Word),
 }
 
 impl Entry {
-    pub fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> Kind {
         match self {
             Entry::Module(_) => Kind::Module,
             Entry::Keyword(_) => Kind::Keyword,
@@ -54,7 +54,7 @@ impl Entry {
         }
     }
 
-    pub fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         match self {
             Entry::Module(doc) => doc.name,
             Entry::Keyword(keyword) => keyword.name,
@@ -63,7 +63,7 @@ impl Entry {
     }
 
     /// One sentence or more.
-    pub fn about(&self) -> &'static str {
+    pub(crate) fn about(&self) -> &'static str {
         match self {
             Entry::Module(doc) => doc.summary,
             Entry::Keyword(keyword) => keyword.about,
@@ -73,7 +73,7 @@ impl Entry {
 }
 
 /// Everything, kind by kind, sorted by name within each.
-pub fn all() -> Vec<Entry> {
+pub(crate) fn all() -> Vec<Entry> {
     let mut modules: Vec<Entry> = MODULES.iter().map(|entry| Entry::Module(entry.doc)).collect();
     modules.extend(include::DOCS.iter().map(Entry::Module));
     let keywords = keywords::all().map(Entry::Keyword);
@@ -92,7 +92,7 @@ pub fn all() -> Vec<Entry> {
 
 /// What a name stands for: several things may share one. A long name (`ansible.builtin.copy`) may be given, and
 /// `with_items` is the lookup `items`.
-pub fn find(name: &str, kind: Option<Kind>) -> Vec<Entry> {
+pub(super) fn find(name: &str, kind: Option<Kind>) -> Vec<Entry> {
     let short = match name.rsplit_once('.') {
         Some(("ansible.builtin" | "ansible.legacy", short)) => short,
         Some((collection, short)) if all().iter().any(|entry| is_of(entry, collection)) => short,
@@ -112,7 +112,7 @@ fn is_of(entry: &Entry, collection: &str) -> bool {
 }
 
 /// The name that was meant, if one is near enough.
-pub fn meant(name: &str, kind: Option<Kind>) -> Option<&'static str> {
+pub(super) fn meant(name: &str, kind: Option<Kind>) -> Option<&'static str> {
     let names = all().into_iter().filter(|entry| kind.is_none_or(|kind| entry.kind() == kind));
     nearest(name, names.map(|entry| entry.name()))
 }

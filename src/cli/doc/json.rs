@@ -6,7 +6,7 @@ use super::catalogue::Entry;
 use crate::value::doc::{Argument, Return};
 
 /// The documentation of one thing; what it has not is left out.
-pub fn object(entry: &Entry) -> Value {
+pub(super) fn object(entry: &Entry) -> Value {
     let mut object = json!({"kind": entry.kind().word(), "name": entry.name(), "about": entry.about()});
     let more = match entry {
         Entry::Module(doc) => json!({

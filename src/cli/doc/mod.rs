@@ -6,12 +6,12 @@ mod text;
 
 use clap::{Args, ValueEnum};
 
-pub use catalogue::{Entry, Kind, all};
+pub(super) use catalogue::{Entry, Kind, all};
 
 use super::{ExitCode, Failure};
 
 #[derive(Debug, Args)]
-pub struct DocArgs {
+pub(super) struct DocArgs {
     /// List everything, or one kind of it with --type
     #[arg(short = 'l', long)]
     list: bool,
@@ -34,7 +34,7 @@ enum Output {
 }
 
 /// Prints the documentation.
-pub fn run(args: &DocArgs) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &DocArgs) -> Result<ExitCode, Failure> {
     let mut entries: Vec<Entry> = Vec::new();
     if args.list {
         entries.extend(all().into_iter().filter(|entry| args.kind.is_none_or(|kind| entry.kind() == kind)));

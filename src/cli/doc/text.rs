@@ -7,7 +7,7 @@ use crate::playbook::keywords::Keyword;
 use crate::value::doc::{Argument, Doc, Word};
 
 /// The whole documentation of one thing.
-pub fn text(entry: &Entry) -> String {
+pub(super) fn text(entry: &Entry) -> String {
     match entry {
         Entry::Module(doc) => module(doc),
         Entry::Keyword(word) => keyword(word),
@@ -16,7 +16,7 @@ pub fn text(entry: &Entry) -> String {
 }
 
 /// One line for each entry, kind by kind; one kind alone needs no heading.
-pub fn list(entries: &[Entry]) -> String {
+pub(super) fn list(entries: &[Entry]) -> String {
     let width = entries.iter().map(|entry| entry.name().len()).max().unwrap_or(0);
     let mut kind = None;
     let one_kind = entries.iter().all(|entry| entry.kind() == entries[0].kind());
@@ -33,7 +33,7 @@ pub fn list(entries: &[Entry]) -> String {
 }
 
 /// Without its full stop.
-pub fn first_sentence(about: &str) -> &str {
+pub(super) fn first_sentence(about: &str) -> &str {
     about.split_once(". ").map_or(about, |(first, _)| first).trim_end_matches('.')
 }
 

@@ -2,7 +2,7 @@
 
 use crate::lint::{Finding, Level};
 
-pub fn annotations(findings: &[Finding]) -> String {
+pub(super) fn annotations(findings: &[Finding]) -> String {
     let one = |finding: &Finding| {
         let command = match finding.rule.level {
             Level::Error => "error",

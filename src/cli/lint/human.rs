@@ -3,7 +3,7 @@
 use crate::lint::{Finding, Level};
 use crate::report::complaint::render_as;
 
-pub fn text(findings: &[Finding]) -> String {
+pub(super) fn text(findings: &[Finding]) -> String {
     let one = |finding: &Finding| {
         let word = format!("{}[{}]", finding.rule.level.word(), finding.rule.id);
         render_as(&word, &finding.complaint) + "\n\n"

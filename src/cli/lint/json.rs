@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::lint::Finding;
 
 /// Objects with `rule`, `level`, `message`, `hint`, `file`, `line`, `column`; what is not known is null.
-pub fn list(findings: &[Finding]) -> Value {
+pub(super) fn list(findings: &[Finding]) -> Value {
     let one = |finding: &Finding| {
         let origin = finding.complaint.origin.as_ref();
         json!({

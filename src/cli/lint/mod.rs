@@ -17,7 +17,7 @@ use crate::playbook::load::Words;
 use crate::settings::list;
 
 #[derive(Debug, Args)]
-pub struct LintArgs {
+pub(super) struct LintArgs {
     /// Playbooks, roles, files of tasks or variables, or directories of them
     #[arg(value_name = "PATH", required_unless_present = "list_rules")]
     paths: Vec<PathBuf>,
@@ -55,7 +55,7 @@ enum FailOn {
 }
 
 /// Lints and tells.
-pub fn run(args: &LintArgs) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &LintArgs) -> Result<ExitCode, Failure> {
     if args.list_rules {
         let width = RULES.iter().map(|rule| rule.id.len()).max().unwrap_or(0);
         let lines = RULES.iter().map(|rule| format!("{:width$}  {:6}  {}\n", rule.id, rule.level.word(), rule.about));

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::lint::{Finding, Level, rules::RULES};
 
 /// A log with one run.
-pub fn log(findings: &[Finding]) -> Value {
+pub(super) fn log(findings: &[Finding]) -> Value {
     let rules: Vec<Value> = RULES
         .iter()
         .map(|rule| {

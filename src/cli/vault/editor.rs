@@ -17,7 +17,7 @@ const MEMORY: &str = "/dev/shm";
 ///
 /// # Errors
 /// The editor cannot be started or does not end well.
-pub fn edited(editor: &str, name: &Path, plain: &[u8]) -> anyhow::Result<Vec<u8>> {
+pub(super) fn edited(editor: &str, name: &Path, plain: &[u8]) -> anyhow::Result<Vec<u8>> {
     let directory = private_directory().context("cannot make a place for the editor")?;
     let file = directory.path().join(name.file_name().unwrap_or(name.as_os_str()));
     let mut options = std::fs::OpenOptions::new();

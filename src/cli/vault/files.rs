@@ -10,11 +10,11 @@ use anyhow::Context;
 use crate::cli::print;
 
 /// Standard input or output, as a name of a file.
-pub const STANDARD: &str = "-";
+pub(super) const STANDARD: &str = "-";
 
 /// Who may read a file that is written anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
+pub(super) enum Access {
     /// Its owner alone.
     Private,
     /// Whoever could before, with the owner and group that it had.
@@ -22,7 +22,7 @@ pub enum Access {
 }
 
 /// The content of a file, or of standard input.
-pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+pub(super) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     if path != Path::new(STANDARD) {
         return std::fs::read(path).with_context(|| format!("cannot read {}", path.display()));
     }
@@ -36,7 +36,7 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
 
 /// Puts the content where it belongs: into `output` if that was named, else into the file that it came from; what came
 /// from standard input goes to standard output.
-pub fn write(content: &[u8], from: &Path, output: Option<&Path>) -> anyhow::Result<()> {
+pub(super) fn write(content: &[u8], from: &Path, output: Option<&Path>) -> anyhow::Result<()> {
     match output.unwrap_or(from) {
         standard if standard == Path::new(STANDARD) => print(content),
         path if path.exists() => replace(path, content, Access::Private),
@@ -45,7 +45,7 @@ pub fn write(content: &[u8], from: &Path, output: Option<&Path>) -> anyhow::Resu
 }
 
 /// Writes a file that was not there.
-pub fn create(path: &Path, content: &[u8]) -> anyhow::Result<()> {
+pub(super) fn create(path: &Path, content: &[u8]) -> anyhow::Result<()> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let write = || -> std::io::Result<()> {
         let mut file = tempfile::NamedTempFile::new_in(directory)?;
@@ -59,7 +59,7 @@ pub fn create(path: &Path, content: &[u8]) -> anyhow::Result<()> {
 }
 
 /// Puts new content in a file's place.
-pub fn replace(path: &Path, content: &[u8], access: Access) -> anyhow::Result<()> {
+pub(super) fn replace(path: &Path, content: &[u8], access: Access) -> anyhow::Result<()> {
     // A symbolic link stays one: what it leads to gets the new content.
     let path: &PathBuf = &path.canonicalize().with_context(|| format!("cannot find {}", path.display()))?;
     let directory = path.parent().unwrap_or(Path::new("/"));

@@ -13,7 +13,7 @@ use anyhow::{Context, anyhow};
 use clap::{Args, Subcommand};
 use files::Access;
 use passwords::{Sealing, sealing};
-pub use passwords::{keyring, password_of};
+pub(super) use passwords::{keyring, password_of};
 
 use super::options::VaultPasswords;
 use super::{ExitCode, Failure};
@@ -21,7 +21,7 @@ use crate::settings::{Settings, list};
 use crate::value::vault::{self, Keyring};
 
 #[derive(Debug, Args)]
-pub struct VaultArgs {
+pub(super) struct VaultArgs {
     #[command(subcommand)]
     command: VaultCommand,
 }
@@ -121,7 +121,7 @@ struct Rekeyed {
 }
 
 /// Runs the sub-command.
-pub fn run(args: &VaultArgs) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &VaultArgs) -> Result<ExitCode, Failure> {
     let settings = super::settings()?;
     let identity = |option: &Option<String>| option.clone().or_else(|| settings.text(&list::VAULT_ENCRYPT_IDENTITY));
     match &args.command {

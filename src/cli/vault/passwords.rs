@@ -13,13 +13,13 @@ use crate::value::vault::Keyring;
 
 /// What something is encrypted with: the name that its header gets, unless it is the default one, and the password.
 #[derive(Debug, Clone, Copy)]
-pub struct Sealing<'a> {
+pub(super) struct Sealing<'a> {
     pub identity: Option<&'a str>,
     pub password: &'a Secret,
 }
 
 /// The passwords that the command line and the settings name.
-pub fn keyring(passwords: &VaultPasswords, settings: &Settings) -> anyhow::Result<Keyring> {
+pub(crate) fn keyring(passwords: &VaultPasswords, settings: &Settings) -> anyhow::Result<Keyring> {
     let typed = |prompt: &str| ask::secret(prompt);
     let files = files(passwords, settings);
     let ids: Vec<String> = settings.list(&list::VAULT_IDENTITY_LIST).into_iter().chain(passwords.ids.clone()).collect();
@@ -33,7 +33,7 @@ pub fn keyring(passwords: &VaultPasswords, settings: &Settings) -> anyhow::Resul
 }
 
 /// The same; without any, the person is asked.
-pub fn to_read(passwords: &VaultPasswords, settings: &Settings) -> anyhow::Result<Keyring> {
+pub(super) fn to_read(passwords: &VaultPasswords, settings: &Settings) -> anyhow::Result<Keyring> {
     let keyring = keyring(passwords, settings)?;
     if !keyring.passwords.is_empty() {
         return Ok(keyring);
@@ -43,14 +43,19 @@ pub fn to_read(passwords: &VaultPasswords, settings: &Settings) -> anyhow::Resul
 }
 
 /// The same for encryption: a password that is typed is typed twice, since a slip would lose the text.
-pub fn to_write(passwords: &VaultPasswords, settings: &Settings) -> anyhow::Result<Keyring> {
+pub(super) fn to_write(passwords: &VaultPasswords, settings: &Settings) -> anyhow::Result<Keyring> {
     let ids: Vec<String> = settings.list(&list::VAULT_IDENTITY_LIST).into_iter().chain(passwords.ids.clone()).collect();
     let asked = passwords.ask || settings.bool(&list::ASK_VAULT_PASS);
     new(&files(passwords, settings), &ids, asked, settings)
 }
 
 /// Passwords to encrypt with; one is asked for if that was asked for, or if none is named.
-pub fn new(files: &[std::path::PathBuf], ids: &[String], asked: bool, settings: &Settings) -> anyhow::Result<Keyring> {
+pub(super) fn new(
+    files: &[std::path::PathBuf],
+    ids: &[String],
+    asked: bool,
+    settings: &Settings,
+) -> anyhow::Result<Keyring> {
     let mut found = named(files, ids, settings, |prompt| twice(&format!("New {}", uncapitalised(prompt))))?;
     if asked || found.is_empty() {
         found.push((default_name(settings), twice("New vault password: ")?));
@@ -62,7 +67,7 @@ pub fn new(files: &[std::path::PathBuf], ids: &[String], asked: bool, settings: 
 ///
 /// # Errors
 /// There are several and none is named, or none has that name.
-pub fn sealing<'a>(keyring: &'a Keyring, identity: Option<&str>) -> Result<Sealing<'a>, Failure> {
+pub(super) fn sealing<'a>(keyring: &'a Keyring, identity: Option<&str>) -> Result<Sealing<'a>, Failure> {
     let names = || keyring.passwords.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
     let found = match (identity, keyring.passwords.as_slice()) {
         (Some(identity), all) => all.iter().find(|(name, _)| name == identity).ok_or_else(|| {
@@ -133,7 +138,7 @@ fn default_name(settings: &Settings) -> String {
 }
 
 /// The content of a password file, or what it prints if it is executable; `whose` says what it lets in to.
-pub fn password_of(path: &Path, whose: &str) -> anyhow::Result<Secret> {
+pub(crate) fn password_of(path: &Path, whose: &str) -> anyhow::Result<Secret> {
     let context = || format!("cannot read the {whose} password file {}", path.display());
     let executable = std::fs::metadata(path).with_context(context)?.permissions().mode() & 0o111 != 0;
     let text = if executable {

@@ -17,7 +17,7 @@ use crate::value::vault;
 const INDENT: usize = 10;
 
 #[derive(Debug, Args)]
-pub struct Strings {
+pub(super) struct Strings {
     #[command(flatten)]
     passwords: VaultPasswords,
     /// Encrypt with the password of this name
@@ -50,7 +50,7 @@ struct Named {
 }
 
 /// Prints what was given, encrypted.
-pub fn run(args: &Strings, identity: Option<&str>, settings: &Settings) -> Result<(), Failure> {
+pub(super) fn run(args: &Strings, identity: Option<&str>, settings: &Settings) -> Result<(), Failure> {
     if args.prompt && (args.stdin_name.is_some() || args.strings.iter().any(|string| string == files::STANDARD)) {
         return Err(Failure::Asked(anyhow!("--prompt and standard input do not go together")));
     }

@@ -3,7 +3,7 @@
 use crate::value::Value;
 
 /// A number at the left of a text, and what follows it.
-pub fn read(text: &str, negative: bool) -> Option<(Value, &str)> {
+pub(super) fn read(text: &str, negative: bool) -> Option<(Value, &str)> {
     // All that could belong to it is taken, so that `1abc` and `1.2.3` are no numbers.
     let mut end = 0;
     for (at, c) in text.char_indices() {

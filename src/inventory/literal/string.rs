@@ -1,7 +1,7 @@
 //! Python's strings: both quotes, single or triple, prefixes `r`, `b`, `u`, escapes, neighbours joined.
 
 /// One or several neighbouring strings at the left of a text, and what follows them.
-pub fn read(text: &str) -> Option<(String, &str)> {
+pub(super) fn read(text: &str) -> Option<(String, &str)> {
     let (mut whole, bytes, mut rest) = one(text)?;
     while let Some((more, more_bytes, after)) = one(rest.trim_start_matches([' ', '\t'])) {
         if more_bytes != bytes {

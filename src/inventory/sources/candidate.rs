@@ -8,7 +8,7 @@ use crate::value::origin::{Complaint, Source};
 use crate::value::vault::{self, Keyring};
 
 /// A file that was read, or a comma list.
-pub struct Candidate {
+pub(super) struct Candidate {
     /// Absolute; of a comma list the list itself.
     pub path: PathBuf,
     content: Option<Content>,
@@ -23,12 +23,12 @@ struct Content {
 }
 
 impl Candidate {
-    pub fn list(text: &str) -> Candidate {
+    pub(super) fn list(text: &str) -> Candidate {
         Candidate { path: text.into(), content: None }
     }
 
     /// Reads a file; a vault is decrypted.
-    pub fn open(path: &Path, keyring: &Keyring) -> Result<Candidate, Complaint> {
+    pub(super) fn open(path: &Path, keyring: &Keyring) -> Result<Candidate, Complaint> {
         let unreadable = |why: &dyn std::fmt::Display| {
             Complaint::new(format!("cannot read inventory {}: {why}", path.display()), None)
         };
@@ -43,26 +43,26 @@ impl Candidate {
         Ok(Candidate { path: path.into(), content: Some(Content { bytes, secret, executable: mode & 0o111 != 0 }) })
     }
 
-    pub fn is_list(&self) -> bool {
+    pub(super) fn is_list(&self) -> bool {
         self.content.is_none()
     }
 
-    pub fn is_executable(&self) -> bool {
+    pub(super) fn is_executable(&self) -> bool {
         self.content.as_ref().is_some_and(|content| content.executable)
     }
 
-    pub fn bytes(&self) -> &[u8] {
+    pub(super) fn bytes(&self) -> &[u8] {
         self.content.as_ref().map_or(&[], |content| &content.bytes)
     }
 
     /// The text, if it is UTF-8.
-    pub fn text(&self) -> Result<&str, Complaint> {
+    pub(super) fn text(&self) -> Result<&str, Complaint> {
         std::str::from_utf8(self.bytes())
             .map_err(|_| Complaint::new(format!("inventory {} is not UTF-8 text", self.path.display()), None))
     }
 
     /// The file for messages: without its text when that is secret.
-    pub fn source(&self, text: &str) -> Arc<Source> {
+    pub(super) fn source(&self, text: &str) -> Arc<Source> {
         let secret = self.content.as_ref().is_some_and(|content| content.secret);
         let text = if secret { String::new() } else { text.to_owned() };
         Arc::new(Source::new(self.path.clone(), text))

@@ -9,11 +9,11 @@ use crate::inventory::{Inventory, graph, literal, words};
 use crate::value::Value;
 use crate::value::origin::{Complaint, Origin, Source};
 
-pub fn accepts(_: &Candidate) -> bool {
+pub(super) fn accepts(_: &Candidate) -> bool {
     true
 }
 
-pub fn read(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Vec<Complaint>> {
+pub(super) fn read(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Vec<Complaint>> {
     if candidate.path.extension().is_some_and(|extension| extension == "toml") {
         return Err(Complaint::new(format!("inventory {} is TOML, which is not read", candidate.path.display()), None)
             .hint("write it as YAML or INI")

@@ -4,11 +4,11 @@ use super::{Candidate, HostNames};
 use crate::inventory::{Inventory, address, graph};
 use crate::value::origin::Complaint;
 
-pub fn accepts(candidate: &Candidate) -> bool {
+pub(super) fn accepts(candidate: &Candidate) -> bool {
     candidate.is_list()
 }
 
-pub fn read(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Vec<Complaint>> {
+pub(super) fn read(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Vec<Complaint>> {
     let list = candidate.path.to_string_lossy();
     for entry in list.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
         let plain = address::split_port(entry).filter(|(host, _)| !host.contains('['));

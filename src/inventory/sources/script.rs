@@ -14,12 +14,12 @@ use crate::value::vault::Keyring;
 use crate::value::{Template, Value};
 
 /// It can be executed, and is a program by its first bytes: an INI file that happens to have the bit is none.
-pub fn accepts(candidate: &Candidate) -> bool {
+pub(super) fn accepts(candidate: &Candidate) -> bool {
     let bytes = candidate.bytes();
     candidate.is_executable() && (bytes.starts_with(b"#!") || bytes.starts_with(b"\x7fELF"))
 }
 
-pub fn read(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Vec<Complaint>> {
+pub(super) fn read(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Vec<Complaint>> {
     inventory.printed = true;
     let mut script = Script { candidate, hosts: IndexSet::new() };
     let Json::Object(answer) = script.ask(&["--list"])? else {

@@ -11,7 +11,7 @@ use crate::value::yaml::{self, Node, NodeKind};
 const SECTIONS: [&str; 3] = ["hosts", "children", "vars"];
 
 /// By the extension; a file without one is YAML if it says so or reads as a mapping.
-pub fn accepts(candidate: &Candidate) -> bool {
+pub(super) fn accepts(candidate: &Candidate) -> bool {
     match candidate.path.extension().map(|extension| extension.to_string_lossy()) {
         Some(extension) => matches!(&*extension, "yml" | "yaml" | "json"),
         None => candidate.text().is_ok_and(|text| {
@@ -22,7 +22,7 @@ pub fn accepts(candidate: &Candidate) -> bool {
     }
 }
 
-pub fn read(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Vec<Complaint>> {
+pub(super) fn read(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Vec<Complaint>> {
     let Some(root) = yaml::load(&candidate.path, &inventory.keyring)? else {
         return Ok(());
     };

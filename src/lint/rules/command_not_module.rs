@@ -5,7 +5,7 @@ use crate::lint::{Found, Level, Project, Rule};
 use crate::modules;
 use crate::value::origin::Complaint;
 
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "command-not-module",
     level: Level::Advice,
     about: "A command for which there is a module: the module changes only what differs, knows check mode, and says what \

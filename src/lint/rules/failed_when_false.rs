@@ -8,7 +8,7 @@ use crate::value::yaml::{Node, NodeKind};
 /// How a reason begins: a comment directly above `failed_when`. Further lines of comment may follow it.
 const REASON: &str = "# failed_when: ";
 
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "failed-when-false",
     level: Level::Advice,
     about: "failed_when: false without a reason lets every failure pass, including those nobody thought of.",

@@ -4,7 +4,7 @@ use crate::lint::project::Task;
 use crate::lint::{Found, Level, Project, Rule};
 use crate::value::origin::Complaint;
 
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "file-mode-missing",
     level: Level::Advice,
     about: "A file or directory that is made without mode gets what the host's umask leaves, which differs from host to host.",

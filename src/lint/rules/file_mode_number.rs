@@ -5,7 +5,7 @@ use crate::value::doc::Kind;
 use crate::value::origin::Complaint;
 use crate::value::yaml::NodeKind;
 
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "file-mode-number",
     level: Level::Advice,
     about: "A mode without quotes is a number to YAML, and 0644 is an octal one only by its old rules.",

@@ -5,7 +5,7 @@ use crate::value::doc::Kind;
 use crate::value::origin::Complaint;
 use crate::value::yaml::{Node, NodeKind};
 
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "file-mode-open",
     level: Level::Advice,
     about: "A mode that lets every user of the host write lets every user replace what is there.",

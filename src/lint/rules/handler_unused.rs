@@ -4,7 +4,7 @@ use super::notify_unknown::{Notifications, names};
 use crate::lint::{Found, Level, Project, Rule};
 use crate::value::origin::Complaint;
 
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "handler-unused",
     level: Level::Advice,
     about: "A handler that nothing notifies never runs: its name is misspelt somewhere, or nobody needs it.",

@@ -4,7 +4,7 @@ use crate::lint::project::says_yes;
 use crate::lint::{Found, Level, Project, Rule};
 use crate::value::origin::Complaint;
 
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "ignore-errors",
     level: Level::Advice,
     about: "ignore_errors without register hides every failure, also those that nobody thought of.",

@@ -2,7 +2,7 @@
 
 use crate::lint::{Found, Level, Project, Rule};
 
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "load",
     level: Level::Error,
     about: "What keeps playbooks and roles from being loaded: wrong YAML, keywords, modules, arguments, templates, missing \

@@ -2,7 +2,7 @@
 
 use crate::lint::{Found, Level, Project, Rule};
 
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "load-warning",
     level: Level::Advice,
     about: "What a load warns of: conditions with braces, keys given twice, handlers that nothing can notify.",

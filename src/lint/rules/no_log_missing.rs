@@ -8,7 +8,7 @@ use crate::value::doc::Kind;
 use crate::value::origin::Complaint;
 use crate::value::yaml::{Node, NodeKind};
 
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "no-log-missing",
     level: Level::Advice,
     about: "A task that handles a password, token or key without no_log shows it in reports, logs and diffs.",

@@ -7,7 +7,7 @@ use crate::lint::{Found, Level, Project, Rule};
 use crate::value::origin::{Complaint, nearest};
 use crate::value::yaml::{Node, NodeKind};
 
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "notify-unknown",
     level: Level::Error,
     about: "A notification that no handler has for its name or listens to fails the task, once it changes something.",
@@ -34,17 +34,17 @@ fn check(project: &Project, found: &mut Found) {
 }
 
 /// All notifications of a project.
-pub struct Notifications(Words);
+pub(super) struct Notifications(Words);
 
 impl Notifications {
-    pub fn of(project: &Project) -> Self {
+    pub(super) fn of(project: &Project) -> Self {
         let tasks = project.tasks();
         let all = tasks.iter().flat_map(notified).filter_map(Node::as_str);
         Notifications(Words::of(all.flat_map(|name| [name.to_owned(), bare(name).to_owned()])))
     }
 
     /// Whether any of them reaches a handler of that name, as far as can be told.
-    pub fn may_reach(&self, handler: &str) -> bool {
+    pub(super) fn may_reach(&self, handler: &str) -> bool {
         self.0.may_be(handler)
     }
 }
@@ -72,7 +72,7 @@ impl Words {
 }
 
 /// What a handler is notified by: its name, and what it listens to.
-pub fn names(handler: &Task<'_>) -> Vec<String> {
+pub(super) fn names(handler: &Task<'_>) -> Vec<String> {
     let named = [handler.map.get("name"), handler.map.get("listen")].into_iter().flatten();
     named.flat_map(texts).filter_map(Node::as_str).map(str::to_owned).collect()
 }

@@ -4,7 +4,7 @@ use crate::lint::project::says_yes;
 use crate::lint::{Found, Level, Project, Rule};
 use crate::value::origin::Complaint;
 
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "register-unused",
     level: Level::Advice,
     about: "A variable of register or set_fact that nothing mentions: it is misspelt somewhere, or nobody needs it.",

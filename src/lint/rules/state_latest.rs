@@ -3,7 +3,7 @@
 use crate::lint::{Found, Level, Project, Rule};
 use crate::value::origin::Complaint;
 
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "state-latest",
     level: Level::Advice,
     about: "state: latest makes hosts differ by the day on which they were set up; name a version, or use present.",

@@ -4,7 +4,7 @@ use crate::lint::project::pairs;
 use crate::lint::{Found, Level, Project, Rule};
 use crate::value::origin::Complaint;
 
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "task-unnamed",
     level: Level::Advice,
     about: "A task or play without a name is hard to find in the report of a run.",

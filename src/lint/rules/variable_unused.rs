@@ -5,7 +5,7 @@ use crate::lint::{Found, Level, Project, Rule};
 use crate::value::origin::Complaint;
 use crate::value::yaml::Node;
 
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "variable-unused",
     level: Level::Advice,
     about: "A variable in a role's defaults or vars, or in a play's vars, that nothing mentions.",

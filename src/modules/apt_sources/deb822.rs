@@ -19,7 +19,7 @@ const ARMOUR: &str = "-----BEGIN PGP PUBLIC KEY BLOCK-----";
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Deb822Repository {
+pub(crate) struct Deb822Repository {
     name: String,
     state: State,
     mode: String,
@@ -52,7 +52,7 @@ enum State {
 }
 
 /// What is to be written, or removed.
-pub struct Change {
+pub(crate) struct Change {
     /// The key first: apt must not see a source whose key is missing.
     writes: Vec<Write>,
     remove: Vec<String>,

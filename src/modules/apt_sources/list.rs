@@ -8,7 +8,7 @@ use super::Places;
 const KINDS: &[&str] = &["deb", "deb-src"];
 
 /// A file of sources.
-pub struct File {
+pub(crate) struct File {
     pub path: String,
     /// None: it is not there.
     pub before: Option<String>,
@@ -16,13 +16,13 @@ pub struct File {
 }
 
 /// All files of sources, the main list first, the others sorted.
-pub struct Files {
+pub(super) struct Files {
     pub files: Vec<File>,
 }
 
 /// A source in a line.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Source {
+pub(super) struct Source {
     pub enabled: bool,
     /// Its words, one space between them.
     pub text: String,
@@ -30,7 +30,7 @@ pub struct Source {
 
 impl Source {
     /// None: the line holds no source, only a comment or nothing.
-    pub fn parse(line: &str) -> Option<Source> {
+    pub(super) fn parse(line: &str) -> Option<Source> {
         let line = line.trim();
         let (enabled, line) = line.strip_prefix('#').map_or((true, line), |rest| (false, rest));
         let line = line.split('#').next().unwrap_or_default();
@@ -39,7 +39,7 @@ impl Source {
     }
 
     /// The file that it goes into when nobody names one: after its address.
-    pub fn file_name(&self) -> String {
+    pub(super) fn file_name(&self) -> String {
         let mut text = self.text.clone();
         if let (Some(open), Some(close)) = (text.find('['), text.find(']')) {
             text.replace_range(open..(close + 1).max(open), "");
@@ -54,7 +54,7 @@ impl Source {
 }
 
 impl Files {
-    pub async fn read(probe: &Probe, places: &Places) -> Result<Files, Error> {
+    pub(super) async fn read(probe: &Probe, places: &Places) -> Result<Files, Error> {
         let mut paths = vec![places.list.clone()];
         let names = probe.list(&places.parts).await?.unwrap_or_default();
         let names = names.iter().filter(|name| name.ends_with(".list") && !name.starts_with('.'));
@@ -69,7 +69,7 @@ impl Files {
     }
 
     /// Sees that the source is there and enabled: where it is, or at the end of `path`.
-    pub fn add(&mut self, source: &Source, path: &str) {
+    pub(super) fn add(&mut self, source: &Source, path: &str) {
         let mut found = false;
         for file in &mut self.files {
             for line in &mut file.lines {
@@ -91,14 +91,14 @@ impl Files {
     }
 
     /// Removes the source wherever it is enabled.
-    pub fn remove(&mut self, source: &Source) {
+    pub(super) fn remove(&mut self, source: &Source) {
         for file in &mut self.files {
             file.lines.retain(|line| Source::parse(line).is_none_or(|it| !it.enabled || it.text != source.text));
         }
     }
 
     /// Those that are not as they were.
-    pub fn changed(self) -> Vec<File> {
+    pub(super) fn changed(self) -> Vec<File> {
         self.files.into_iter().filter(|file| file.lines != lines(file.before.as_deref().unwrap_or_default())).collect()
     }
 }
@@ -109,7 +109,7 @@ impl File {
     }
 
     /// None: nothing is left, the file is to go.
-    pub fn after(&self) -> Option<String> {
+    pub(crate) fn after(&self) -> Option<String> {
         (!self.lines.is_empty()).then(|| self.lines.iter().map(|line| format!("{line}\n")).collect())
     }
 }

@@ -1,8 +1,8 @@
 //! Where apt gets packages from: `apt_repository` (one line of a list) and `deb822_repository` (a file of its own).
 
-pub mod deb822;
+pub(super) mod deb822;
 mod list;
-pub mod repository;
+pub(super) mod repository;
 #[cfg(test)]
 mod tests;
 

@@ -15,7 +15,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct AptRepository {
+pub(crate) struct AptRepository {
     repo: String,
     state: State,
     mode: Option<String>,

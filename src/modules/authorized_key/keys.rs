@@ -31,7 +31,7 @@ const TYPES: &[&str] = &[
 
 /// A key and what it may be used for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Key {
+pub(super) struct Key {
     pub options: Vec<String>,
     pub kind: String,
     /// Base64: what makes it this key and no other.
@@ -41,7 +41,7 @@ pub struct Key {
 
 impl Key {
     /// Reads a line; None if there is no key in it.
-    pub fn parse(line: &str) -> Option<Key> {
+    pub(super) fn parse(line: &str) -> Option<Key> {
         let line = line.trim();
         let (options, rest) = match first_word(line) {
             (word, rest) if TYPES.contains(&word) => ("", format!("{word} {rest}")),
@@ -60,13 +60,13 @@ impl Key {
     }
 
     /// The line without its end.
-    pub fn line(&self) -> String {
+    pub(super) fn line(&self) -> String {
         let options = if self.options.is_empty() { String::new() } else { format!("{} ", self.options.join(",")) };
         format!("{options}{} {} {}", self.kind, self.blob, self.comment).trim_end().to_owned()
     }
 
     /// Whether both say the same; the order of options of different names does not count.
-    pub fn is_same(&self, other: &Key) -> bool {
+    pub(super) fn is_same(&self, other: &Key) -> bool {
         let by_name = |key: &Key| {
             let mut options = key.options.clone();
             options.sort_by(|a, b| option_name(a).cmp(option_name(b)));
@@ -100,7 +100,7 @@ fn end_of_options(line: &str) -> Option<usize> {
 }
 
 /// Options, split at the commas that are not between quotes.
-pub fn split_options(text: &str) -> Vec<String> {
+pub(super) fn split_options(text: &str) -> Vec<String> {
     let mut options = vec![String::new()];
     let (mut quoted, mut escaped) = (false, false);
     for c in text.trim().chars() {
@@ -118,7 +118,7 @@ pub fn split_options(text: &str) -> Vec<String> {
 }
 
 /// The keys that a task gives, one a line; blank lines and comments are none.
-pub fn given(text: &str, options: Option<&str>, comment: Option<&str>) -> Result<Vec<Key>, Error> {
+pub(super) fn given(text: &str, options: Option<&str>, comment: Option<&str>) -> Result<Vec<Key>, Error> {
     for (name, value) in [("key_options", options), ("comment", comment)] {
         // A second line would be a key of its own, with all rights.
         if value.is_some_and(|value| value.contains(['\n', '\r', '\0'])) {
@@ -144,7 +144,7 @@ pub fn given(text: &str, options: Option<&str>, comment: Option<&str>) -> Result
 
 /// What is to become of a file's keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wish {
+pub(super) enum Wish {
     Present,
     /// And nothing else.
     Exclusive,
@@ -152,7 +152,7 @@ pub enum Wish {
 }
 
 /// The file's text as it is to be; the same text if it is right already.
-pub fn edited(text: &str, keys: &[Key], wish: Wish) -> String {
+pub(super) fn edited(text: &str, keys: &[Key], wish: Wish) -> String {
     let lines: Vec<(&str, Option<Key>)> = text.split_inclusive('\n').map(|line| (line, Key::parse(line))).collect();
     let of = |key: &Key| {
         let found = lines.iter().filter_map(|(_, found)| found.as_ref()).filter(|found| found.blob == key.blob);

@@ -11,7 +11,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct BundleInfo {
+pub(crate) struct BundleInfo {
     bundle: String,
     components: Vec<String>,
     architecture: Option<String>,

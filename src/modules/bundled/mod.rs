@@ -1,7 +1,7 @@
 //! Modules around bundles: `program` installs from one, `bundle_info` tells what is in it.
 
-pub mod info;
-pub mod program;
+pub(super) mod info;
+pub(super) mod program;
 mod verified;
 
 use std::collections::HashMap;

@@ -17,7 +17,7 @@ const MODE: u32 = 0o755;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Program {
+pub(crate) struct Program {
     name: String,
     programs: Option<Vec<String>>,
     bundle: String,
@@ -29,7 +29,7 @@ pub struct Program {
 }
 
 /// What is to be done.
-pub struct Change {
+pub(crate) struct Change {
     directory: String,
     programs: Vec<Wanted>,
     /// Where `current` is to lead, if it does not.
@@ -275,13 +275,13 @@ fn outcome(programs: &[Wanted], directory: &str, link: &str, version: &str) -> O
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(crate) mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::super::super::testing::{Bench, value};
 
     /// A program of the controller that says its version.
-    pub fn script(bench: &Bench, file: &str, version: &str) {
+    pub(crate) fn script(bench: &Bench, file: &str, version: &str) {
         let path = bench.on_controller(file, format!("#!/bin/sh\necho 'Sample v{version}'\n"));
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
     }

@@ -7,7 +7,7 @@ use crate::modules::Error;
 use crate::remote::{Attributes, Command, Probe, Remote};
 
 /// The note's name in a version's directory.
-pub const NOTE: &str = ".verified";
+pub(super) const NOTE: &str = ".verified";
 /// Nobody but its owner reads or writes it.
 const NOTE_MODE: u32 = 0o600;
 
@@ -21,11 +21,11 @@ exit 0";
 
 /// How a file looks to the file system: `inode size mtime ctime`. Nobody can set the last; every write sets it anew.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Looks(String);
+pub(super) struct Looks(String);
 
 /// A regular file of a version's directory.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub(super) struct Seen {
     pub looks: Looks,
     /// The lower 12 bits.
     pub mode: u32,
@@ -34,7 +34,7 @@ pub struct Seen {
 
 /// A version's directory.
 #[derive(Debug, Default)]
-pub struct Directory {
+pub(super) struct Directory {
     files: HashMap<String, Seen>,
     /// By name: digest and looks.
     noted: HashMap<String, (String, Looks)>,
@@ -42,7 +42,7 @@ pub struct Directory {
 
 impl Directory {
     /// Looks at these programs and at the note, in one request, and reads no program. No directory: nothing is seen.
-    pub async fn look(probe: &Probe, directory: &str, programs: &[&str]) -> Result<Directory, Error> {
+    pub(super) async fn look(probe: &Probe, directory: &str, programs: &[&str]) -> Result<Directory, Error> {
         let arguments = ["/bin/sh", "-c", LOOK, "sh", directory, NOTE].into_iter().chain(programs.iter().copied());
         let answer = probe.query(&Command::program(arguments)).await?;
         let mut found = Directory::default();
@@ -57,13 +57,13 @@ impl Directory {
     }
 
     /// None: there is no regular file of that name.
-    pub fn file(&self, name: &str) -> Option<&Seen> {
+    pub(super) fn file(&self, name: &str) -> Option<&Seen> {
         self.files.get(name)
     }
 
     /// The digest that a program has, as far as the note can be trusted to know: it is the program's owner's alone, and
     /// the program looks as it did when the digest was taken.
-    pub fn digest(&self, name: &str) -> Option<&str> {
+    pub(super) fn digest(&self, name: &str) -> Option<&str> {
         let (file, note) = (self.files.get(name)?, self.files.get(NOTE)?);
         let (digest, looks) = self.noted.get(name)?;
         let own = note.uid == file.uid && note.mode == NOTE_MODE;
@@ -80,7 +80,7 @@ impl Looks {
 }
 
 /// Writes the note anew: these programs, with the looks that they had when their digests were taken or before.
-pub async fn write(remote: &Remote, directory: &str, programs: &[(&str, &str, Looks)]) -> Result<(), Error> {
+pub(super) async fn write(remote: &Remote, directory: &str, programs: &[(&str, &str, Looks)]) -> Result<(), Error> {
     let line = |(name, sha256, looks): &(&str, &str, Looks)| format!("{sha256} {} {name}\n", looks.0);
     let content: String = programs.iter().map(line).collect();
     let attributes = Attributes { mode: Some(NOTE_MODE), ..Attributes::default() };

@@ -11,14 +11,14 @@ use crate::remote::{FileKind, Links, Probe};
 
 /// One thing to be copied.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub(super) struct Entry {
     /// Below the destination.
     pub path: String,
     pub what: What,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum What {
+pub(super) enum What {
     Directory,
     /// A file of the controller.
     Local {
@@ -39,7 +39,7 @@ pub enum What {
 }
 
 /// Walks a directory of the controller, sorted. `prefix`: a directory of the destination to put it all into.
-pub fn on_controller(root: &Path, prefix: &str, follow: bool) -> Result<Vec<Entry>, Error> {
+pub(super) fn on_controller(root: &Path, prefix: &str, follow: bool) -> Result<Vec<Entry>, Error> {
     let mut entries = Vec::new();
     if !prefix.is_empty() {
         entries.push(Entry { path: prefix.to_owned(), what: What::Directory });
@@ -49,7 +49,7 @@ pub fn on_controller(root: &Path, prefix: &str, follow: bool) -> Result<Vec<Entr
 }
 
 /// As [`on_controller`], of a directory of the host.
-pub async fn on_host(probe: &Probe, root: &str, prefix: &str, follow: bool) -> Result<Vec<Entry>, Error> {
+pub(super) async fn on_host(probe: &Probe, root: &str, prefix: &str, follow: bool) -> Result<Vec<Entry>, Error> {
     let links = if follow { Links::Follow } else { Links::Keep };
     let tree = Tree::read(probe, root, links).await?;
     let mut entries = Vec::new();

@@ -12,7 +12,7 @@ use super::{Change, Copy};
 use crate::remote::{Attributes, Digest, FileKind, Links, Probe, Remote, Stat};
 
 /// One thing to do on the host.
-pub enum Step {
+pub(crate) enum Step {
     MakeDirectory(String, Attributes),
     Write(Box<Write>),
     CopyOnHost(HostCopy),
@@ -21,7 +21,7 @@ pub enum Step {
 }
 
 impl Step {
-    pub async fn apply(self, remote: &Remote, here: &Controller<'_>) -> Result<(), Error> {
+    pub(crate) async fn apply(self, remote: &Remote, here: &Controller<'_>) -> Result<(), Error> {
         match self {
             Step::MakeDirectory(path, attributes) => remote.make_directory(&path, &attributes).await?,
             Step::Write(write) => drop(write.apply(remote, here).await?),
@@ -252,7 +252,7 @@ impl Target<'_> {
 }
 
 /// The diff of a file that is copied on the host.
-pub async fn host_diff(
+pub(super) async fn host_diff(
     probe: &Probe,
     path: &str,
     there: Option<&Stat>,

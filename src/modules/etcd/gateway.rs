@@ -11,9 +11,9 @@ use crate::modules::http::{self, Failure, Request, Response, Tls, Url};
 use crate::remote::Probe;
 
 /// What a member answered instead of what it was asked for.
-pub type Refusal = String;
+pub(super) type Refusal = String;
 
-pub struct Gateway<'a> {
+pub(super) struct Gateway<'a> {
     pub probe: &'a Probe,
     pub tls: &'a Tls,
     pub url: Url,
@@ -21,7 +21,7 @@ pub struct Gateway<'a> {
 }
 
 #[derive(Debug, Default, Deserialize)]
-pub struct Version {
+pub(super) struct Version {
     #[serde(rename = "etcdserver")]
     pub server: String,
     #[serde(rename = "etcdcluster")]
@@ -30,7 +30,7 @@ pub struct Version {
 
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(default)]
-pub struct Header {
+pub(super) struct Header {
     #[serde(deserialize_with = "number")]
     pub cluster_id: u64,
     #[serde(deserialize_with = "number")]
@@ -39,7 +39,7 @@ pub struct Header {
 
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Status {
+pub(super) struct Status {
     pub header: Header,
     #[serde(deserialize_with = "number")]
     pub db_size: u64,
@@ -59,7 +59,7 @@ pub struct Status {
 
 #[derive(Debug, Default, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(default)]
-pub struct Member {
+pub(super) struct Member {
     #[serde(rename = "ID", deserialize_with = "number")]
     pub id: u64,
     /// Empty: it was added, but never started.
@@ -74,19 +74,19 @@ pub struct Member {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(default)]
-pub struct Alarm {
+pub(super) struct Alarm {
     #[serde(rename = "memberID", deserialize_with = "number")]
     pub member: u64,
     pub alarm: String,
 }
 
 impl Gateway<'_> {
-    pub async fn version(&self) -> Result<Version, Failure> {
+    pub(super) async fn version(&self) -> Result<Version, Failure> {
         let response = self.get("/version").await?;
         self.parse(&response)
     }
 
-    pub async fn health(&self) -> Result<Result<(), Refusal>, Failure> {
+    pub(super) async fn health(&self) -> Result<Result<(), Refusal>, Failure> {
         #[derive(Deserialize)]
         struct Health {
             health: Value,
@@ -102,12 +102,12 @@ impl Gateway<'_> {
         })
     }
 
-    pub async fn status(&self) -> Result<Result<Status, Refusal>, Failure> {
+    pub(super) async fn status(&self) -> Result<Result<Status, Refusal>, Failure> {
         self.call("/v3/maintenance/status", json!({})).await
     }
 
     /// The members as this one knows them.
-    pub async fn members(&self, version: &str) -> Result<Result<Vec<Member>, Refusal>, Failure> {
+    pub(super) async fn members(&self, version: &str) -> Result<Result<Vec<Member>, Refusal>, Failure> {
         #[derive(Default, Deserialize)]
         #[serde(default)]
         struct List {
@@ -122,7 +122,7 @@ impl Gateway<'_> {
         }))
     }
 
-    pub async fn alarms(&self) -> Result<Result<Vec<Alarm>, Refusal>, Failure> {
+    pub(super) async fn alarms(&self) -> Result<Result<Vec<Alarm>, Refusal>, Failure> {
         #[derive(Default, Deserialize)]
         #[serde(default)]
         struct List {
@@ -132,7 +132,7 @@ impl Gateway<'_> {
     }
 
     /// A read that needs a quorum. None: there is no such key.
-    pub async fn read(&self, key: &[u8]) -> Result<Result<Option<Vec<u8>>, Refusal>, Failure> {
+    pub(super) async fn read(&self, key: &[u8]) -> Result<Result<Option<Vec<u8>>, Refusal>, Failure> {
         #[derive(Default, Deserialize)]
         #[serde(default)]
         struct Range {
@@ -148,7 +148,7 @@ impl Gateway<'_> {
     }
 
     /// Writes a key of this member's own below `key`, reads it back, and deletes it.
-    pub async fn write_and_delete(&self, key: &str) -> Result<Result<(), Refusal>, Failure> {
+    pub(super) async fn write_and_delete(&self, key: &str) -> Result<Result<(), Refusal>, Failure> {
         let key = format!("{key}/{}", self.url.address());
         let content: [u8; 16] = rand::random();
         let put = json!({"key": BASE64.encode(&key), "value": BASE64.encode(content)});

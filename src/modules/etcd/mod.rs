@@ -20,7 +20,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct EtcdClusterInfo {
+pub(super) struct EtcdClusterInfo {
     endpoints: Vec<String>,
     ca_cert: Option<String>,
     client_cert: Option<String>,

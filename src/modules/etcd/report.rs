@@ -10,7 +10,7 @@ use crate::value::Value;
 
 /// What one endpoint said.
 #[derive(Debug, Default)]
-pub struct Endpoint {
+pub(super) struct Endpoint {
     /// As written, or as the member registered it.
     pub endpoint: String,
     /// Nobody named it: it is the address of a member that no named endpoint belongs to.
@@ -32,7 +32,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    pub fn new(endpoint: &str) -> Self {
+    pub(super) fn new(endpoint: &str) -> Self {
         Endpoint { endpoint: endpoint.to_owned(), ..Endpoint::default() }
     }
 
@@ -79,7 +79,7 @@ impl Endpoint {
 }
 
 /// The whole picture.
-pub struct Cluster {
+pub(super) struct Cluster {
     endpoints: Vec<Endpoint>,
     members: Vec<Member>,
     alarms: BTreeSet<Alarm>,
@@ -92,7 +92,7 @@ pub struct Cluster {
 }
 
 /// The list of members of whoever knows best.
-pub fn members_of(endpoints: &[Endpoint]) -> Vec<Member> {
+pub(super) fn members_of(endpoints: &[Endpoint]) -> Vec<Member> {
     let best = endpoints
         .iter()
         .filter(|endpoint| endpoint.members.is_some())
@@ -102,7 +102,7 @@ pub fn members_of(endpoints: &[Endpoint]) -> Vec<Member> {
 
 /// For every member that none of these endpoints belongs to, the client addresses that it registered and that were not
 /// asked yet.
-pub fn addresses_not_asked(endpoints: &[Endpoint]) -> Vec<Vec<String>> {
+pub(super) fn addresses_not_asked(endpoints: &[Endpoint]) -> Vec<Vec<String>> {
     let asked = |url: &String| {
         endpoints.iter().any(|endpoint| endpoint.endpoint.trim_end_matches('/') == url.trim_end_matches('/'))
     };
@@ -112,7 +112,7 @@ pub fn addresses_not_asked(endpoints: &[Endpoint]) -> Vec<Vec<String>> {
 }
 
 impl Cluster {
-    pub fn of(endpoints: Vec<Endpoint>) -> Self {
+    pub(super) fn of(endpoints: Vec<Endpoint>) -> Self {
         let statuses = || endpoints.iter().filter_map(|endpoint| endpoint.status.as_ref());
         // The member whose term is the newest knows best; those cut off know what was.
         let newest = statuses().max_by_key(|status| (status.raft_term, status.raft_applied_index));
@@ -202,7 +202,7 @@ impl Cluster {
         self.endpoints.iter().find(|endpoint| endpoint.member_id() == Some(id) && endpoint.is_well(self.cluster_id))
     }
 
-    pub fn outcome(self) -> Outcome {
+    pub(super) fn outcome(self) -> Outcome {
         let voters = self.members.iter().filter(|member| !member.is_learner).count();
         let applied = |id| self.well(id)?.status.as_ref().map(|status| status.raft_applied_index);
         let member = |member: &Member| {
@@ -247,6 +247,6 @@ impl Cluster {
 }
 
 /// As etcd writes ids.
-pub fn hex(id: u64) -> String {
+pub(super) fn hex(id: u64) -> String {
     format!("{id:x}")
 }

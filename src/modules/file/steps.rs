@@ -7,7 +7,7 @@ use crate::remote::{Attributes, Command, Links, Remote};
 /// Paths per command: well below what a host lets through as arguments.
 const MOST_PATHS: usize = 200;
 
-pub enum Step {
+pub(super) enum Step {
     Remove(String),
     /// Only an empty one.
     RemoveDirectory(String),
@@ -28,14 +28,14 @@ pub enum Step {
 
 impl Step {
     /// How many paths it is about.
-    pub fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         match self {
             Step::SetAttributes(paths, ..) => paths.len(),
             _ => 1,
         }
     }
 
-    pub async fn apply(self, remote: &Remote) -> Result<(), Error> {
+    pub(super) async fn apply(self, remote: &Remote) -> Result<(), Error> {
         match self {
             Step::Remove(path) => remote.remove(&path).await?,
             Step::RemoveDirectory(path) => run(remote, &format!("remove {path}"), ["rmdir", "--", &path]).await?,
@@ -58,7 +58,7 @@ impl Step {
 }
 
 /// Steps for many paths; those that lack the same share a step.
-pub fn set_on_many(lacking: Vec<(String, Attributes, Links)>) -> Vec<Step> {
+pub(super) fn set_on_many(lacking: Vec<(String, Attributes, Links)>) -> Vec<Step> {
     let mut groups: Vec<(Vec<String>, Attributes, Links)> = Vec::new();
     for (path, attributes, links) in lacking.into_iter().filter(|(_, attributes, _)| !is_empty(attributes)) {
         match groups.iter_mut().find(|(_, other, same)| *other == attributes && *same == links) {

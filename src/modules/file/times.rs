@@ -8,11 +8,11 @@ use super::steps::Step;
 use crate::remote::{Command, Probe, Stat};
 
 /// Ansible's usual form of a written time.
-pub const FORMAT: &str = "%Y%m%d%H%M.%S";
+pub(super) const FORMAT: &str = "%Y%m%d%H%M.%S";
 
 /// What the times are to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Times {
+pub(super) struct Times {
     access: Time,
     modification: Time,
 }
@@ -26,7 +26,7 @@ enum Time {
 
 impl Times {
     /// Reads the time arguments, each with its format. `touch`: what is not given is now.
-    pub async fn load(
+    pub(super) async fn load(
         probe: &Probe,
         access: (Option<&str>, &str),
         modification: (Option<&str>, &str),
@@ -39,7 +39,7 @@ impl Times {
     }
 
     /// What must be done to the times of a path. `stat`: None if it was made just now.
-    pub fn steps(&self, path: &str, stat: Option<&Stat>) -> Vec<Step> {
+    pub(super) fn steps(&self, path: &str, stat: Option<&Stat>) -> Vec<Step> {
         let access = self.access.differs(stat.map(|stat| stat.atime));
         let modification = self.modification.differs(stat.map(|stat| stat.mtime));
         let touch = |which: Option<&str>, time: &Time| {
@@ -59,7 +59,7 @@ impl Times {
     }
 
     /// Adds the written times that change.
-    pub fn describe(&self, properties: &mut Properties, stat: &Stat) {
+    pub(super) fn describe(&self, properties: &mut Properties, stat: &Stat) {
         for (name, time, now) in [("atime", &self.access, stat.atime), ("mtime", &self.modification, stat.mtime)] {
             match time {
                 Time::At { seconds, .. } => properties.change(name, now as i64, *seconds),

@@ -8,7 +8,7 @@ use super::{Find, Stamp, Type};
 use crate::remote::{FileKind, Stat};
 
 /// The criteria, read and compiled once.
-pub struct Criteria {
+pub(super) struct Criteria {
     kind: Type,
     hidden: bool,
     patterns: Vec<Regex>,
@@ -27,7 +27,7 @@ pub struct Criteria {
 
 impl Criteria {
     /// `now`: the host's time, in seconds since 1970.
-    pub fn new(find: &Find, now: i64) -> Result<Criteria, Error> {
+    pub(super) fn new(find: &Find, now: i64) -> Result<Criteria, Error> {
         let compile = |patterns: &[String], argument: &str| {
             let one = |pattern: &String| match find.use_regex {
                 true => python_regex::compile(&format!(r"\A(?:{pattern})"), argument),
@@ -52,7 +52,7 @@ impl Criteria {
     }
 
     /// Whether a path is meant, its content aside.
-    pub fn is_met(&self, name: &str, stat: &Stat) -> Result<bool, Error> {
+    pub(super) fn is_met(&self, name: &str, stat: &Stat) -> Result<bool, Error> {
         let is_kind = match self.kind {
             Type::Any => true,
             Type::Directory => stat.kind == FileKind::Directory,
@@ -69,7 +69,7 @@ impl Criteria {
     }
 
     /// Whether a text has what must be in it: at the beginning of a line, or anywhere with `read_whole_file`.
-    pub fn is_in(&self, text: &str) -> Result<bool, Error> {
+    pub(super) fn is_in(&self, text: &str) -> Result<bool, Error> {
         let Some(regex) = &self.contains else { return Ok(true) };
         if self.whole_file {
             return python_regex::is_match(regex, text);

@@ -7,14 +7,14 @@ use crate::remote::Digest;
 
 /// A digest that a file must have.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Checksum {
+pub(super) struct Checksum {
     pub algorithm: Digest,
     /// Lower-case hex.
     pub digest: String,
 }
 
 /// The two parts of `sha256:…`.
-pub fn split(text: &str) -> Result<(&str, &str), Error> {
+pub(super) fn split(text: &str) -> Result<(&str, &str), Error> {
     text.split_once(':').ok_or_else(|| {
         Error::failed(format!("the checksum {text:?} must be an algorithm, a colon and a digest or an address"))
     })
@@ -22,7 +22,7 @@ pub fn split(text: &str) -> Result<(&str, &str), Error> {
 
 impl Checksum {
     /// Characters that are no letters or digits are left out: copied digests come with odd blanks.
-    pub fn parse(name: &str, digest: &str) -> Result<Checksum, Error> {
+    pub(super) fn parse(name: &str, digest: &str) -> Result<Checksum, Error> {
         let algorithm = algorithm(name).ok_or_else(|| Error::Failed {
             message: format!("the checksum's algorithm {name:?} is not known"),
             hint: Some("it is one of md5, sha1, sha224, sha256, sha384, sha512".to_owned()),
@@ -35,7 +35,7 @@ impl Checksum {
     }
 
     /// An error if the digest of what came is another.
-    pub fn check(&self, url: &Source, found: String) -> Result<(), Error> {
+    pub(super) fn check(&self, url: &Source, found: String) -> Result<(), Error> {
         if self.digest == found {
             return Ok(());
         }
@@ -44,7 +44,7 @@ impl Checksum {
 }
 
 /// The digest of a file in a list; a list of one word is the digest itself.
-pub fn find<'a>(list: &'a str, name: &str) -> Option<&'a str> {
+pub(super) fn find<'a>(list: &'a str, name: &str) -> Option<&'a str> {
     let mut words = list.split_whitespace();
     if let (Some(only), None) = (words.next(), words.next()) {
         return Some(only);

@@ -17,7 +17,7 @@ use crate::modules::http::{Failure, Request, Response, Tls, Url};
 use crate::remote::{Digest, FileKind, Links, Probe};
 
 /// What a server answered.
-pub enum Answer {
+pub(super) enum Answer {
     File(Fetched),
     /// It did not change since then; Ansible's words for it.
     Unchanged(String),
@@ -30,7 +30,7 @@ pub enum Answer {
 
 /// Where a file is.
 #[derive(Debug, Clone)]
-pub enum Source {
+pub(super) enum Source {
     Web(Url),
     /// On the host.
     File {
@@ -41,7 +41,7 @@ pub enum Source {
 
 impl Source {
     /// The error says what is wrong and does not show a password.
-    pub fn parse(text: &str) -> Result<Source, String> {
+    pub(super) fn parse(text: &str) -> Result<Source, String> {
         let Some(rest) = text.strip_prefix("file:") else { return Url::parse(text).map(Source::Web) };
         let path = rest.strip_prefix("//localhost").or_else(|| rest.strip_prefix("//")).unwrap_or(rest);
         match path.starts_with('/') {
@@ -50,7 +50,7 @@ impl Source {
         }
     }
 
-    pub fn path(&self) -> &str {
+    pub(super) fn path(&self) -> &str {
         match self {
             Source::Web(url) => &url.path,
             Source::File { path, .. } => path,
@@ -68,7 +68,7 @@ impl std::fmt::Display for Source {
 }
 
 /// A file that came, on the controller. It is removed with this.
-pub struct Fetched {
+pub(crate) struct Fetched {
     directory: TempDir,
     /// What the server calls it: a file name, never a path.
     pub name: String,
@@ -80,12 +80,12 @@ pub struct Fetched {
 
 impl Fetched {
     /// Where it is on the controller.
-    pub fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.directory.path().join("download")
     }
 
     /// Lower-case hex.
-    pub async fn digest(&self, algorithm: Digest) -> Result<String, Error> {
+    pub(crate) async fn digest(&self, algorithm: Digest) -> Result<String, Error> {
         let path = self.path();
         let hashed = tokio::task::spawn_blocking(move || match algorithm {
             Digest::Md5 => hash::<md5::Md5>(path),
@@ -240,7 +240,7 @@ fn lower_case(names: &[String]) -> Vec<String> {
 }
 
 /// The last part of an address's path; a server's own name for its root is not known.
-pub fn file_name(path: &str) -> String {
+pub(super) fn file_name(path: &str) -> String {
     let path = path.split(['?', '#']).next().unwrap_or_default();
     safe(path).unwrap_or_else(|| "index.html".to_owned())
 }

@@ -6,7 +6,7 @@ use crate::modules::{Error, host_path};
 use crate::remote::{FileKind, Links, Probe};
 
 /// The working tree that is there.
-pub struct Local {
+pub(crate) struct Local {
     /// The commit; None in a repository without any.
     pub head: Option<String>,
     /// The branch that is checked out.
@@ -18,7 +18,7 @@ pub struct Local {
 
 /// What a version means in the repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Meaning {
+pub(crate) enum Meaning {
     Branch {
         name: String,
         commit: String,
@@ -31,7 +31,7 @@ pub enum Meaning {
 }
 
 impl Meaning {
-    pub fn commit(&self) -> &str {
+    pub(crate) fn commit(&self) -> &str {
         match self {
             Meaning::Branch { commit, .. } | Meaning::Tag { commit } | Meaning::Commit(commit) => commit,
         }
@@ -39,7 +39,7 @@ impl Meaning {
 }
 
 /// Where the repository itself is; None if there is none.
-pub async fn git_dir(probe: &Probe, dest: &str, bare: bool) -> Result<Option<String>, Error> {
+pub(super) async fn git_dir(probe: &Probe, dest: &str, bare: bool) -> Result<Option<String>, Error> {
     let mut path = if bare { dest.to_owned() } else { host_path::join(dest, ".git") };
     match probe.stat(&path, Links::Follow).await? {
         None => return Ok(None),

@@ -15,7 +15,7 @@ exec "$@"
 "#;
 
 /// What ssh is told.
-pub struct Ssh<'a> {
+pub(super) struct Ssh<'a> {
     pub options: Option<&'a str>,
     pub key_file: Option<&'a str>,
     pub accept_any: bool,
@@ -45,7 +45,7 @@ impl Ssh<'_> {
 }
 
 /// Whom git connects to for a repository: `https://git@host:8443/x`, `git@host:x`. None: it is a path or a file.
-pub fn server_of(repo: &str) -> Option<&str> {
+pub(super) fn server_of(repo: &str) -> Option<&str> {
     let (login, is_url) = match repo.split_once("://") {
         Some(("file", _)) => return None,
         Some((_, rest)) => (rest.split('/').next()?, true),
@@ -61,7 +61,7 @@ pub fn server_of(repo: &str) -> Option<&str> {
 }
 
 /// The program and what it is always told.
-pub struct Tool {
+pub(super) struct Tool {
     program: String,
     ssh: String,
     umask: String,
@@ -70,7 +70,7 @@ pub struct Tool {
 }
 
 impl Tool {
-    pub fn new(program: String, ssh: &Ssh<'_>, umask: Option<&str>, repo: &str) -> Tool {
+    pub(super) fn new(program: String, ssh: &Ssh<'_>, umask: Option<&str>, repo: &str) -> Tool {
         let login = repo.split_once("://").and_then(|(_, rest)| rest.split('/').next()?.rsplit_once('@'));
         let secret = login.and_then(|(login, _)| login.split_once(':')).map(|(_, password)| password.to_owned());
         let secret = secret.filter(|secret| !secret.is_empty());
@@ -90,26 +90,41 @@ impl Tool {
     }
 
     /// Asks, whatever it answers.
-    pub async fn ask(&self, probe: &Probe, directory: Option<&str>, arguments: &[&str]) -> Result<Output, Error> {
+    pub(super) async fn ask(
+        &self,
+        probe: &Probe,
+        directory: Option<&str>,
+        arguments: &[&str],
+    ) -> Result<Output, Error> {
         Ok(probe.query(&self.command(directory, arguments)).await?)
     }
 
     /// Asks for something that must be there; without the line's end.
-    pub async fn read(&self, probe: &Probe, directory: Option<&str>, arguments: &[&str]) -> Result<String, Error> {
+    pub(super) async fn read(
+        &self,
+        probe: &Probe,
+        directory: Option<&str>,
+        arguments: &[&str],
+    ) -> Result<String, Error> {
         let output = self.ask(probe, directory, arguments).await?;
         self.succeeded(&output, arguments)?;
         Ok(String::from_utf8_lossy(&output.stdout).trim_end_matches('\n').to_owned())
     }
 
     /// Asks for one word that need not be there.
-    pub async fn word(&self, probe: &Probe, directory: &str, arguments: &[&str]) -> Result<Option<String>, Error> {
+    pub(super) async fn word(
+        &self,
+        probe: &Probe,
+        directory: &str,
+        arguments: &[&str],
+    ) -> Result<Option<String>, Error> {
         let output = self.ask(probe, Some(directory), arguments).await?;
         let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         Ok((output.code == 0 && !text.is_empty()).then_some(text))
     }
 
     /// Does something.
-    pub async fn run(&self, remote: &Remote, directory: Option<&str>, arguments: &[&str]) -> Result<(), Error> {
+    pub(super) async fn run(&self, remote: &Remote, directory: Option<&str>, arguments: &[&str]) -> Result<(), Error> {
         let output = remote.run(&self.command(directory, arguments)).await?;
         self.succeeded(&output, arguments)
     }
@@ -135,7 +150,7 @@ impl Tool {
     }
 
     /// A text that is shown.
-    pub fn without_secret(&self, text: &str) -> String {
+    pub(super) fn without_secret(&self, text: &str) -> String {
         match &self.secret {
             Some(secret) => text.replace(secret.as_str(), "********"),
             None => text.to_owned(),

@@ -2,23 +2,23 @@
 
 use crate::value::doc::{Argument, Kind};
 
-pub const HEADERS: Argument = Argument::new("headers", Kind::Dict, "Headers to send").default("{}");
-pub const VALIDATE_CERTS: Argument =
+pub(crate) const HEADERS: Argument = Argument::new("headers", Kind::Dict, "Headers to send").default("{}");
+pub(crate) const VALIDATE_CERTS: Argument =
     Argument::new("validate_certs", Kind::Bool, "Whether the server's certificate is checked").default("true");
-pub const CLIENT_CERT: Argument =
+pub(crate) const CLIENT_CERT: Argument =
     Argument::new("client_cert", Kind::Path, "A file on the host with the certificate to show");
-pub const CLIENT_KEY: Argument =
+pub(crate) const CLIENT_KEY: Argument =
     Argument::new("client_key", Kind::Path, "A file on the host with its key, unless it is in client_cert");
-pub const URL_PASSWORD: Argument =
+pub(crate) const URL_PASSWORD: Argument =
     Argument::new("url_password", Kind::Str, "The password").alias(&["password"]).secret();
-pub const FORCE_BASIC_AUTH: Argument =
+pub(crate) const FORCE_BASIC_AUTH: Argument =
     Argument::new("force_basic_auth", Kind::Bool, "Whether the login is sent at once, without being asked for")
         .default("false");
-pub const HTTP_AGENT: Argument =
+pub(crate) const HTTP_AGENT: Argument =
     Argument::new("http_agent", Kind::Str, "What to call oneself").default("ansible-httpget");
-pub const USE_PROXY: Argument =
+pub(crate) const USE_PROXY: Argument =
     Argument::new("use_proxy", Kind::Bool, "Whether to go through http_proxy and https_proxy of the host or the task")
         .default("true");
-pub const USE_NETRC: Argument =
+pub(crate) const USE_NETRC: Argument =
     Argument::new("use_netrc", Kind::Bool, "Whether to log in as ~/.netrc on the host says, without url_username")
         .default("true");

@@ -14,7 +14,7 @@ const MOST_REDIRECTS: usize = 10;
 
 /// Which answers that point elsewhere are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Redirects {
+pub(crate) enum Redirects {
     None,
     /// Those to GET and HEAD.
     Safe,
@@ -22,7 +22,7 @@ pub enum Redirects {
 }
 
 /// How a request is made.
-pub struct Manner<'a> {
+pub(crate) struct Manner<'a> {
     pub tls: &'a Tls,
     pub limit: Duration,
     pub redirects: Redirects,
@@ -34,7 +34,7 @@ pub struct Manner<'a> {
 impl Manner<'_> {
     /// Sends the request and follows where the answer leads; `request` is then the last that was sent. With a sink the
     /// body goes there, as with [`super::download`].
-    pub async fn send(
+    pub(crate) async fn send(
         &self,
         probe: &Probe,
         request: &mut Request,
@@ -54,7 +54,7 @@ impl Manner<'_> {
     }
 
     /// As [`Manner::send`], from this machine.
-    pub async fn send_from_here(&self, request: &mut Request) -> Result<Response, Failure> {
+    pub(crate) async fn send_from_here(&self, request: &mut Request) -> Result<Response, Failure> {
         for _ in 0..MOST_REDIRECTS {
             self.direct(request)?;
             let response = super::from_here(self.tls, request, self.limit).await?;
@@ -116,7 +116,7 @@ impl Manner<'_> {
 }
 
 /// What is at an address, as the host sees it.
-pub async fn fetch(probe: &Probe, address: &str) -> Result<Vec<u8>, Error> {
+pub(crate) async fn fetch(probe: &Probe, address: &str) -> Result<Vec<u8>, Error> {
     let url = Url::parse(address).map_err(|why| Error::failed(format!("the address is of no use: {why}")))?;
     let tls = Tls::load(probe, Files::default(), true).await?;
     let manner = Manner {
@@ -141,7 +141,7 @@ fn endless(request: &Request) -> Failure {
 }
 
 /// The header that logs in without being asked to.
-pub fn basic((user, password): &(String, String)) -> String {
+pub(crate) fn basic((user, password): &(String, String)) -> String {
     format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(format!("{user}:{password}")))
 }
 

@@ -1,12 +1,12 @@
 //! HTTP/1.1 as the host sees the network: the bytes go through the connection to the host, the client runs here, and
 //! the host needs nothing for it. For `uri`, `get_url` and `etcd_cluster_info`; [`from_here`] needs no host.
 
-pub mod arguments;
-pub mod follow;
-pub mod network;
+pub(crate) mod arguments;
+pub(crate) mod follow;
+pub(crate) mod network;
 mod page;
-pub mod tls;
-pub mod url;
+pub(crate) mod tls;
+pub(crate) mod url;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,9 +21,9 @@ use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
 
-pub use page::page;
-pub use tls::Tls;
-pub use url::Url;
+pub(crate) use page::page;
+pub(crate) use tls::Tls;
+pub(crate) use url::Url;
 
 use crate::connection::{self, Stream};
 use crate::remote::{self, Probe};
@@ -33,7 +33,7 @@ const LARGEST_BODY: usize = 256 << 20;
 
 /// Why there is no answer. The host itself being gone is [`Failure::Host`]; all else is the other end's doing.
 #[derive(Debug, thiserror::Error)]
-pub enum Failure {
+pub(crate) enum Failure {
     #[error(transparent)]
     Host(remote::Error),
     #[error("cannot connect to {address}: {reason}")]
@@ -48,7 +48,7 @@ pub enum Failure {
     TimedOut { address: String, limit: Duration },
 }
 
-pub struct Request {
+pub(crate) struct Request {
     pub method: String,
     pub url: Url,
     pub headers: Vec<(String, String)>,
@@ -60,14 +60,14 @@ pub struct Request {
 }
 
 impl Request {
-    pub fn get(url: Url) -> Request {
+    pub(crate) fn get(url: Url) -> Request {
         Request { method: "GET".to_owned(), url, headers: Vec::new(), body: Vec::new(), proxy: None, socket: None }
     }
 }
 
 impl Request {
     /// Logs in as the host's `~/.netrc` says, unless the address itself does.
-    pub fn log_in(&mut self, network: &network::Network) {
+    pub(crate) fn log_in(&mut self, network: &network::Network) {
         if let (None, Some(login)) = (&self.url.login, network.login(&self.url.host)) {
             self.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("authorization"));
             self.headers.push(("Authorization".to_owned(), follow::basic(&login)));
@@ -76,7 +76,7 @@ impl Request {
 }
 
 #[derive(Debug)]
-pub struct Response {
+pub(crate) struct Response {
     pub status: u16,
     /// `Not Found`, in the server's own words if it has some.
     pub reason: String,
@@ -87,13 +87,13 @@ pub struct Response {
 
 impl Response {
     /// The first header of that name (lower case).
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 }
 
 /// Sends one request over a connection of its own and takes the whole answer.
-pub async fn send(probe: &Probe, tls: &Tls, request: &Request, limit: Duration) -> Result<Response, Failure> {
+pub(crate) async fn send(probe: &Probe, tls: &Tls, request: &Request, limit: Duration) -> Result<Response, Failure> {
     let address = request.url.address();
     match tokio::time::timeout(limit, exchange(probe, tls, request)).await {
         Ok(answer) => answer,
@@ -102,11 +102,11 @@ pub async fn send(probe: &Probe, tls: &Tls, request: &Request, limit: Duration) 
 }
 
 /// Where the body of an answer with status 200 is put as it comes.
-pub type Sink<'a> = &'a mut (dyn AsyncWrite + Send + Unpin);
+pub(crate) type Sink<'a> = &'a mut (dyn AsyncWrite + Send + Unpin);
 
 /// As [`send`], but the body of an answer with status 200 goes to `sink`, however long it is; [`Response::body`] is
 /// empty then. `limit` is for each step: the connection, the answer's head, each piece of its body.
-pub async fn download(
+pub(crate) async fn download(
     probe: &Probe,
     tls: &Tls,
     request: &Request,
@@ -118,7 +118,7 @@ pub async fn download(
 }
 
 /// Opens a connection from the host, to an address that the run may connect to.
-pub async fn connect(probe: &Probe, host: &str, port: u16) -> Result<Box<dyn Stream>, Failure> {
+pub(crate) async fn connect(probe: &Probe, host: &str, port: u16) -> Result<Box<dyn Stream>, Failure> {
     allow(probe, host, port)?;
     connect_to_api(probe, host, port).await
 }
@@ -134,7 +134,7 @@ fn allow(probe: &Probe, host: &str, port: u16) -> Result<(), Failure> {
 }
 
 /// As [`connect`], to an API server that a task names: an offline run may connect to it, wherever it is.
-pub async fn connect_to_api(probe: &Probe, host: &str, port: u16) -> Result<Box<dyn Stream>, Failure> {
+pub(crate) async fn connect_to_api(probe: &Probe, host: &str, port: u16) -> Result<Box<dyn Stream>, Failure> {
     probe.tunnel(host, port).await.map_err(|error| match error {
         remote::Error::Connection(connection::Error::Start { reason, .. }) => {
             Failure::Connect { address: format!("{host}:{port}"), reason }
@@ -150,7 +150,7 @@ async fn exchange(probe: &Probe, tls: &Tls, request: &Request) -> Result<Respons
 }
 
 /// Sends one request from this machine, over a connection of its own, and takes the whole answer.
-pub async fn from_here(tls: &Tls, request: &Request, limit: Duration) -> Result<Response, Failure> {
+pub(crate) async fn from_here(tls: &Tls, request: &Request, limit: Duration) -> Result<Response, Failure> {
     let address = request.url.address();
     let exchange = async {
         let next = request.proxy.as_ref().unwrap_or(&request.url);

@@ -8,7 +8,7 @@ use crate::remote::{Command, Probe};
 
 /// None of it unless it was asked for.
 #[derive(Default)]
-pub struct Network {
+pub(crate) struct Network {
     /// As they stand in the variables; empty: none.
     http: String,
     https: String,
@@ -26,7 +26,7 @@ struct Login {
 
 impl Network {
     /// Asks the host, with the task's own `environment`.
-    pub async fn load(probe: &Probe, proxies: bool, netrc: bool) -> Result<Network, Error> {
+    pub(crate) async fn load(probe: &Probe, proxies: bool, netrc: bool) -> Result<Network, Error> {
         let line = "printf '%s\\n' \"${http_proxy-${HTTP_PROXY-}}\" \"${https_proxy-${HTTPS_PROXY-}}\" \"${no_proxy-${NO_PROXY-}}\"\n\
             cat \"${NETRC:-$HOME/.netrc}\" 2>/dev/null; exit 0";
         if !proxies && !netrc {
@@ -41,7 +41,7 @@ impl Network {
     }
 
     /// As [`Network::load`], of this machine.
-    pub fn from_here(proxies: bool, netrc: bool) -> Network {
+    pub(crate) fn from_here(proxies: bool, netrc: bool) -> Network {
         let variable = |name: &str| std::env::var(name).or_else(|_| std::env::var(name.to_uppercase()));
         let set =
             |name: &str| if proxies { variable(name).unwrap_or_default().trim().to_owned() } else { String::new() };
@@ -52,7 +52,7 @@ impl Network {
     }
 
     /// The proxy for an address; the error says what is wrong with it.
-    pub fn proxy(&self, url: &Url) -> Result<Option<Url>, String> {
+    pub(crate) fn proxy(&self, url: &Url) -> Result<Option<Url>, String> {
         let (name, text) = if url.secure { ("https_proxy", &self.https) } else { ("http_proxy", &self.http) };
         if text.is_empty() || self.is_direct(url) {
             return Ok(None);
@@ -80,7 +80,7 @@ impl Network {
     }
 
     /// Who to log in as on a server.
-    pub fn login(&self, host: &str) -> Option<(String, String)> {
+    pub(crate) fn login(&self, host: &str) -> Option<(String, String)> {
         let is_own = |login: &&Login| login.machine.as_ref().is_some_and(|name| name.eq_ignore_ascii_case(host));
         let own = self.logins.iter().rfind(is_own);
         let login = own.or_else(|| self.logins.iter().find(|login| login.machine.is_none()))?;

@@ -6,7 +6,7 @@ use super::{Request, Tls, Url};
 use crate::template::Page;
 
 /// The body of an answer with a code below 300. Waits: for threads that templates are rendered on.
-pub fn page(page: &Page) -> Result<String, String> {
+pub(crate) fn page(page: &Page) -> Result<String, String> {
     let mut request = Request::get(Url::parse(&page.address)?);
     request.socket.clone_from(&page.socket);
     let network = Network::from_here(page.proxies && page.socket.is_none(), page.netrc && page.login.is_none());

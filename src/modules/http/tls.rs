@@ -22,7 +22,7 @@ const SYSTEM_ROOTS: &[&str] = &[
 ];
 
 /// What is trusted and what is shown.
-pub struct Tls {
+pub(crate) struct Tls {
     verify: bool,
     roots: Vec<CertificateDer<'static>>,
     client: Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>,
@@ -31,7 +31,7 @@ pub struct Tls {
 
 /// The arguments that say so.
 #[derive(Clone, Copy, Default)]
-pub struct Files<'a> {
+pub(crate) struct Files<'a> {
     /// A file of authorities; the system's if None.
     pub ca: Option<&'a str>,
     pub client_cert: Option<&'a str>,
@@ -43,7 +43,7 @@ pub struct Files<'a> {
 
 impl Tls {
     /// Reads what is needed from the host. Without `verify` any certificate is taken.
-    pub async fn load(probe: &Probe, files: Files<'_>, verify: bool) -> Result<Tls, Error> {
+    pub(crate) async fn load(probe: &Probe, files: Files<'_>, verify: bool) -> Result<Tls, Error> {
         let roots = match (verify, files.ca) {
             (false, _) => Vec::new(),
             (true, Some(path)) => authorities(probe, path, files.controller).await?,
@@ -60,17 +60,17 @@ impl Tls {
     }
 
     /// Trusts the authorities of a text in PEM form.
-    pub fn trusting(authorities: &[u8]) -> Tls {
+    pub(crate) fn trusting(authorities: &[u8]) -> Tls {
         Tls { verify: true, roots: certificates(authorities), client: None, built: OnceLock::new() }
     }
 
     /// Takes any certificate.
-    pub fn anyone() -> Tls {
+    pub(crate) fn anyone() -> Tls {
         Tls { verify: false, roots: Vec::new(), client: None, built: OnceLock::new() }
     }
 
     /// Trusts the authorities of a file of this machine, or else those that it trusts itself.
-    pub fn from_here(file: Option<&Path>) -> Result<Tls, String> {
+    pub(crate) fn from_here(file: Option<&Path>) -> Result<Tls, String> {
         let Some(path) = file else {
             let found = SYSTEM_ROOTS.iter().find_map(|path| std::fs::read(path).ok());
             return found
@@ -85,12 +85,12 @@ impl Tls {
     }
 
     /// For addresses without TLS.
-    pub fn none() -> Tls {
+    pub(crate) fn none() -> Tls {
         Tls { verify: true, roots: Vec::new(), client: None, built: OnceLock::new() }
     }
 
     /// The settings, made once.
-    pub fn config(&self) -> Result<Arc<ClientConfig>, String> {
+    pub(crate) fn config(&self) -> Result<Arc<ClientConfig>, String> {
         self.built.get_or_init(|| self.build().map(Arc::new)).clone()
     }
 

@@ -95,7 +95,7 @@ impl fmt::Display for Url {
 }
 
 /// A text without `%20` and the like.
-pub fn decode(text: &str) -> String {
+pub(crate) fn decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {
@@ -124,7 +124,7 @@ fn encode_blanks(path: &str) -> String {
 }
 
 /// A text for a form or a query: blanks become `+`.
-pub fn encode_form(text: &str) -> String {
+pub(crate) fn encode_form(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {

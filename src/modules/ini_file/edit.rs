@@ -3,7 +3,7 @@
 use crate::modules::file_edit::{bare, lines};
 
 /// What is wanted, in the characters of the file.
-pub struct Wish {
+pub(super) struct Wish {
     /// None: what stands before the first section.
     pub section: Option<String>,
     pub conditions: Vec<Condition>,
@@ -15,13 +15,13 @@ pub struct Wish {
 }
 
 /// What the section has that is meant.
-pub struct Condition {
+pub(super) struct Condition {
     pub option: String,
     pub values: Vec<String>,
 }
 
 #[derive(Clone, Copy)]
-pub struct Style {
+pub(super) struct Style {
     pub no_extra_spaces: bool,
     pub ignore_spaces: bool,
     pub allow_no_value: bool,
@@ -29,7 +29,7 @@ pub struct Style {
 }
 
 impl Condition {
-    pub fn adapt(&self, adapt: impl Fn(&str) -> String) -> Condition {
+    pub(super) fn adapt(&self, adapt: impl Fn(&str) -> String) -> Condition {
         Condition { option: adapt(&self.option), values: self.values.iter().map(|value| adapt(value)).collect() }
     }
 
@@ -45,7 +45,7 @@ impl Condition {
 
 impl Wish {
     /// The text as it is to be, None if it stays; and Ansible's word for what was done.
-    pub fn applied(&self, text: &str) -> (Option<String>, &'static str) {
+    pub(super) fn applied(&self, text: &str) -> (Option<String>, &'static str) {
         // A mark of the encoding is no part of the first line; in a text that is not UTF-8 it is three characters.
         let mark = ["\u{feff}", "\u{ef}\u{bb}\u{bf}"].into_iter().find(|mark| text.starts_with(mark)).unwrap_or("");
         let (edited, message) = self.edited(&text[mark.len()..]);

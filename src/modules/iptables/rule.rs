@@ -6,7 +6,7 @@ use super::Version;
 use crate::modules::Error;
 
 #[derive(Debug, Default, Deserialize)]
-pub struct Rule {
+pub(super) struct Rule {
     protocol: Option<String>,
     source: Option<String>,
     to_source: Option<String>,
@@ -106,7 +106,7 @@ impl Line {
 
 impl Rule {
     /// What does not go together.
-    pub fn check(&self) -> Result<(), Error> {
+    pub(super) fn check(&self) -> Result<(), Error> {
         let jump = self.jump.as_deref().unwrap_or_default();
         let logs = self.log_prefix.is_some() || self.log_level.is_some();
         let marks = self.set_dscp_mark.is_some() || self.set_dscp_mark_class.is_some();
@@ -123,7 +123,7 @@ impl Rule {
     }
 
     /// The rule's words, in an order that the program understands; none if there is no rule.
-    pub fn words(&self, version: Version) -> Vec<String> {
+    pub(super) fn words(&self, version: Version) -> Vec<String> {
         let mut line = Line::default();
         line.option("-p", self.protocol.as_ref());
         line.option("-s", self.source.as_ref());

@@ -13,7 +13,7 @@ use crate::value::{Value, yaml};
 /// One version of one product.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Catalogue {
+pub(super) struct Catalogue {
     /// `karmada`, `kubernetes`
     pub product: String,
     /// The version whose programs were asked, `v1.19.0`.
@@ -23,7 +23,7 @@ pub struct Catalogue {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Program {
+pub(super) struct Program {
     /// By name, without dashes.
     pub flags: IndexMap<String, Flag>,
     /// Names of feature gates; empty: the program does not tell them.
@@ -36,7 +36,7 @@ pub struct Program {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Flag {
+pub(super) struct Flag {
     #[serde(rename = "type")]
     kind: String,
     /// What the program says itself; for people.
@@ -48,7 +48,7 @@ pub struct Flag {
 
 impl Catalogue {
     /// Reads a file.
-    pub fn load(path: &Path, keyring: &Keyring) -> Result<Catalogue, Error> {
+    pub(super) fn load(path: &Path, keyring: &Keyring) -> Result<Catalogue, Error> {
         let no_catalogue = || Error::failed(format!("{} is not a catalogue of flags", path.display()));
         let node = yaml::load(path, keyring)
             .map_err(|complaint| Error::Failed { message: complaint.to_string(), hint: complaint.hint })?;
@@ -57,14 +57,14 @@ impl Catalogue {
     }
 
     /// `karmada v1.19.0`, for messages.
-    pub fn release(&self) -> String {
+    pub(super) fn release(&self) -> String {
         format!("{} {}", self.product, self.version)
     }
 }
 
 impl Flag {
     /// What the flag wants, if the value is plainly none. Types with a grammar of their own are left to the program.
-    pub fn refuses(&self, value: &Value) -> Option<&'static str> {
+    pub(super) fn refuses(&self, value: &Value) -> Option<&'static str> {
         let text = flag_text(value);
         let (good, wanted) = match self.kind.as_str() {
             "bool" => (matches!(text.to_ascii_lowercase().as_str(), "true" | "false"), "true or false"),
@@ -80,7 +80,7 @@ impl Flag {
 }
 
 /// A value as it stands on a command line: lists with commas, mappings as `a=1,b=2`, truths as Go writes them.
-pub fn flag_text(value: &Value) -> String {
+pub(super) fn flag_text(value: &Value) -> String {
     let items = || value.try_iter().into_iter().flatten();
     match value.kind() {
         ValueKind::Seq => items().map(|item| flag_text(&item)).collect::<Vec<_>>().join(","),

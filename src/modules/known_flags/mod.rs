@@ -15,7 +15,7 @@ use crate::value::origin::nearest;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct KnownFlags {
+pub(super) struct KnownFlags {
     catalogue: String,
     flags: IndexMap<String, Value>,
 }

@@ -22,44 +22,44 @@ use crate::value::Value;
 use crate::value::doc::{Argument, Kind};
 
 /// The arguments, documented once.
-pub mod arguments {
+pub(super) mod arguments {
     use super::{Argument, Kind};
 
-    pub const KUBECONFIG: Argument = Argument::new(
+    pub(crate) const KUBECONFIG: Argument = Argument::new(
         "kubeconfig",
         Kind::Any,
         "A kubeconfig: a file of the controller or else of the host, or its content; ~/.kube/config of the host if not given",
     );
-    pub const REMOTE_SRC: Argument = Argument::new(
+    pub(crate) const REMOTE_SRC: Argument = Argument::new(
         "remote_src",
         Kind::Bool,
         "Whether kubeconfig is a file of the host, whatever this machine has of that name",
     )
     .default("false");
-    pub const CONTEXT: Argument =
+    pub(crate) const CONTEXT: Argument =
         Argument::new("context", Kind::Str, "The context in it; the current one if not given");
-    pub const HOST: Argument = Argument::new(
+    pub(crate) const HOST: Argument = Argument::new(
         "host",
         Kind::Str,
         "URL of the API server as the task's host sees it, instead of the kubeconfig's",
     );
-    pub const API_KEY: Argument = Argument::new("api_key", Kind::Str, "A bearer token").secret();
-    pub const CA_CERT: Argument =
+    pub(crate) const API_KEY: Argument = Argument::new("api_key", Kind::Str, "A bearer token").secret();
+    pub(crate) const CA_CERT: Argument =
         Argument::new("ca_cert", Kind::Path, "Authorities that vouch for the server, a file of the host")
             .alias(&["ssl_ca_cert"]);
-    pub const CLIENT_CERT: Argument =
+    pub(crate) const CLIENT_CERT: Argument =
         Argument::new("client_cert", Kind::Path, "Certificate to log in with, a file of the host")
             .alias(&["cert_file"]);
-    pub const CLIENT_KEY: Argument =
+    pub(crate) const CLIENT_KEY: Argument =
         Argument::new("client_key", Kind::Path, "Its private key, a file of the host").alias(&["key_file"]);
-    pub const VALIDATE_CERTS: Argument =
+    pub(crate) const VALIDATE_CERTS: Argument =
         Argument::new("validate_certs", Kind::Bool, "Whether the server's certificate is checked")
             .alias(&["verify_ssl"]);
 }
 
 /// What the arguments say.
 #[derive(Deserialize)]
-pub struct Access {
+pub(super) struct Access {
     kubeconfig: Option<Value>,
     remote_src: bool,
     context: Option<String>,
@@ -73,7 +73,7 @@ pub struct Access {
 
 impl Access {
     /// A client, and the namespace of objects that name none. Connects to nothing yet.
-    pub async fn client(&self, probe: &Probe, here: &Controller<'_>) -> Result<(Client, String), Error> {
+    pub(super) async fn client(&self, probe: &Probe, here: &Controller<'_>) -> Result<(Client, String), Error> {
         let mut kubeconfig = match (&self.kubeconfig, &self.host) {
             (None, Some(_)) => nobody(),
             (given, _) => kubeconfig::load(given.as_ref(), self.remote_src, probe, here).await?,

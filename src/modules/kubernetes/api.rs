@@ -18,7 +18,7 @@ use crate::modules::Error;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An API server, and what is known of its kinds.
-pub struct Api {
+pub(crate) struct Api {
     client: Client,
     /// Of objects that name none.
     namespace: String,
@@ -33,7 +33,7 @@ struct Kind {
 
 /// Where an object is.
 #[derive(Clone)]
-pub struct Place {
+pub(crate) struct Place {
     /// Of the collection.
     path: String,
     name: String,
@@ -42,12 +42,12 @@ pub struct Place {
 }
 
 impl Api {
-    pub fn new(client: Client, namespace: String) -> Api {
+    pub(crate) fn new(client: Client, namespace: String) -> Api {
         Api { client, namespace, kinds: Mutex::default() }
     }
 
     /// None: the API has no such kind.
-    pub async fn place(&self, object: &Object) -> Result<Option<Place>, Error> {
+    pub(crate) async fn place(&self, object: &Object) -> Result<Option<Place>, Error> {
         let Some(kind) = self.kind(&object.api_version, &object.kind).await? else { return Ok(None) };
         let namespace = kind.namespaced.then(|| object.namespace.as_deref().unwrap_or(&self.namespace));
         let label = match namespace {
@@ -82,7 +82,7 @@ impl Api {
     }
 
     /// None: there is no such object.
-    pub async fn get(&self, place: &Place) -> Result<Option<Json>, Error> {
+    pub(crate) async fn get(&self, place: &Place) -> Result<Option<Json>, Error> {
         let what = format!("read {}", place.label);
         let request = Request::new(&*place.path).get(&place.name, &GetParams::default());
         match self.send(&what, request).await? {
@@ -94,7 +94,7 @@ impl Api {
     }
 
     /// The objects of a kind; None: the API has no such kind.
-    pub async fn list(
+    pub(crate) async fn list(
         &self,
         api_version: &str,
         kind: &str,
@@ -119,7 +119,12 @@ impl Api {
     }
 
     /// Server-side apply, or another patch. The object as it is, or would be, afterwards.
-    pub async fn patch(&self, place: &Place, params: &PatchParams, patch: &Patch<&Json>) -> Result<Json, kube::Error> {
+    pub(crate) async fn patch(
+        &self,
+        place: &Place,
+        params: &PatchParams,
+        patch: &Patch<&Json>,
+    ) -> Result<Json, kube::Error> {
         let request =
             Request::new(&*place.path).patch(&place.name, params, patch).map_err(kube::Error::BuildRequest)?;
         match tokio::time::timeout(PATIENCE, self.client.request(request)).await {
@@ -129,7 +134,7 @@ impl Api {
     }
 
     /// Asks for an object's end. None: it was not there.
-    pub async fn delete(&self, place: &Place, params: &DeleteParams) -> Result<Option<Json>, Error> {
+    pub(crate) async fn delete(&self, place: &Place, params: &DeleteParams) -> Result<Option<Json>, Error> {
         let what = format!("delete {}", place.label);
         match self.send(&what, Request::new(&*place.path).delete(&place.name, params)).await? {
             Ok(answer) => Ok(Some(answer)),

@@ -15,12 +15,12 @@ const HIDDEN: &str = "(hidden)";
 const HIDDEN_CHANGED: &str = "(hidden, changed)";
 
 /// Whether applying changes anything: the object itself, or which of its fields are `manager`'s.
-pub fn differs(before: &Json, after: &Json, manager: &str) -> bool {
+pub(super) fn differs(before: &Json, after: &Json, manager: &str) -> bool {
     tidy(before) != tidy(after) || owned(before, manager) != owned(after, manager)
 }
 
 /// One object's change as YAML, without what the server keeps for itself. What secrets hold is hidden.
-pub fn diff(label: &str, before: Option<&Json>, after: Option<&Json>, manager: &str) -> Diff {
+pub(super) fn diff(label: &str, before: Option<&Json>, after: Option<&Json>, manager: &str) -> Diff {
     let (mut old, mut new) = (before.map(tidy), after.map(tidy));
     hide(old.as_mut(), new.as_mut());
     let mut text = Diff {
@@ -41,7 +41,7 @@ pub fn diff(label: &str, before: Option<&Json>, after: Option<&Json>, manager: &
 }
 
 /// The object for a task's result: what a secret holds is hidden.
-pub fn shown(object: &Json) -> Json {
+pub(super) fn shown(object: &Json) -> Json {
     let mut object = object.clone();
     if let Some(metadata) = object.get_mut("metadata").and_then(Json::as_object_mut) {
         metadata.remove("managedFields");

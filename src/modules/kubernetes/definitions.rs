@@ -15,7 +15,7 @@ use crate::value::yaml::{self, Node, NodeKind};
 
 /// One object that is wanted, or unwanted.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Object {
+pub(crate) struct Object {
     pub api_version: String,
     pub kind: String,
     pub name: String,
@@ -26,7 +26,7 @@ pub struct Object {
 
 /// What a task says in place of, or beside, a definition.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Given<'a> {
+pub(super) struct Given<'a> {
     pub api_version: Option<&'a str>,
     pub kind: Option<&'a str>,
     pub name: Option<&'a str>,
@@ -35,12 +35,12 @@ pub struct Given<'a> {
 
 impl Object {
     /// `Deployment web`, for messages.
-    pub fn label(&self) -> String {
+    pub(crate) fn label(&self) -> String {
         format!("{} {}", self.kind, self.name)
     }
 
     /// The kind that this object defines, if it is a CustomResourceDefinition: group and kind.
-    pub fn defines(&self) -> Option<(&str, &str)> {
+    pub(crate) fn defines(&self) -> Option<(&str, &str)> {
         let spec = (self.kind == "CustomResourceDefinition").then(|| self.body.get("spec"))??;
         Some((spec.get("group")?.as_str()?, spec.get("names")?.get("kind")?.as_str()?))
     }
@@ -79,7 +79,7 @@ impl Object {
 }
 
 /// The objects of an inline definition: a mapping, a list of them, or YAML text.
-pub fn inline(definition: &Value, given: Given<'_>) -> Result<Vec<Object>, Error> {
+pub(super) fn inline(definition: &Value, given: Given<'_>) -> Result<Vec<Object>, Error> {
     if let Some(text) = definition.as_str() {
         return of_text(text, Path::new("definition"), given);
     }
@@ -91,14 +91,14 @@ pub fn inline(definition: &Value, given: Given<'_>) -> Result<Vec<Object>, Error
 }
 
 /// The objects of a file of the controller, its text taken as it is.
-pub async fn of_file(name: &str, here: &Controller<'_>, given: Given<'_>) -> Result<Vec<Object>, Error> {
+pub(super) async fn of_file(name: &str, here: &Controller<'_>, given: Given<'_>) -> Result<Vec<Object>, Error> {
     let path = here.find("files", name)?;
     let text = text(&path, here).await?;
     of_text(&text, &path, given)
 }
 
 /// The objects of a rendered template.
-pub async fn of_template(name: &str, here: &Controller<'_>, given: Given<'_>) -> Result<Vec<Object>, Error> {
+pub(super) async fn of_template(name: &str, here: &Controller<'_>, given: Given<'_>) -> Result<Vec<Object>, Error> {
     let path = here.find("templates", name)?;
     let text = text(&path, here).await?;
     let mut search: Vec<PathBuf> =
@@ -110,7 +110,7 @@ pub async fn of_template(name: &str, here: &Controller<'_>, given: Given<'_>) ->
 }
 
 /// The object that is meant by its name alone.
-pub fn named(given: Given<'_>) -> Result<Object, Error> {
+pub(super) fn named(given: Given<'_>) -> Result<Object, Error> {
     Object::new(Json::Object(Map::new()), given)
 }
 

@@ -10,7 +10,7 @@ use crate::modules::{Error, http};
 use crate::remote;
 
 /// `what` is what was to be done: `read Deployment default/web`.
-pub fn explain(error: kube::Error, what: &str) -> Error {
+pub(super) fn explain(error: kube::Error, what: &str) -> Error {
     match error {
         kube::Error::Api(status) => of_status(&status, what),
         kube::Error::Service(_) | kube::Error::HyperError(_) => of_the_way(&error, what),

@@ -19,7 +19,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct K8sInfo {
+pub(crate) struct K8sInfo {
     kind: String,
     api_version: String,
     name: Option<String>,

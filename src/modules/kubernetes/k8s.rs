@@ -20,7 +20,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct K8s {
+pub(crate) struct K8s {
     state: State,
     definition: Option<Value>,
     src: Option<Vec<String>>,

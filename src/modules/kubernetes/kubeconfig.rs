@@ -17,7 +17,7 @@ use crate::value::Value;
 const USUAL: &str = "~/.kube/config";
 
 /// Reads a kubeconfig; None: the usual one of the host. `remote`: a path is one of the host.
-pub async fn load(
+pub(super) async fn load(
     given: Option<&Value>,
     remote: bool,
     probe: &Probe,
@@ -155,7 +155,7 @@ fn parse(text: &str, name: &str) -> Result<Kubeconfig, Error> {
 }
 
 /// What is wrong, in words that quote nothing of the content.
-pub fn problem(error: &KubeconfigError) -> String {
+pub(super) fn problem(error: &KubeconfigError) -> String {
     match error {
         KubeconfigError::CurrentContextNotSet => "it has no current context".to_owned(),
         KubeconfigError::LoadContext(name) => format!("it has no context {name:?}"),

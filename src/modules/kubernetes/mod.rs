@@ -13,8 +13,8 @@ mod tunnel;
 mod wait;
 mod work;
 
-pub use info::K8sInfo;
-pub use k8s::K8s;
+pub(super) use info::K8sInfo;
+pub(super) use k8s::K8s;
 
 use serde::de::DeserializeOwned;
 

@@ -16,7 +16,7 @@ use crate::remote::Probe;
 
 /// Opens a connection to whatever address a request is for.
 #[derive(Clone)]
-pub struct Dial(pub Probe);
+pub(super) struct Dial(pub Probe);
 
 impl tower::Service<Uri> for Dial {
     type Response = Tunnel;
@@ -39,7 +39,7 @@ impl tower::Service<Uri> for Dial {
 }
 
 /// An open connection.
-pub struct Tunnel(TokioIo<Box<dyn Stream>>);
+pub(super) struct Tunnel(TokioIo<Box<dyn Stream>>);
 
 impl Connection for Tunnel {
     fn connected(&self) -> Connected {

@@ -11,7 +11,7 @@ use crate::value::Value;
 
 /// How long to wait, and how often to look.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
+pub(crate) struct Patience {
     pub limit: Duration,
     pub pause: Duration,
 }
@@ -19,7 +19,7 @@ pub struct Patience {
 /// A condition in an object's status.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Condition {
+pub(crate) struct Condition {
     #[serde(rename = "type")]
     kind: String,
     status: Option<Value>,
@@ -28,7 +28,7 @@ pub struct Condition {
 
 impl Condition {
     /// From an argument.
-    pub fn given(argument: Option<&Value>) -> Result<Option<Condition>, Error> {
+    pub(crate) fn given(argument: Option<&Value>) -> Result<Option<Condition>, Error> {
         super::structure("wait_condition", "type, status and reason", argument)
     }
 
@@ -61,7 +61,7 @@ impl Condition {
 }
 
 /// Waits until the object is there and ready: until `condition` holds, or what its kind calls ready. Gives the object.
-pub async fn until_ready(
+pub(super) async fn until_ready(
     api: &Api,
     place: &Place,
     condition: Option<&Condition>,
@@ -85,7 +85,7 @@ pub async fn until_ready(
 }
 
 /// Waits until an object is gone; one of the same name made since is another.
-pub async fn until_gone(api: &Api, place: &Place, uid: Option<&str>, patience: Patience) -> Result<(), Error> {
+pub(super) async fn until_gone(api: &Api, place: &Place, uid: Option<&str>, patience: Patience) -> Result<(), Error> {
     let since = Instant::now();
     loop {
         let Some(object) = api.get(place).await? else { return Ok(()) };
@@ -119,7 +119,7 @@ fn holders(object: &Json) -> String {
 }
 
 /// Err: why it is not ready.
-pub fn ready(object: &Json, condition: Option<&Condition>) -> Result<(), String> {
+pub(super) fn ready(object: &Json, condition: Option<&Condition>) -> Result<(), String> {
     if let Some(condition) = condition {
         return condition.holds(object);
     }

@@ -24,7 +24,7 @@ const DEFINED: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub(crate) enum State {
     Present,
     Patched,
     Absent,
@@ -32,21 +32,21 @@ pub enum State {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct ServerSideApply {
+pub(crate) struct ServerSideApply {
     field_manager: Option<String>,
     force_conflicts: bool,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum MergeType {
+pub(crate) enum MergeType {
     StrategicMerge,
     Merge,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "camelCase")]
-pub struct DeleteOptions {
+pub(crate) struct DeleteOptions {
     propagation_policy: Option<Propagation>,
     grace_period_seconds: Option<u32>,
 }
@@ -70,7 +70,7 @@ impl From<Propagation> for PropagationPolicy {
 }
 
 /// What is wanted of all objects alike.
-pub struct Wish {
+pub(crate) struct Wish {
     pub state: State,
     pub apply: ServerSideApply,
     pub merge: Vec<MergeType>,
@@ -82,14 +82,14 @@ pub struct Wish {
 }
 
 /// What is to be done, and what it is done with.
-pub struct Work {
+pub(crate) struct Work {
     api: Api,
     wish: Wish,
     pub steps: Vec<Step>,
 }
 
 /// One object.
-pub struct Step {
+pub(crate) struct Step {
     object: Object,
     /// None: the API has no such kind yet.
     place: Option<Place>,
@@ -101,7 +101,7 @@ pub struct Step {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Deed {
+pub(crate) enum Deed {
     Create,
     Update,
     Patch,
@@ -110,7 +110,7 @@ pub enum Deed {
 
 impl Work {
     /// Looks at every object; nothing is changed.
-    pub async fn plan(api: Api, wish: Wish, objects: &[Object]) -> Result<Work, Error> {
+    pub(crate) async fn plan(api: Api, wish: Wish, objects: &[Object]) -> Result<Work, Error> {
         let mut work = Work { api, wish, steps: Vec::new() };
         let mut looks = Vec::with_capacity(objects.len());
         for object in objects {
@@ -121,14 +121,14 @@ impl Work {
     }
 
     /// Whether there is nothing to change.
-    pub fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         self.steps.iter().all(|step| step.deed.is_none())
     }
 
     /// Makes the changes, and waits for what is to be waited for.
     ///
     /// Requests go past the host's sessions, so it is asked before each whether the run may change anything still.
-    pub async fn carry_out(&mut self, remote: &Remote) -> Result<(), Error> {
+    pub(crate) async fn carry_out(&mut self, remote: &Remote) -> Result<(), Error> {
         let mut order: Vec<usize> = (0..self.steps.len()).collect();
         // What depends on something comes after it, and goes before it.
         if self.wish.state == State::Absent {
@@ -147,7 +147,7 @@ impl Work {
     }
 
     /// Waits for every object, if that is wished.
-    pub async fn wait(&self) -> Result<(), Error> {
+    pub(crate) async fn wait(&self) -> Result<(), Error> {
         let Some(patience) = self.wish.wait else { return Ok(()) };
         for step in &self.steps {
             let Some(place) = &step.place else { continue };

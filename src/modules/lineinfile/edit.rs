@@ -7,7 +7,7 @@ use super::super::file_edit::{bare, lines};
 use super::super::python_regex;
 
 /// Which line is meant.
-pub enum Search {
+pub(super) enum Search {
     Regex(Regex),
     /// A line that has this text in it.
     Text(String),
@@ -16,7 +16,7 @@ pub enum Search {
 }
 
 /// Where a new line goes.
-pub enum Place {
+pub(super) enum Place {
     Beginning,
     End,
     After(Regex),
@@ -25,7 +25,7 @@ pub enum Place {
 
 /// The text after the edit.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Edited {
+pub(super) struct Edited {
     pub text: String,
     /// Ansible's words for it; empty if nothing changed.
     pub message: String,
@@ -33,7 +33,7 @@ pub struct Edited {
 }
 
 /// Removes every line that is meant.
-pub fn remove(text: &str, search: &Search, line: &str) -> Result<Edited, Error> {
+pub(super) fn remove(text: &str, search: &Search, line: &str) -> Result<Edited, Error> {
     let mut kept = String::new();
     let mut removed = 0;
     for current in lines(text) {
@@ -52,7 +52,7 @@ pub fn remove(text: &str, search: &Search, line: &str) -> Result<Edited, Error> 
 }
 
 /// Sees to it that the line is there: in place of the one that is meant, else at its place.
-pub fn put(
+pub(super) fn put(
     text: &str,
     search: &Search,
     line: &str,

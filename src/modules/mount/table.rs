@@ -2,7 +2,7 @@
 
 /// A line as it is to be.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub(super) struct Entry {
     pub src: Option<String>,
     pub path: String,
     pub fstype: Option<String>,
@@ -12,13 +12,13 @@ pub struct Entry {
 }
 
 impl Entry {
-    pub fn texts(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
         let some = [&self.src, &self.fstype].into_iter().flatten();
         some.chain([&self.path, &self.opts, &self.dump, &self.passno]).map(String::as_str)
     }
 
     /// The same in the characters of a file.
-    pub fn adapt(&self, adapt: impl Fn(&str) -> String) -> Entry {
+    pub(super) fn adapt(&self, adapt: impl Fn(&str) -> String) -> Entry {
         Entry {
             src: self.src.as_deref().map(&adapt),
             path: adapt(&self.path),
@@ -47,10 +47,10 @@ impl Entry {
 }
 
 /// What stands in the place of a path where nothing is mounted at one.
-pub const NOWHERE: &[&str] = &["none", "swap"];
+pub(super) const NOWHERE: &[&str] = &["none", "swap"];
 
 /// The text with one line for the entry, in the place of those that it had.
-pub fn with(text: &str, entry: &Entry) -> String {
+pub(super) fn with(text: &str, entry: &Entry) -> String {
     let wanted = entry.fields();
     let mut edited = String::new();
     let mut is_there = false;
@@ -72,13 +72,13 @@ pub fn with(text: &str, entry: &Entry) -> String {
 }
 
 /// The text without the entry.
-pub fn without(text: &str, entry: &Entry) -> String {
+pub(super) fn without(text: &str, entry: &Entry) -> String {
     let is_own = |line: &&str| fields(line).is_some_and(|fields| entry.is_of(&fields));
     text.split_inclusive('\n').filter(|line| !is_own(line)).collect()
 }
 
 /// The source that the text has for an entry, as it stands there.
-pub fn source<'a>(text: &'a str, entry: &Entry) -> Option<&'a str> {
+pub(super) fn source<'a>(text: &'a str, entry: &Entry) -> Option<&'a str> {
     text.lines().filter_map(fields).find(|fields| entry.is_of(fields)).map(|fields| fields[0])
 }
 
@@ -95,13 +95,13 @@ fn fields(line: &str) -> Option<Vec<&str>> {
 }
 
 /// A field as it is written.
-pub fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     text.replace('\\', "\\134").replace(' ', "\\040").replace('&', "\\046")
 }
 
 /// What is mounted, by `/proc/self/mountinfo`.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Mounted {
+pub(super) struct Mounted {
     pub path: String,
     /// Of the file system: `8:1`.
     device: String,
@@ -112,7 +112,7 @@ pub struct Mounted {
 
 impl Mounted {
     /// In the order in which they were mounted.
-    pub fn all(text: &str) -> Vec<Mounted> {
+    pub(super) fn all(text: &str) -> Vec<Mounted> {
         text.lines().filter_map(Mounted::parse).collect()
     }
 
@@ -125,7 +125,7 @@ impl Mounted {
     }
 
     /// What may be called its source: the device, or a directory of the host if it is one that is bound there.
-    pub fn sources<'a>(&'a self, all: &'a [Mounted]) -> impl Iterator<Item = String> + 'a {
+    pub(super) fn sources<'a>(&'a self, all: &'a [Mounted]) -> impl Iterator<Item = String> + 'a {
         let same = all.iter().filter(|other| other.device == self.device && other.path != self.path);
         let bound = same.filter_map(|other| {
             let rest = self.root.strip_prefix(other.root.trim_end_matches('/'))?;

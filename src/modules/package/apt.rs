@@ -18,7 +18,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Apt {
+pub(crate) struct Apt {
     pub name: Option<Vec<String>>,
     pub state: State,
     pub update_cache: Option<bool>,
@@ -52,7 +52,7 @@ pub struct Apt {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
+pub(crate) enum State {
     Present,
     Absent,
     Latest,
@@ -62,7 +62,7 @@ pub enum State {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Upgrade {
+pub(crate) enum Upgrade {
     No,
     Yes,
     Safe,
@@ -72,7 +72,7 @@ pub enum Upgrade {
 
 /// What is to be done, in this order.
 #[derive(Debug, Default)]
-pub struct Change {
+pub(crate) struct Change {
     update: bool,
     upgrade: Option<&'static str>,
     install: Vec<String>,
@@ -95,14 +95,14 @@ impl Change {
 const KEEPS_NOTHING: &[&str] = &["-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache="];
 
 /// How often something is tried, with pauses of 1, 2, 4 seconds and so on.
-pub struct Retries {
+pub(crate) struct Retries {
     pub times: u32,
     /// No pause is longer.
     pub longest: Duration,
 }
 
 /// Fetches the lists of packages.
-pub async fn fetch_lists(remote: &Remote, retries: &Retries) -> Result<Output, Error> {
+pub(crate) async fn fetch_lists(remote: &Remote, retries: &Retries) -> Result<Output, Error> {
     let argv = ["apt-get".to_owned(), "-y".to_owned(), "update".to_owned()];
     let mut pause = Duration::from_secs(1);
     let mut attempt = 1;

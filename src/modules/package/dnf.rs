@@ -12,7 +12,7 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Dnf {
+pub(crate) struct Dnf {
     pub name: Vec<String>,
     pub list: Option<String>,
     /// Present if not given; absent with `autoremove`.
@@ -54,7 +54,7 @@ pub struct Dnf {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub(crate) enum State {
     #[default]
     #[serde(alias = "installed")]
     Present,
@@ -65,7 +65,7 @@ pub enum State {
 
 /// What is to be done.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Change {
+pub(crate) struct Change {
     tool: String,
     install: Vec<String>,
     upgrade: Vec<String>,
@@ -79,7 +79,7 @@ impl Change {
 }
 
 /// `yum`: the older name of `dnf`.
-pub static YUM: Doc = Doc {
+pub(crate) static YUM: Doc = Doc {
     name: "yum",
     summary: "Installs and removes packages of Fedora, RHEL and their kin; the same as dnf",
     example: "\

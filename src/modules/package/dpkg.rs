@@ -9,7 +9,7 @@ use crate::remote::{Command, Probe};
 
 /// Everything that is installed.
 #[derive(Debug, Default)]
-pub struct Installed {
+pub(super) struct Installed {
     /// Versions by name, and by `name:architecture`.
     versions: BTreeMap<String, String>,
     /// Names that installed packages stand in for.
@@ -18,7 +18,7 @@ pub struct Installed {
 
 /// One package as written: `name`, `name=version`, `name:architecture`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spec {
+pub(super) struct Spec {
     /// With the architecture, if one was written.
     pub name: String,
     /// May end with, or have, a star.
@@ -28,7 +28,7 @@ pub struct Spec {
 }
 
 impl Spec {
-    pub fn parse(written: &str) -> Result<Spec, Error> {
+    pub(super) fn parse(written: &str) -> Result<Spec, Error> {
         let written = written.trim();
         let (name, version, is_least) = match (written.split_once(">="), written.split_once('=')) {
             (Some((name, version)), _) => (name.trim_end(), Some(version.trim_start().to_owned()), true),
@@ -47,7 +47,7 @@ impl Spec {
     }
 
     /// As apt-get takes it.
-    pub fn word(&self) -> String {
+    pub(super) fn word(&self) -> String {
         match &self.version {
             Some(version) => format!("{}={version}", self.name),
             None => self.name.clone(),
@@ -56,7 +56,7 @@ impl Spec {
 }
 
 impl Installed {
-    pub async fn look(probe: &Probe) -> Result<Installed, Error> {
+    pub(super) async fn look(probe: &Probe) -> Result<Installed, Error> {
         let format = "${db:Status-Abbrev}\\t${Package}\\t${Architecture}\\t${Version}\\t${Provides}\\n";
         let output = probe.query(&Command::program(["dpkg-query", "-W", "-f", format])).await?;
         Ok(Installed::parse(&String::from_utf8_lossy(&output.stdout)))
@@ -80,7 +80,7 @@ impl Installed {
     }
 
     /// Whether a package is there, in the version asked for; a virtual one is if something stands in for it.
-    pub fn has(&self, spec: &Spec) -> bool {
+    pub(super) fn has(&self, spec: &Spec) -> bool {
         if let Some(least) = &spec.at_least {
             return self.version(&spec.name).is_some_and(|version| is_at_least(version, least));
         }
@@ -94,17 +94,17 @@ impl Installed {
     }
 
     /// Whether a package itself is there: what can be removed.
-    pub fn has_itself(&self, spec: &Spec) -> bool {
+    pub(super) fn has_itself(&self, spec: &Spec) -> bool {
         self.version(&spec.name).is_some() || self.versions.keys().any(|name| matches(&spec.name, name))
     }
 
-    pub fn version(&self, name: &str) -> Option<&str> {
+    pub(super) fn version(&self, name: &str) -> Option<&str> {
         self.versions.get(name).map(String::as_str)
     }
 }
 
 /// From `apt-cache policy`: the packages that have a newer candidate, or none installed but a candidate.
-pub fn outdated(policy: &str) -> Vec<String> {
+pub(super) fn outdated(policy: &str) -> Vec<String> {
     let mut found = Vec::new();
     let (mut name, mut installed) = ("", "");
     for line in policy.lines() {
@@ -123,13 +123,13 @@ pub fn outdated(policy: &str) -> Vec<String> {
 }
 
 /// From `apt-cache policy` of one package: the version that would be installed.
-pub fn candidate(policy: &str) -> Option<&str> {
+pub(super) fn candidate(policy: &str) -> Option<&str> {
     let version = policy.lines().find_map(|line| line.trim().strip_prefix("Candidate: "))?;
     Some(version).filter(|version| *version != "(none)")
 }
 
 /// Whether a version is that one or newer, in dpkg's order.
-pub fn is_at_least(version: &str, least: &str) -> bool {
+pub(super) fn is_at_least(version: &str, least: &str) -> bool {
     let parts = |text: &str| -> (u64, String, String) {
         let (epoch, rest) = text.split_once(':').unwrap_or(("0", text));
         let (upstream, revision) = rest.rsplit_once('-').unwrap_or((rest, ""));

@@ -18,7 +18,7 @@ type Packages = BTreeMap<String, Vec<Json>>;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct PackageFacts {
+pub(crate) struct PackageFacts {
     manager: Vec<String>,
     strategy: Strategy,
 }

@@ -17,7 +17,7 @@ const TOOLS: &[&str] = &["apt-get", "dnf", "yum", "apk", "zypper", "pacman"];
 
 /// What the task says, as it is handed on to the module of the host's tool.
 #[derive(Debug)]
-pub struct Package(Vars);
+pub(crate) struct Package(Vars);
 
 impl<'de> Deserialize<'de> for Package {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -88,7 +88,7 @@ enum State {
 }
 
 /// What is to be done, by whom.
-pub enum Change {
+pub(crate) enum Change {
     Apt(apt::Change),
     Dnf(dnf::Change),
     /// One command; with true, its packages are compared before and after.

@@ -1,14 +1,14 @@
 //! Packages of the host's system: `package` (whatever the host has), `apt`, `dnf` and `package_facts`.
 
-pub mod apt;
-pub mod dnf;
+pub(super) mod apt;
+pub(super) mod dnf;
 mod dpkg;
-pub mod facts;
+pub(super) mod facts;
 mod generic;
 
 use crate::remote::{Command, Output, Probe, Remote};
 
-pub use generic::Package;
+pub(super) use generic::Package;
 
 use super::{Error, Outcome};
 

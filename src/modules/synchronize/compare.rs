@@ -7,7 +7,7 @@ use crate::modules::Error;
 
 /// What is kept the same.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted {
+pub(super) struct Wanted {
     pub links: bool,
     pub perms: bool,
     pub times: bool,
@@ -19,7 +19,7 @@ pub struct Wanted {
 }
 
 /// The side that receives.
-pub struct Receiver {
+pub(super) struct Receiver {
     pub umask: u32,
     /// Only root can give files away.
     pub is_root: bool,
@@ -29,7 +29,7 @@ pub struct Receiver {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
+pub(crate) enum Action {
     MakeDirectory,
     /// A file with its content, or a link.
     Send,
@@ -39,7 +39,7 @@ pub enum Action {
 
 /// One path that changes.
 #[derive(Debug, Clone)]
-pub struct Step {
+pub(crate) struct Step {
     pub path: String,
     pub action: Action,
     pub what: What,
@@ -53,7 +53,7 @@ pub struct Step {
 
 /// All that is to be done.
 #[derive(Debug, Default)]
-pub struct Difference {
+pub(crate) struct Difference {
     /// In the way of something of another kind.
     pub first_removed: Vec<String>,
     pub steps: Vec<Step>,
@@ -66,7 +66,7 @@ pub struct Difference {
 }
 
 /// Files of one size of which only their content tells whether they differ.
-pub fn unsure(sender: &Tree, receiver: &Tree, wanted: &Wanted) -> Vec<String> {
+pub(super) fn unsure(sender: &Tree, receiver: &Tree, wanted: &Wanted) -> Vec<String> {
     let same_size = |path: &String, item: &Item| {
         let there = receiver.get(path).filter(|there| there.what == What::File && there.size == item.size);
         there.is_some_and(|there| wanted.checksum || !wanted.times || there.mtime != item.mtime)
@@ -76,7 +76,7 @@ pub fn unsure(sender: &Tree, receiver: &Tree, wanted: &Wanted) -> Vec<String> {
 }
 
 /// Compares. `same`: of the unsure files those with the same content. `mark`: `<` or `>`, as rsync shows the direction.
-pub fn compare(
+pub(super) fn compare(
     sender: &Tree,
     receiver: &Listed,
     wanted: &Wanted,
@@ -295,7 +295,7 @@ impl Comparison<'_> {
 }
 
 impl Difference {
-    pub fn is_nothing(&self) -> bool {
+    pub(crate) fn is_nothing(&self) -> bool {
         self.steps.is_empty() && self.last_removed.is_empty() && self.first_removed.is_empty()
     }
 }

@@ -17,11 +17,11 @@ struct Rule {
 
 /// Rules in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Filter(Vec<Rule>);
+pub(super) struct Filter(Vec<Rule>);
 
 impl Filter {
     /// Reads `rsync_opts`; an option of another name is refused.
-    pub fn parse(options: &[String]) -> Result<Filter, Error> {
+    pub(super) fn parse(options: &[String]) -> Result<Filter, Error> {
         let mut rules = Vec::new();
         let mut options = options.iter();
         while let Some(option) = options.next() {
@@ -55,7 +55,7 @@ impl Filter {
 
     /// Whether a path below the transfer's root is left out. What is in a directory that is left out is, too; that is
     /// the caller's to see.
-    pub fn excludes(&self, path: &str, is_directory: bool) -> bool {
+    pub(super) fn excludes(&self, path: &str, is_directory: bool) -> bool {
         self.0.iter().find(|rule| rule.matches(path, is_directory)).is_some_and(|rule| !rule.includes)
     }
 }

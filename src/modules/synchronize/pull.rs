@@ -19,7 +19,7 @@ const LARGE: u64 = 2 << 20;
 const BATCH: u64 = 16 << 20;
 
 /// Files of the host on their way to a directory of the controller.
-pub struct Pull {
+pub(crate) struct Pull {
     /// The directory of the host that the paths are below, or that of the one file.
     pub from: String,
     /// The name of the one file, if it is one.
@@ -32,7 +32,7 @@ pub struct Pull {
 }
 
 impl Pull {
-    pub async fn apply(self, remote: &Remote) -> Result<(), Error> {
+    pub(crate) async fn apply(self, remote: &Remote) -> Result<(), Error> {
         for path in &self.difference.first_removed {
             remove(&self.root.join(path))?;
         }

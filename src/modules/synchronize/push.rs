@@ -33,7 +33,7 @@ if [ "$3" ]; then touch -c -d "@$3" .; fi
 "#;
 
 /// Files of the controller on their way to a directory of the host.
-pub struct Push {
+pub(crate) struct Push {
     /// Where the paths are on the controller: below this, or this itself if only one file is sent.
     pub from: PathBuf,
     pub is_single: bool,
@@ -43,7 +43,7 @@ pub struct Push {
 }
 
 impl Push {
-    pub async fn apply(self, remote: &Remote, here: &Controller<'_>) -> Result<(), Error> {
+    pub(crate) async fn apply(self, remote: &Remote, here: &Controller<'_>) -> Result<(), Error> {
         let sent = || self.difference.steps.iter().filter(|step| step.action == Action::Send);
         let total: u64 = sent().filter(|step| step.what == What::File).map(|step| step.size).sum();
         let host = here.scope.get("inventory_hostname").map(ToString::to_string).unwrap_or_default();

@@ -11,7 +11,7 @@ use crate::remote::{Command, FileKind, Links, Probe, Stat};
 
 /// What is at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum What {
+pub(crate) enum What {
     File,
     Directory,
     /// Where it leads.
@@ -22,7 +22,7 @@ pub enum What {
 
 /// A path's state, as far as it is kept the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Item {
+pub(super) struct Item {
     pub what: What,
     /// The lower 12 bits.
     pub mode: u32,
@@ -37,24 +37,24 @@ pub struct Item {
 }
 
 /// A side: the empty path is the top directory itself. A directory comes before what is in it.
-pub type Tree = BTreeMap<String, Item>;
+pub(super) type Tree = BTreeMap<String, Item>;
 
 /// A side, and what a filter left out of it.
 #[derive(Debug, Default)]
-pub struct Listed {
+pub(super) struct Listed {
     pub tree: Tree,
     /// Paths that must not be removed; what is in them neither.
     pub excluded: Vec<String>,
 }
 
 /// Names of users and groups by number, and the other way round, as the files of the controller have them.
-pub struct Names {
+pub(super) struct Names {
     users: HashMap<u32, String>,
     groups: HashMap<u32, String>,
 }
 
 impl Names {
-    pub fn read() -> Names {
+    pub(super) fn read() -> Names {
         let by_number = |file: &str| {
             let text = std::fs::read_to_string(file).unwrap_or_default();
             let entry = |line: &str| {
@@ -68,7 +68,7 @@ impl Names {
     }
 
     /// The number of a user's name, or of a group's.
-    pub fn number(&self, name: &str, is_group: bool) -> Option<u32> {
+    pub(super) fn number(&self, name: &str, is_group: bool) -> Option<u32> {
         let names = if is_group { &self.groups } else { &self.users };
         names.iter().find(|(_, known)| *known == name).map(|(number, _)| *number)
     }
@@ -89,7 +89,7 @@ impl Names {
 }
 
 /// How a side is read.
-pub struct Reading<'a> {
+pub(super) struct Reading<'a> {
     pub filter: &'a Filter,
     /// What comes before each path when the filter looks at it: the name of a directory that is itself sent.
     pub prefix: &'a str,
@@ -104,7 +104,7 @@ impl Reading<'_> {
 }
 
 /// Looks at one path of the controller. None: nothing is there.
-pub fn controller_item(path: &Path, names: &Names, follow: bool) -> Result<Option<Item>, Error> {
+pub(super) fn controller_item(path: &Path, names: &Names, follow: bool) -> Result<Option<Item>, Error> {
     let complain = |error: &std::io::Error| Error::failed(format!("cannot read {} here: {error}", path.display()));
     let meta = match if follow { std::fs::metadata(path) } else { std::fs::symlink_metadata(path) } {
         Ok(meta) => meta,
@@ -131,7 +131,7 @@ pub fn controller_item(path: &Path, names: &Names, follow: bool) -> Result<Optio
 }
 
 /// All of a directory of the controller.
-pub fn of_controller(top: &Path, names: &Names, reading: &Reading<'_>) -> Result<Listed, Error> {
+pub(super) fn of_controller(top: &Path, names: &Names, reading: &Reading<'_>) -> Result<Listed, Error> {
     let mut listed = Listed::default();
     if let Some(item) = controller_item(top, names, true)? {
         listed.tree.insert(String::new(), item);
@@ -166,7 +166,7 @@ pub fn of_controller(top: &Path, names: &Names, reading: &Reading<'_>) -> Result
 const MOST_DEPTH: usize = 256;
 
 /// Looks at one path of the host.
-pub async fn host_item(probe: &Probe, path: &str, follow: bool) -> Result<Option<Item>, Error> {
+pub(super) async fn host_item(probe: &Probe, path: &str, follow: bool) -> Result<Option<Item>, Error> {
     let links = if follow { Links::Follow } else { Links::Keep };
     let stat = match probe.stat(path, links).await? {
         None if follow => probe.stat(path, Links::Keep).await?,
@@ -178,7 +178,7 @@ pub async fn host_item(probe: &Probe, path: &str, follow: bool) -> Result<Option
 }
 
 /// All of a directory of the host. `whole`: what cannot be read is an error.
-pub async fn of_host(probe: &Probe, top: &str, reading: &Reading<'_>, whole: bool) -> Result<Listed, Error> {
+pub(super) async fn of_host(probe: &Probe, top: &str, reading: &Reading<'_>, whole: bool) -> Result<Listed, Error> {
     let links = if reading.follow { Links::Follow } else { Links::Keep };
     let found = host_tree::Tree::read(probe, top, links).await?;
     if whole && !found.is_whole() {
@@ -253,7 +253,7 @@ async fn link_targets(probe: &Probe, top: &str) -> Result<HashMap<String, String
 }
 
 /// SHA-1 of many files of the host, by path, with one request.
-pub async fn host_digests(probe: &Probe, top: &str, paths: &[String]) -> Result<HashMap<String, String>, Error> {
+pub(super) async fn host_digests(probe: &Probe, top: &str, paths: &[String]) -> Result<HashMap<String, String>, Error> {
     if paths.is_empty() {
         return Ok(HashMap::new());
     }

@@ -10,7 +10,7 @@ use super::super::{Error, file_write, host_path};
 use crate::remote::{Attributes, Command, Probe, Stat};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub(crate) enum Format {
     Zip,
     Tar,
     Gzip,
@@ -20,7 +20,7 @@ pub enum Format {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tool {
+pub(crate) enum Tool {
     /// It compares, too.
     GnuTar,
     /// busybox's or BSD's.
@@ -29,7 +29,7 @@ pub enum Tool {
 }
 
 /// An archive on the host, and what is to be done with it.
-pub struct Archive {
+pub(crate) struct Archive {
     pub format: Format,
     pub path: String,
     pub dest: String,
@@ -56,7 +56,7 @@ impl Format {
     }
 
     /// Of a file of the controller.
-    pub fn of_file(path: &Path) -> Result<Format, Error> {
+    pub(crate) fn of_file(path: &Path) -> Result<Format, Error> {
         let mut start = Vec::new();
         let file = std::fs::File::open(path).map_err(|error| file_write::unreadable(path, &error))?;
         file.take(8).read_to_end(&mut start).map_err(|error| file_write::unreadable(path, &error))?;
@@ -67,7 +67,7 @@ impl Format {
     }
 
     /// Of a file of the host.
-    pub async fn of_host(probe: &Probe, path: &str) -> Result<Format, Error> {
+    pub(crate) async fn of_host(probe: &Probe, path: &str) -> Result<Format, Error> {
         let output = probe.query(&Command::program(["head", "-c", "8", "--", path])).await?;
         match output.code {
             0 => Ok(Format::of(&output.stdout)),
@@ -76,7 +76,7 @@ impl Format {
     }
 
     /// Ansible's name for what handles it.
-    pub fn handler(self) -> &'static str {
+    pub(crate) fn handler(self) -> &'static str {
         match self {
             Format::Zip => "ZipArchive",
             Format::Tar => "TarArchive",
@@ -88,7 +88,7 @@ impl Format {
     }
 
     /// tar's option for it.
-    pub fn option(self) -> Option<&'static str> {
+    pub(crate) fn option(self) -> Option<&'static str> {
         match self {
             Format::Zip | Format::Tar => None,
             Format::Gzip => Some("-z"),
@@ -101,7 +101,7 @@ impl Format {
 
 impl Archive {
     /// The host's tool for it.
-    pub async fn tool(&self, probe: &Probe) -> Result<Tool, Error> {
+    pub(crate) async fn tool(&self, probe: &Probe) -> Result<Tool, Error> {
         let program = if self.format == Format::Zip { "unzip" } else { "tar" };
         if probe.which(program).await?.is_none() {
             return Err(Error::Failed {
@@ -119,7 +119,7 @@ impl Archive {
 }
 
 /// The unpacked paths whose attributes are not as wanted.
-pub async fn lacking(
+pub(super) async fn lacking(
     probe: &Probe,
     dest: &str,
     names: &[String],
@@ -142,7 +142,7 @@ pub async fn lacking(
 }
 
 /// The host's words for why something did not work, on one line.
-pub fn refused(what: &str, stderr: &[u8]) -> Error {
+pub(super) fn refused(what: &str, stderr: &[u8]) -> Error {
     let reason = String::from_utf8_lossy(stderr).trim().replace('\n', "; ");
     Error::failed(format!("cannot {what}: {reason}"))
 }

@@ -42,7 +42,7 @@ exit 1
 "#;
 
 /// Unpacks; whether something changed, and the names in the archive.
-pub async fn unpack(remote: &Remote, archive: &Archive, tool: Tool) -> Result<(bool, Vec<String>), Error> {
+pub(super) async fn unpack(remote: &Remote, archive: &Archive, tool: Tool) -> Result<(bool, Vec<String>), Error> {
     let directory = remote.temporary_directory().await?;
     let done = unpack_in(remote, archive, tool, &directory).await;
     remote.remove(&directory).await?;

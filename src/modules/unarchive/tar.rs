@@ -27,7 +27,7 @@ fn command(archive: &Archive, verb: &[&str]) -> Command {
 }
 
 /// The names in the archive as they are unpacked.
-pub async fn names(probe: &Probe, archive: &Archive) -> Result<Vec<String>, Error> {
+pub(super) async fn names(probe: &Probe, archive: &Archive) -> Result<Vec<String>, Error> {
     let output = probe.query(&command(archive, &["--list", "--quoting-style=escape"])).await?;
     if output.code != 0 {
         return Err(refused(&format!("list {}", archive.path), &output.stderr));
@@ -36,7 +36,7 @@ pub async fn names(probe: &Probe, archive: &Archive) -> Result<Vec<String>, Erro
 }
 
 /// Whether all that is in the archive is there as it is in the archive.
-pub async fn is_unpacked(probe: &Probe, archive: &Archive) -> Result<bool, Error> {
+pub(super) async fn is_unpacked(probe: &Probe, archive: &Archive) -> Result<bool, Error> {
     let output = probe.query(&command(archive, &["--diff"])).await?;
     // Differences in what a task sets anyway do not count, so the code alone does not tell.
     let is_root = probe.user() == "root";
@@ -48,7 +48,7 @@ pub async fn is_unpacked(probe: &Probe, archive: &Archive) -> Result<bool, Error
     Ok(!text.lines().any(|line| differs(line, archive, is_root)))
 }
 
-pub async fn unpack(remote: &Remote, archive: &Archive) -> Result<(), Error> {
+pub(super) async fn unpack(remote: &Remote, archive: &Archive) -> Result<(), Error> {
     let mut verb = vec!["--extract", "--verbose", "--quoting-style=escape"];
     if archive.keep_newer {
         verb.push("--keep-newer-files");

@@ -9,7 +9,7 @@ use crate::modules::http::url::encode_form;
 use crate::value::Value;
 
 /// The body as it is sent, and its type.
-pub fn encoded(body: Option<&Value>, format: Format) -> Result<(Vec<u8>, Option<&'static str>), Error> {
+pub(super) fn encoded(body: Option<&Value>, format: Format) -> Result<(Vec<u8>, Option<&'static str>), Error> {
     let Some(body) = body else { return Ok((Vec::new(), None)) };
     let text = body.as_str().map(str::to_owned);
     Ok(match format {
@@ -52,7 +52,7 @@ fn form(body: &Value) -> Result<String, Error> {
 }
 
 /// The body of an answer; a compressed one as what it was.
-pub fn unpacked(response: &Response, decompress: bool) -> Result<Vec<u8>, Error> {
+pub(super) fn unpacked(response: &Response, decompress: bool) -> Result<Vec<u8>, Error> {
     use std::io::Read;
     if !decompress || response.header("content-encoding") != Some("gzip") {
         return Ok(response.body.clone());
@@ -64,7 +64,7 @@ pub fn unpacked(response: &Response, decompress: bool) -> Result<Vec<u8>, Error>
 }
 
 /// The body as a value, if the answer says that it is JSON, and it is.
-pub fn json(response: &Response, body: &[u8]) -> Option<Value> {
+pub(super) fn json(response: &Response, body: &[u8]) -> Option<Value> {
     let kind = response.header("content-type")?.split(';').next()?.trim().to_ascii_lowercase();
     let subtype = kind.split_once('/')?.1;
     let subtype = subtype.rsplit('+').next()?;

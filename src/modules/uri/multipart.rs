@@ -28,7 +28,7 @@ const KINDS: &[(&str, &str)] = &[
 
 /// One field of the form.
 #[derive(Debug)]
-pub struct Part {
+pub(super) struct Part {
     name: String,
     file_name: Option<String>,
     kind: String,
@@ -45,7 +45,7 @@ enum Encoding {
 
 impl Part {
     /// The file whose content this part is to have.
-    pub fn file(&self) -> Option<&str> {
+    pub(super) fn file(&self) -> Option<&str> {
         self.file_name.as_deref().filter(|_| self.encoding.is_some())
     }
 
@@ -97,7 +97,7 @@ fn lines_of_mail(text: &[u8]) -> Vec<u8> {
 }
 
 /// The parts of a mapping, sorted by name; those of files without their content.
-pub fn parts(body: &Value) -> Result<Vec<Part>, Error> {
+pub(super) fn parts(body: &Value) -> Result<Vec<Part>, Error> {
     if body.kind() != ValueKind::Map {
         return Err(Error::failed("body must be a mapping to be sent as form-multipart"));
     }
@@ -145,7 +145,7 @@ fn part(name: String, value: &Value) -> Result<Part, Error> {
 }
 
 /// The body, and its type with what stands between the parts.
-pub fn joined(parts: &[Part]) -> (Vec<u8>, String) {
+pub(super) fn joined(parts: &[Part]) -> (Vec<u8>, String) {
     let all: Vec<u8> = parts.iter().flat_map(|part| part.content.iter().copied()).collect();
     // No content has its own digest in it.
     let boundary = format!("==============={}==", file_digest::of_bytes(&all).sha1);

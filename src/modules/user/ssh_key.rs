@@ -6,14 +6,14 @@ use crate::modules::{Error, Outcome};
 use crate::remote::{Command, Probe, Remote};
 
 /// A key that is there.
-pub struct Key {
+pub(super) struct Key {
     path: String,
     public: String,
     fingerprint: String,
 }
 
 impl Key {
-    pub fn describe(self, outcome: Outcome) -> Outcome {
+    pub(super) fn describe(self, outcome: Outcome) -> Outcome {
         outcome
             .with("ssh_key_file", self.path)
             .with("ssh_public_key", self.public)
@@ -22,7 +22,7 @@ impl Key {
 }
 
 /// The key at a path; None: there is none.
-pub async fn look(probe: &Probe, path: &str) -> Result<Option<Key>, Error> {
+pub(super) async fn look(probe: &Probe, path: &str) -> Result<Option<Key>, Error> {
     let file = quote(path);
     let line =
         format!("[ -e {file} ] || exit 3; cat {file}.pub 2>/dev/null; echo; ssh-keygen -lf {file} 2>/dev/null; exit 0");
@@ -37,7 +37,7 @@ pub async fn look(probe: &Probe, path: &str) -> Result<Option<Key>, Error> {
 }
 
 /// Makes it, and its directory if that is missing; both are the user's.
-pub async fn make(
+pub(super) async fn make(
     remote: &Remote,
     path: &str,
     account: &Account,

@@ -13,7 +13,7 @@ type Values = IndexMap<String, Value>;
 
 /// What was found so far, and how deep we are.
 #[derive(Default)]
-pub struct Check {
+pub(super) struct Check {
     errors: Vec<String>,
     /// The names of the arguments that we are inside of.
     within: Vec<String>,
@@ -21,7 +21,7 @@ pub struct Check {
 
 impl Check {
     /// Everything that is wrong with the values.
-    pub fn all(mut self, spec: &[(String, Spec)], mut values: Values) -> Vec<String> {
+    pub(super) fn all(mut self, spec: &[(String, Spec)], mut values: Values) -> Vec<String> {
         let mut unknown = Vec::new();
         self.level(spec, &mut values, None, &mut unknown);
         self.errors.extend(unknown);

@@ -18,7 +18,7 @@ use crate::modules::Error;
 /// What a certificate may be used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Usage {
+pub(crate) enum Usage {
     ServerAuth,
     ClientAuth,
     CodeSigning,
@@ -29,14 +29,14 @@ pub enum Usage {
 
 impl Usage {
     /// Their names, as in the argument `usages`.
-    pub const NAMES: &'static [&'static str] =
+    pub(crate) const NAMES: &'static [&'static str] =
         &["server_auth", "client_auth", "code_signing", "email_protection", "time_stamping", "ocsp_signing"];
 
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         Self::NAMES[self as usize]
     }
 
-    pub fn purpose(self) -> ExtendedKeyUsagePurpose {
+    pub(crate) fn purpose(self) -> ExtendedKeyUsagePurpose {
         match self {
             Usage::ServerAuth => ExtendedKeyUsagePurpose::ServerAuth,
             Usage::ClientAuth => ExtendedKeyUsagePurpose::ClientAuth,
@@ -49,7 +49,7 @@ impl Usage {
 }
 
 /// The first certificate of a PEM file.
-pub struct Certificate {
+pub(crate) struct Certificate {
     pub der: CertificateDer<'static>,
     /// `O=example, CN=host`, in the order of the certificate.
     pub subject: String,
@@ -72,7 +72,7 @@ pub struct Certificate {
 
 impl Certificate {
     /// Reads PEM text. `path` is for messages.
-    pub fn parse(text: &[u8], path: &str) -> Result<Certificate, Error> {
+    pub(crate) fn parse(text: &[u8], path: &str) -> Result<Certificate, Error> {
         let der = CertificateDer::from_pem_slice(text)
             .map_err(|_| Error::failed(format!("{path} has no certificate in PEM form")))?
             .into_owned();
@@ -101,12 +101,12 @@ impl Certificate {
     }
 
     /// SHA-256 of its public key, lower-case hex, pairs with colons: stays when a certificate is renewed with its key.
-    pub fn key_fingerprint(&self) -> String {
+    pub(crate) fn key_fingerprint(&self) -> String {
         hex(&Sha256::digest(&self.public_key))
     }
 
     /// Whether the other one's key signed this one, and is named as its issuer.
-    pub fn is_issued_by(&self, authority: &Certificate) -> bool {
+    pub(crate) fn is_issued_by(&self, authority: &Certificate) -> bool {
         let (Ok((_, leaf)), Ok((_, root))) =
             (X509Certificate::from_der(&self.der), X509Certificate::from_der(&authority.der))
         else {
@@ -116,7 +116,7 @@ impl Certificate {
     }
 
     /// In words, for a diff.
-    pub fn description(&self) -> String {
+    pub(crate) fn description(&self) -> String {
         let usages: Vec<_> = self.usages.iter().map(|usage| usage.name()).collect();
         let mut text = describe(&self.subject, &self.issuer, &self.names, &usages);
         text.push_str(&format!("not_after: {}\nserial: {}\n", timestamp(self.not_after), self.serial));
@@ -125,7 +125,7 @@ impl Certificate {
 }
 
 /// The part of a description that is known before a certificate is made.
-pub fn describe(subject: &str, issuer: &str, names: &BTreeSet<String>, usages: &[&str]) -> String {
+pub(crate) fn describe(subject: &str, issuer: &str, names: &BTreeSet<String>, usages: &[&str]) -> String {
     let names: Vec<_> = names.iter().map(String::as_str).collect();
     format!(
         "subject: {subject}\nissuer: {issuer}\nsubject_alt_name: {}\nusages: {}\n",
@@ -135,7 +135,7 @@ pub fn describe(subject: &str, issuer: &str, names: &BTreeSet<String>, usages: &
 }
 
 /// One name as written (`DNS:x`, `IP:1.2.3.4`, or bare) in its one form.
-pub fn name(written: &str) -> Result<String, Error> {
+pub(crate) fn name(written: &str) -> Result<String, Error> {
     let written = written.trim();
     let wrong = |why: &str| Error::failed(format!("subject_alt_name {written:?} {why}"));
     let (kind, value) = match written.split_once(':') {
@@ -164,7 +164,7 @@ pub fn name(written: &str) -> Result<String, Error> {
 }
 
 /// A name in its one form, as rcgen has it.
-pub fn san(name: &str) -> Option<SanType> {
+pub(crate) fn san(name: &str) -> Option<SanType> {
     let (kind, value) = name.split_once(':')?;
     Some(match kind {
         "IP" => SanType::IpAddress(value.parse().ok()?),

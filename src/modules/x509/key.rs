@@ -11,13 +11,13 @@ use crate::value::vault;
 /// What kind of key to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum KeyType {
+pub(crate) enum KeyType {
     P256,
     P384,
 }
 
 /// Makes a new key.
-pub fn generate(kind: KeyType) -> Result<KeyPair, Error> {
+pub(crate) fn generate(kind: KeyType) -> Result<KeyPair, Error> {
     let algorithm = match kind {
         KeyType::P256 => &rcgen::PKCS_ECDSA_P256_SHA256,
         KeyType::P384 => &rcgen::PKCS_ECDSA_P384_SHA384,
@@ -26,7 +26,7 @@ pub fn generate(kind: KeyType) -> Result<KeyPair, Error> {
 }
 
 /// Reads a key of PEM text: PKCS#8, `EC PRIVATE KEY` or `RSA PRIVATE KEY`, not encrypted. `path` is for messages.
-pub fn parse(text: &[u8], path: &str) -> Result<KeyPair, Error> {
+pub(crate) fn parse(text: &[u8], path: &str) -> Result<KeyPair, Error> {
     // The errors below name the file alone: words of a parser might quote what it read.
     if contains(text, b"ENCRYPTED") {
         return Err(Error::Failed {
@@ -49,7 +49,7 @@ pub fn parse(text: &[u8], path: &str) -> Result<KeyPair, Error> {
 }
 
 /// Reads a key as [`parse`] does, one that a vault password of this run encrypts too.
-pub fn open(here: &Controller<'_>, text: &[u8], path: &str) -> Result<KeyPair, Error> {
+pub(crate) fn open(here: &Controller<'_>, text: &[u8], path: &str) -> Result<KeyPair, Error> {
     match std::str::from_utf8(text) {
         Ok(sealed) if vault::is_vault(sealed) => {
             let plain = here.scope.keyring.decrypt_hidden(sealed).map_err(|error| Error::Failed {
@@ -63,17 +63,17 @@ pub fn open(here: &Controller<'_>, text: &[u8], path: &str) -> Result<KeyPair, E
 }
 
 /// The key as text that only a vault password opens; None if this run has no vault password.
-pub fn sealed(here: &Controller<'_>, key: &KeyPair) -> Option<String> {
+pub(crate) fn sealed(here: &Controller<'_>, key: &KeyPair) -> Option<String> {
     vault_file::seal(here, key.serialize_pem().as_bytes())
 }
 
 /// Whether the key's own algorithm is RSA.
-pub fn is_rsa(key: &KeyPair) -> bool {
+pub(crate) fn is_rsa(key: &KeyPair) -> bool {
     [&rcgen::PKCS_RSA_SHA256, &rcgen::PKCS_RSA_SHA384, &rcgen::PKCS_RSA_SHA512].contains(&key.algorithm())
 }
 
 /// The public half, as certificates have it.
-pub fn public(key: &KeyPair) -> Vec<u8> {
+pub(crate) fn public(key: &KeyPair) -> Vec<u8> {
     key.subject_public_key_info()
 }
 

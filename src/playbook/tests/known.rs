@@ -7,7 +7,7 @@ use crate::value::doc::{ANY_NAME, Argument, Doc, Kind};
 use crate::value::origin::Complaint;
 use crate::value::{Origin, Template, Value, Vars};
 
-pub struct Few;
+pub(super) struct Few;
 
 const fn of(name: &'static str, arguments: &'static [Argument], free_form: Option<&'static str>) -> Doc {
     Doc { name, collection: "ansible.builtin", summary: "", arguments, free_form, example: "", returns: &[] }

@@ -8,7 +8,7 @@ use crate::modules::Diff;
 use crate::report::paint::{Colour, one_line};
 
 /// A unified diff with so many lines around each change and an empty line behind it; nothing if nothing differs.
-pub fn lines(diff: &Diff, context: usize) -> Vec<(Colour, String)> {
+pub(super) fn lines(diff: &Diff, context: usize) -> Vec<(Colour, String)> {
     let named = |word: &str, header: &str| match header.is_empty() {
         true => word.to_owned(),
         false => one_line(&format!("{word}: {header}")).into_owned(),

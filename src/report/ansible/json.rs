@@ -9,7 +9,7 @@ use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 use crate::report::paint::plain_json;
 
 /// The value on one line, or with four blanks for each step inwards. A terminal obeys nothing in it.
-pub fn dumped(value: &Plain, indented: bool) -> String {
+pub(super) fn dumped(value: &Plain, indented: bool) -> String {
     let mut value = value.clone();
     value.sort_all_objects();
     let mut out = Vec::new();
@@ -26,7 +26,7 @@ pub fn dumped(value: &Plain, indented: bool) -> String {
 }
 
 /// As Python writes it with an indentation of 0 whose line ends were taken away: no blank behind commas.
-pub fn on_one_line(value: &Plain) -> String {
+pub(super) fn on_one_line(value: &Plain) -> String {
     let mut value = value.clone();
     value.sort_all_objects();
     let mut out = Vec::new();
@@ -37,7 +37,7 @@ pub fn on_one_line(value: &Plain) -> String {
 }
 
 /// As Python writes it with an indentation of 1, without the line ends.
-pub fn without_line_ends(value: &Plain) -> String {
+pub(super) fn without_line_ends(value: &Plain) -> String {
     let mut value = value.clone();
     value.sort_all_objects();
     let mut out = Vec::new();

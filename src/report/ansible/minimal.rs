@@ -26,7 +26,7 @@ pub(in crate::report) struct Minimal {
 }
 
 impl Minimal {
-    pub fn new(
+    pub(crate) fn new(
         out: Box<dyn Write + Send>,
         err: Box<dyn Write + Send>,
         style: Style,

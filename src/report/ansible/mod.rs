@@ -96,7 +96,13 @@ struct Told<'a> {
 }
 
 impl Ansible {
-    pub fn new(out: Box<dyn Write + Send>, err: Box<dyn Write + Send>, style: Style, page: Page, shows: Shows) -> Self {
+    pub(super) fn new(
+        out: Box<dyn Write + Send>,
+        err: Box<dyn Write + Send>,
+        style: Style,
+        page: Page,
+        shows: Shows,
+    ) -> Self {
         Ansible {
             out,
             err,

@@ -22,7 +22,7 @@ const WIDTH: usize = 120;
 /// 5       becom: true
 ///         ^ column 7
 /// ```
-pub fn excerpt(origin: &Origin) -> String {
+pub(super) fn excerpt(origin: &Origin) -> String {
     let path = std::path::absolute(origin.path()).unwrap_or_else(|_| origin.path().to_owned());
     let head = format!("Origin: {}:{}:{}", path.display(), origin.line, origin.column);
     let exists = !origin.line_text().is_empty() && origin.path() != Path::new("");

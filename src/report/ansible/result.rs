@@ -38,13 +38,13 @@ pub struct Shape {
 }
 
 /// Whether a good or skipped result is shown with its values.
-pub fn is_shown(action: &str, result: &TaskResult, verbosity: u8) -> bool {
+pub(super) fn is_shown(action: &str, result: &TaskResult, verbosity: u8) -> bool {
     let talks = TALKATIVE.contains(&action) && result.status != Status::Skipped;
     (verbosity > 0 || talks) && !TACITURN.contains(&action)
 }
 
 /// The result as text. `whole`: of a loop, whose items were told one by one.
-pub fn text(action: &str, result: &TaskResult, whole: bool, verbosity: u8, shape: Shape) -> String {
+pub(super) fn text(action: &str, result: &TaskResult, whole: bool, verbosity: u8, shape: Shape) -> String {
     let talks = TALKATIVE.contains(&action) && result.status != Status::Skipped && !result.no_log;
     let mut object = object(result, verbosity);
     // A loop without items has no results either.
@@ -62,7 +62,7 @@ pub fn text(action: &str, result: &TaskResult, whole: bool, verbosity: u8, shape
 }
 
 /// Leaves of a result of `debug` what it was asked for.
-pub fn only_of_debug(object: &mut Map<String, Plain>) {
+pub(super) fn only_of_debug(object: &mut Map<String, Plain>) {
     match object.contains_key("msg") {
         true => object.retain(|name, _| name == "msg"),
         false => object.retain(|name, _| !NOT_OF_DEBUG.contains(&name.as_str())),
@@ -70,7 +70,7 @@ pub fn only_of_debug(object: &mut Map<String, Plain>) {
 }
 
 /// The result as one object: return values, `changed` and what goes with how it ended.
-pub fn object(result: &TaskResult, verbosity: u8) -> Map<String, Plain> {
+pub(super) fn object(result: &TaskResult, verbosity: u8) -> Map<String, Plain> {
     let mut object: Map<String, Plain> =
         result.values.iter().map(|(name, value)| (name.to_string(), plain(value))).collect();
     object.remove("failed");

@@ -29,7 +29,7 @@ const PATIENCE: usize = 3;
 pub(super) struct Outbox(UnboundedSender<Span>);
 
 impl Outbox {
-    pub fn send(&self, span: Span) {
+    pub(super) fn send(&self, span: Span) {
         // Whoever sends them on may have given up.
         let _ = self.0.send(span);
     }

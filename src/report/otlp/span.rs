@@ -12,14 +12,14 @@ pub(super) struct Id<const BYTES: usize>([u8; BYTES]);
 
 impl<const BYTES: usize> Id<BYTES> {
     /// A random one.
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         let mut bytes = [0; BYTES];
         rand::rng().fill_bytes(&mut bytes);
         Id(bytes)
     }
 
     /// From hexadecimal digits; None: they are no id (all zeros is none either).
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         let mut bytes = [0; BYTES];
         if text.len() != BYTES * 2 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return None;
@@ -95,11 +95,11 @@ pub(super) struct Note {
 }
 
 impl Note {
-    pub fn new(name: &'static str, at: SystemTime) -> Self {
+    pub(super) fn new(name: &'static str, at: SystemTime) -> Self {
         Note { name, at, attributes: Vec::new() }
     }
 
-    pub fn with(mut self, key: &'static str, value: impl Into<Attribute>) -> Self {
+    pub(super) fn with(mut self, key: &'static str, value: impl Into<Attribute>) -> Self {
         self.attributes.push((key, value.into()));
         self
     }
@@ -120,21 +120,21 @@ pub(super) struct Span {
 }
 
 impl Span {
-    pub fn new(trace: Id<16>, parent: Option<Id<8>>, name: String, begun: SystemTime) -> Self {
+    pub(super) fn new(trace: Id<16>, parent: Option<Id<8>>, name: String, begun: SystemTime) -> Self {
         let (attributes, notes) = (Vec::new(), Vec::new());
         Span { id: Id::new(), trace, parent, name, begun, ended: begun, attributes, notes, error: None }
     }
 
-    pub fn attribute(&mut self, key: &'static str, value: impl Into<Attribute>) {
+    pub(super) fn attribute(&mut self, key: &'static str, value: impl Into<Attribute>) {
         self.attributes.push((key, value.into()));
     }
 
-    pub fn ended(mut self, at: SystemTime) -> Self {
+    pub(super) fn ended(mut self, at: SystemTime) -> Self {
         self.ended = at.max(self.begun);
         self
     }
 
-    pub fn plain(&self) -> Plain {
+    pub(super) fn plain(&self) -> Plain {
         let attributes = |list: &[(&'static str, Attribute)]| -> Plain {
             list.iter().map(|(key, value)| attribute(key, value)).collect()
         };

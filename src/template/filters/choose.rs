@@ -10,7 +10,7 @@ use crate::value::Value;
 use crate::value::doc::Word;
 
 /// The filters of this file.
-pub const FILTERS: &[(Word, Filter)] = &[
+pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
         Word::new(
             "groupby",
@@ -58,7 +58,7 @@ pub const FILTERS: &[(Word, Filter)] = &[
 ];
 
 /// `map('filter', args...)` or `map(attribute='a.b', default=x)`.
-pub fn map(state: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn map(state: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let list = args.req("value")?;
     // What is false has no items, whatever it is.
     let list = if list.is_true() { items(&list)? } else { Vec::new() };
@@ -87,22 +87,22 @@ fn defined(list: Vec<Value>, path: &str) -> Result<Value, Error> {
 }
 
 /// `select('test', args...)`; without a test, what is true.
-pub fn select(state: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
+pub(super) fn select(state: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
     filtered(state, args, false, true)
 }
 
 /// `reject('test', args...)`
-pub fn reject(state: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
+pub(super) fn reject(state: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
     filtered(state, args, false, false)
 }
 
 /// `selectattr('a.b', 'test', args...)`
-pub fn selectattr(state: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
+pub(super) fn selectattr(state: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
     filtered(state, args, true, true)
 }
 
 /// `rejectattr('a.b', 'test', args...)`
-pub fn rejectattr(state: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
+pub(super) fn rejectattr(state: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
     filtered(state, args, true, false)
 }
 
@@ -141,7 +141,7 @@ fn perform(state: &mut State<'_, '_>, test: &str, value: Value, handed: &[Value]
 }
 
 /// `groupby('a.b', default=x)`: pairs of the value and the items that have it, by value.
-pub fn groupby(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn groupby(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let list = items(&args.req("value")?)?;
     let (path, default) = (args.text("attribute")?, args.opt("default"));
     args.end()?;

@@ -129,7 +129,7 @@ fn crypt64_256(bytes: &[u8; 32]) -> String {
 }
 
 /// Letters and digits that crypt takes as a salt.
-pub fn random_salt(size: usize) -> String {
+pub(crate) fn random_salt(size: usize) -> String {
     const LETTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789./";
     let mut random = rand::rng();
     (0..size).map(|_| char::from(LETTERS[random.random_range(0..LETTERS.len())])).collect()

@@ -11,7 +11,7 @@ use crate::value::doc::Word;
 use crate::value::{Secret, Value, vault as sealed};
 
 /// The filters of this file.
-pub const FILTERS: &[(Word, Filter)] = &[
+pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
         Word::new("b64decode", "The text that a base64 text stands for.")
             .takes("encoding='utf-8'")
@@ -43,18 +43,18 @@ pub const FILTERS: &[(Word, Filter)] = &[
     ),
 ];
 
-pub fn b64encode(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn b64encode(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let string = args.text("string")?;
     Ok(Value::from(STANDARD.encode(string)))
 }
 
-pub fn b64decode(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn b64decode(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let string: String = args.text("string")?.split_whitespace().collect();
     let bytes = STANDARD.decode(string).map_err(|error| fail(format!("not base64: {error}")))?;
     String::from_utf8(bytes).map(Value::from).map_err(|_| fail("the decoded bytes are not UTF-8 text"))
 }
 
-pub fn urldecode(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn urldecode(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let string = args.text("string")?.replace('+', " ");
     let mut bytes = Vec::with_capacity(string.len());
     let mut rest = string.as_bytes();
@@ -78,7 +78,7 @@ pub fn urldecode(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> 
 }
 
 /// `vault(secret, salt, vault_id)`
-pub fn vault(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn vault(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let (data, secret) = (args.text("data")?, args.text("secret")?);
     let salt = args.opt("salt").filter(|salt| !salt.is_none()).map(|salt| text(&salt));
     let id = args.text_or("vault_id", "filter_default");
@@ -90,7 +90,7 @@ pub fn vault(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
 }
 
 /// `unvault(secret)`; without one, the run's vault passwords.
-pub fn unvault(state: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn unvault(state: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let data = args.text("vault")?;
     let mut keyring = (*scope_of(state).keyring).clone();
     if let Some(secret) = args.opt("secret") {

@@ -11,7 +11,7 @@ use crate::value::doc::Word;
 use crate::value::{Value, yaml};
 
 /// The filters of this file.
-pub const FILTERS: &[(Word, Filter)] = &[
+pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
         Word::new("from_json", "The value that a JSON text stands for.")
             .gives("('{\"a\": [1, 2]}' | from_json).a", "[1, 2]"),
@@ -60,7 +60,7 @@ pub const FILTERS: &[(Word, Filter)] = &[
 ];
 
 /// `to_json(indent, sort_keys, separators, ensure_ascii...)`, as Python's `json.dumps` prints.
-pub fn to_json(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn to_json(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = args.req("a")?;
     let indent = args.named_length("indent")?;
     let sort = args.named("sort_keys").is_some_and(|sort| sort.is_true());
@@ -69,7 +69,7 @@ pub fn to_json(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
 }
 
 /// `to_nice_json(indent=4, sort_keys=True)`
-pub fn to_nice_json(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn to_nice_json(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = args.req("a")?;
     let indent = args.named_length("indent")?.unwrap_or(4);
     let sort = args.named("sort_keys").is_none_or(|sort| sort.is_true());
@@ -77,7 +77,7 @@ pub fn to_nice_json(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Erro
     dump(&value, Some(indent), sort, ascii)
 }
 
-pub fn dump(value: &Value, indent: Option<usize>, sort: bool, ascii: bool) -> Result<Value, Error> {
+pub(super) fn dump(value: &Value, indent: Option<usize>, sort: bool, ascii: bool) -> Result<Value, Error> {
     let mut out = String::new();
     Dump { indent, sort, ascii }.value(value, 0, &mut out)?;
     Ok(Value::from(out))
@@ -182,14 +182,14 @@ fn number(value: &Value) -> String {
     }
 }
 
-pub fn from_json(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn from_json(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = args.req("value")?;
     let Some(json) = value.as_str() else { return Ok(value) };
     let parsed: serde_json::Value = serde_json::from_str(json).map_err(|error| fail(format!("not JSON: {error}")))?;
     Ok(Value::from(minijinja::value::Serde(parsed)))
 }
 
-pub fn from_yaml(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn from_yaml(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = args.req("value")?;
     let Some(text) = value.as_str() else { return Ok(value) };
     let mut documents = yaml::plain_values(text).map_err(|error| fail(error.to_string()))?;
@@ -200,18 +200,18 @@ pub fn from_yaml(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> 
     }
 }
 
-pub fn from_yaml_all(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn from_yaml_all(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let text = args.text("value")?;
     yaml::plain_values(&text).map(Value::from).map_err(|error| fail(error.to_string()))
 }
 
 /// `to_yaml(indent=2, width=80, sort_keys=True, default_flow_style=None)`
-pub fn to_yaml(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
+pub(super) fn to_yaml(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
     emit(args, 2, yaml::Flow::Leaves)
 }
 
 /// `to_nice_yaml(indent=4)`
-pub fn to_nice_yaml(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
+pub(super) fn to_nice_yaml(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
     emit(args, 4, yaml::Flow::Never)
 }
 
@@ -234,7 +234,7 @@ fn emit(mut args: Args, indent: usize, flow: yaml::Flow) -> Result<Value, Error>
 }
 
 /// `json_query('a[*].b')`: JMESPath.
-pub fn json_query(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn json_query(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let (value, query) = (args.req("data")?, args.text("expr")?);
     check_steps(&query)?;
     let compiled = jmespath::compile(&query)

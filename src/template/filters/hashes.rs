@@ -12,7 +12,7 @@ use crate::value::Value;
 use crate::value::doc::Word;
 
 /// The filters of this file.
-pub const FILTERS: &[(Word, Filter)] = &[
+pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
         Word::new("checksum", "The SHA-1 of a text, in hexadecimal digits.")
             .gives("'a' | checksum", "86f7e437faa5a7fce15d1ddcb9eaeaea377667b8"),
@@ -78,24 +78,24 @@ fn digest(text: &str, algorithm: &str) -> Result<Value, Error> {
 }
 
 /// `hash(hashtype='sha1')`
-pub fn hash(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn hash(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     digest(&args.text("data")?, &args.text_or("hashtype", "sha1"))
 }
 
-pub fn checksum(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn checksum(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     digest(&args.text("data")?, "sha1")
 }
 
-pub fn md5(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn md5(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     digest(&args.text("data")?, "md5")
 }
 
-pub fn sha1(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn sha1(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     digest(&args.text("data")?, "sha1")
 }
 
 /// `password_hash(hashtype='sha512', salt=None, salt_size=None, rounds=None, ident=None)`
-pub fn password_hash(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn password_hash(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     // Nothing has no hash: an account would get a password that everybody can guess.
     let (password, scheme) = (args.only_text("password")?, args.text_or("hashtype", "sha512"));
     let salt = args.opt("salt").filter(|salt| !salt.is_none()).map(|salt| salt.to_string());
@@ -105,7 +105,7 @@ pub fn password_hash(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Err
 }
 
 /// `to_uuid(namespace)`: version 5, in Ansible's namespace unless another is given.
-pub fn to_uuid(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn to_uuid(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let string = args.text("string")?;
     let namespace = args.text_or("namespace", "361E6D51-FAEC-444A-9079-341386DA8E2E").replace('-', "");
     let bytes = |i: usize| namespace.get(2 * i..2 * i + 2).and_then(|hex| u8::from_str_radix(hex, 16).ok());

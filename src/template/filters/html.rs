@@ -8,7 +8,7 @@ use crate::value::Value;
 use crate::value::doc::Word;
 
 /// The filters of this file.
-pub const FILTERS: &[(Word, Filter)] = &[
+pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
         Word::new("e", "A text with the special characters of HTML as entities.").gives("'a < b' | e", "a &lt; b"),
         escape,
@@ -47,13 +47,13 @@ pub const FILTERS: &[(Word, Filter)] = &[
 ];
 
 /// The special characters of HTML as entities.
-pub fn entities(text: &str) -> String {
+pub(super) fn entities(text: &str) -> String {
     let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     escaped.replace('\'', "&#39;").replace('"', "&#34;")
 }
 
 /// What was escaped or marked as safe stays as it is.
-pub fn escape(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn escape(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = args.req("s")?;
     args.end()?;
     if value.is_safe() {
@@ -62,7 +62,7 @@ pub fn escape(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     Ok(Value::from_safe_string(entities(&text(&value))))
 }
 
-pub fn striptags(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn striptags(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let html = args.text("value")?;
     args.end()?;
     let (mut plain, mut rest) = (String::new(), html.as_str());
@@ -92,7 +92,7 @@ pub fn striptags(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> 
 }
 
 /// `tojson(indent=None)`
-pub fn tojson(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn tojson(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = args.req("value")?;
     let indent = args.length("indent")?;
     args.end()?;
@@ -102,7 +102,7 @@ pub fn tojson(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
 }
 
 /// `xmlattr(autospace=True)`
-pub fn xmlattr(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn xmlattr(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let attributes = pairs(&args.req("d")?, "xmlattr")?;
     let blank = args.opt("autospace").is_none_or(|blank| blank.is_true());
     args.end()?;

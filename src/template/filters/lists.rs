@@ -10,7 +10,7 @@ use crate::value::Value;
 use crate::value::doc::Word;
 
 /// The filters of this file.
-pub const FILTERS: &[(Word, Filter)] = &[
+pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
         Word::new("combinations", "All ways to take n items of a list, their order aside.")
             .takes("n")
@@ -114,7 +114,7 @@ fn tuple(items: Vec<Value>) -> Value {
 }
 
 /// `flatten(levels=None, skip_nulls=True)`
-pub fn flatten(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn flatten(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = items(&args.req("mylist")?)?;
     let levels = args.int("levels")?;
     let skip_nulls = args.opt("skip_nulls").is_none_or(|skip| truthy(&skip));
@@ -139,7 +139,7 @@ fn flatten_into(flat: &mut Vec<Value>, value: Vec<Value>, levels: i64, skip_null
 }
 
 /// `key | extract(container, morekeys)`
-pub fn extract(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn extract(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let (key, container) = (args.req("item")?, args.req("container")?);
     let more = args.opt("morekeys").filter(|more| !more.is_none());
     args.end()?;
@@ -163,7 +163,7 @@ pub fn extract(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
 }
 
 /// `subelements('a.b', skip_missing=False)`: pairs of an item and each of its subelements.
-pub fn subelements(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn subelements(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let (value, key) = (args.req("obj")?, args.req("subelements")?);
     let skip = args.flag("skip_missing");
     args.end()?;
@@ -192,7 +192,7 @@ pub fn subelements(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error
 }
 
 /// `a | zip(b, c...)`, as far as the shortest goes.
-pub fn zip(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn zip(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let lists = args.rest().iter().map(items).collect::<Result<Vec<_>, Error>>()?;
     args.end()?;
     let length = lists.iter().map(Vec::len).min().unwrap_or(0);
@@ -201,7 +201,7 @@ pub fn zip(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
 }
 
 /// `a | zip_longest(b, c..., fillvalue=x)`
-pub fn zip_longest(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn zip_longest(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let fill = args.named("fillvalue").unwrap_or(Value::from(()));
     let lists = args.rest().iter().map(items).collect::<Result<Vec<_>, Error>>()?;
     args.end()?;
@@ -211,7 +211,7 @@ pub fn zip_longest(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error
 }
 
 /// `a | product(b, c..., repeat=1)`
-pub fn product(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn product(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let repeat = args.named("repeat").map_or(Ok(1), |repeat| super::super::args::int(&repeat))?;
     let lists = args.rest().iter().map(items).collect::<Result<Vec<_>, Error>>()?;
     args.end()?;
@@ -240,7 +240,7 @@ pub fn product(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
 }
 
 /// `combinations(n)`
-pub fn combinations(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn combinations(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = items(&args.req("value")?)?;
     let n = args.int("n")?.ok_or_else(|| fail("combinations needs a number"))?;
     args.end()?;
@@ -248,7 +248,7 @@ pub fn combinations(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Erro
 }
 
 /// `permutations(n)`
-pub fn permutations(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn permutations(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = items(&args.req("value")?)?;
     let n = args.int("n")?.unwrap_or(value.len() as i64);
     args.end()?;
@@ -302,7 +302,7 @@ fn next_order(places: &mut [usize], turns: &mut [usize]) -> bool {
 }
 
 /// `join(d='', attribute=None)`
-pub fn join(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn join(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = items(&args.req("value")?)?;
     let (separator, attribute) = (args.text_or("d", ""), args.opt("attribute").filter(|a| !a.is_none()));
     args.end()?;
@@ -320,7 +320,7 @@ pub fn join(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
 }
 
 /// `sort(reverse=False, case_sensitive=False, attribute=None)`
-pub fn sort(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn sort(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = items(&args.req("value")?)?;
     let (reverse, case) = (args.flag("reverse"), args.flag("case_sensitive"));
     let attribute = args.opt("attribute").filter(|a| !a.is_none()).map(|a| text(&a));
@@ -352,12 +352,12 @@ fn sort_keys(item: &Value, attribute: Option<&str>, case: bool) -> Result<Vec<Va
 }
 
 /// `min(attribute=None)`
-pub fn min(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
+pub(super) fn min(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
     extreme(args, std::cmp::Ordering::Less)
 }
 
 /// `max(attribute=None)`
-pub fn max(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
+pub(super) fn max(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
     extreme(args, std::cmp::Ordering::Greater)
 }
 

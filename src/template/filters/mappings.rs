@@ -10,7 +10,7 @@ use crate::value::Value;
 use crate::value::doc::Word;
 
 /// The filters of this file.
-pub const FILTERS: &[(Word, Filter)] = &[
+pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
         Word::new(
             "combine",
@@ -57,7 +57,7 @@ enum ListMerge {
 }
 
 /// `a | combine(b, c..., recursive=False, list_merge='replace')`
-pub fn combine(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn combine(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let recursive = args.named("recursive").is_some_and(|value| value.is_true());
     let list_merge = match args.named("list_merge").map(|value| text(&value)).as_deref() {
         None | Some("replace") => ListMerge::Replace,
@@ -120,7 +120,7 @@ fn merge_lists(old: &[Value], new: &[Value], how: ListMerge) -> Vec<Value> {
 }
 
 /// `dict2items(key_name='key', value_name='value')`
-pub fn dict2items(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn dict2items(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let map = pairs(&args.req("data")?, "dict2items")?;
     let (key_name, value_name) = (args.text_or("key_name", "key"), args.text_or("value_name", "value"));
     args.end()?;
@@ -129,7 +129,7 @@ pub fn dict2items(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error>
 }
 
 /// `items2dict(key_name='key', value_name='value')`
-pub fn items2dict(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn items2dict(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let list = list(&args.req("data")?, "items2dict")?;
     let (key_name, value_name) =
         (args.opt("key_name").unwrap_or(Value::from("key")), args.opt("value_name").unwrap_or(Value::from("value")));
@@ -146,7 +146,7 @@ pub fn items2dict(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error>
 }
 
 /// `rekey_on_member('key', duplicates='error')`
-pub fn rekey_on_member(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn rekey_on_member(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let (data, key) = (args.req("data")?, args.req("key")?);
     let overwrite = args.text_or("duplicates", "error") == "overwrite";
     args.end()?;

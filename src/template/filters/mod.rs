@@ -13,7 +13,7 @@ mod lists;
 mod mappings;
 mod network;
 mod numbers;
-pub mod of_undefined;
+pub(super) mod of_undefined;
 mod paths;
 mod patterns;
 mod random;
@@ -25,12 +25,13 @@ mod types;
 mod urls;
 mod wrap;
 
-pub use crypt::{Hashing, crypt, random_salt};
-pub use paths::{expand_home, glob};
-pub use patterns::regex;
-pub use sets::subset;
-pub use texts::split;
-pub use urls::Url;
+pub(super) use crypt::random_salt;
+pub use crypt::{Hashing, crypt};
+pub(super) use paths::{expand_home, glob};
+pub(super) use patterns::regex;
+pub(super) use sets::subset;
+pub(super) use texts::split;
+pub(super) use urls::Url;
 
 use minijinja::{Error, State, filters as own};
 
@@ -64,15 +65,15 @@ static THEMES: &[&[(Word, Filter)]] = &[
 ];
 
 /// Every filter that gets no undefined values.
-pub fn all() -> impl Iterator<Item = &'static (Word, Filter)> {
+pub(super) fn all() -> impl Iterator<Item = &'static (Word, Filter)> {
     THEMES.iter().copied().flatten()
 }
 
 /// A filter of the template engine itself.
-pub type EngineFilter = fn() -> Value;
+pub(super) type EngineFilter = fn() -> Value;
 
 /// The engine's own filters that mean what Ansible means.
-pub static ENGINE_FILTERS: &[(Word, EngineFilter)] = &[
+pub(super) static ENGINE_FILTERS: &[(Word, EngineFilter)] = &[
     (
         Word::new("attr", "A member of a value by its name; unlike a dot, never an item of that name.")
             .takes("name")
@@ -126,7 +127,7 @@ pub static ENGINE_FILTERS: &[(Word, EngineFilter)] = &[
 ];
 
 /// Calls one of the engine's filters with settled arguments.
-pub fn call_engine_filter(filter: &Value, state: &mut State<'_, '_>, values: &[Value]) -> Result<Value, Error> {
+pub(super) fn call_engine_filter(filter: &Value, state: &mut State<'_, '_>, values: &[Value]) -> Result<Value, Error> {
     if let Some(undefined) = values.iter().find(|value| value.is_undefined()) {
         return Ok(undefined.clone());
     }
@@ -139,7 +140,7 @@ pub fn call_engine_filter(filter: &Value, state: &mut State<'_, '_>, values: &[V
 }
 
 /// Calls a filter by name, for `map('name', ...)`.
-pub fn by_name(name: &str, state: &mut State<'_, '_>, first: Value, args: &Handed) -> Result<Value, Error> {
+pub(super) fn by_name(name: &str, state: &mut State<'_, '_>, first: Value, args: &Handed) -> Result<Value, Error> {
     if written::find(written::Sort::Filter, name).is_some() {
         return written::call_filter(state, name, first, args.positional.clone(), args.named.clone());
     }
@@ -161,7 +162,7 @@ pub fn by_name(name: &str, state: &mut State<'_, '_>, first: Value, args: &Hande
 }
 
 /// What is handed on to a filter or test that is named by an argument.
-pub struct Handed {
+pub(super) struct Handed {
     pub positional: Vec<Value>,
     pub named: Vec<(String, Value)>,
 }

@@ -11,7 +11,7 @@ use crate::value::Value;
 use crate::value::doc::Word;
 
 /// The filters of this file.
-pub const FILTERS: &[(Word, Filter)] = &[
+pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
         Word::new(
             "ipaddr",
@@ -99,15 +99,15 @@ fn mask_length(mask: &str) -> Option<u8> {
 }
 
 /// `ipaddr(query='')`; the queries are those that roles use most.
-pub fn ipaddr(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
+pub(super) fn ipaddr(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
     each(args, |_| true)
 }
 
-pub fn ipv4(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
+pub(super) fn ipv4(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
     each(args, |net| net.address.is_ipv4())
 }
 
-pub fn ipv6(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
+pub(super) fn ipv6(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
     each(args, |net| net.address.is_ipv6())
 }
 
@@ -182,7 +182,7 @@ fn private(address: &IpAddr) -> bool {
 }
 
 /// An IPv6 address in brackets, as URLs need it; other values as they are.
-pub fn ipwrap(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn ipwrap(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = args.req("value")?;
     let wrap = |value: &Value| match Net::parse(&text(value)) {
         Some(net) if net.address.is_ipv6() && net.written => Value::from(format!("[{}]/{}", net.address, net.prefix)),

@@ -11,7 +11,7 @@ use crate::value::Value;
 use crate::value::doc::Word;
 
 /// The filters of this file.
-pub const FILTERS: &[(Word, Filter)] = &[
+pub(super) const FILTERS: &[(Word, Filter)] = &[
     (Word::new("abs", "A number without its sign.").gives("-3 | abs", "3"), |_, mut args| {
         let value = python::number(&args.req("x")?);
         operations::compare(&value, "<", &Value::from(0))
@@ -62,7 +62,7 @@ pub const FILTERS: &[(Word, Filter)] = &[
 ];
 
 /// `round(precision=0, method='common')`; halves go to the even neighbour.
-pub fn round(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn round(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = python::number(&args.req("value")?);
     let (precision, method) = (args.int("precision")?.unwrap_or(0).clamp(-300, 300), args.text_or("method", "common"));
     args.end()?;
@@ -104,7 +104,7 @@ fn whole(number: i128) -> Value {
 }
 
 /// `int(default=0, base=10)`
-pub fn int(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn int(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = args.req("value")?;
     let (default, base) = (args.opt("default").unwrap_or(Value::from(0)), args.int("base")?.unwrap_or(10));
     args.end()?;
@@ -133,7 +133,7 @@ pub fn int(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
 }
 
 /// `float(default=0.0)`
-pub fn float(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn float(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = args.req("value")?;
     let default = args.opt("default").unwrap_or(Value::from(0.0));
     args.end()?;
@@ -141,7 +141,7 @@ pub fn float(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
 }
 
 /// `filesizeformat(binary=False)`
-pub fn filesizeformat(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn filesizeformat(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let (mut size, binary) = (number(&args.req("value")?)?, args.flag("binary"));
     args.end()?;
     let (step, unit) = if binary { (1024.0, "iB") } else { (1000.0, "B") };
@@ -164,7 +164,7 @@ pub fn filesizeformat(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Er
 }
 
 /// `log(base=e)`
-pub fn log(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn log(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let x = number(&args.req("x")?)?;
     let base = args.opt("base").map_or(Ok(std::f64::consts::E), |base| number(&base))?;
     if x <= 0.0 {
@@ -174,12 +174,12 @@ pub fn log(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
 }
 
 /// `pow(y)`
-pub fn pow(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn pow(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     real(number(&args.req("x")?)?.powf(number(&args.req("y")?)?))
 }
 
 /// `root(base=2)`
-pub fn root(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn root(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let x = number(&args.req("x")?)?;
     let base = args.opt("base").map_or(Ok(2.0), |base| number(&base))?;
     real(if base == 2.0 { x.sqrt() } else { x.powf(1.0 / base) })
@@ -201,7 +201,7 @@ const UNITS: [(char, f64); 8] = [
 ];
 
 /// `human_readable(isbits=False, unit=None)`
-pub fn human_readable(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn human_readable(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let size = number(&args.req("size")?)?;
     let bits = args.flag("isbits");
     let unit =
@@ -219,7 +219,7 @@ pub fn human_readable(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Er
 
 /// `human_to_bytes(default_unit=None, isbits=False)`: `1.5G` to bytes. A unit is one letter, or that letter and `B` (of
 /// bits `b`), or its name in full.
-pub fn human_to_bytes(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn human_to_bytes(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     const NAMES: [&str; 8] = ["yotta", "zeta", "exa", "peta", "tera", "giga", "mega", "kilo"];
     let size = print(&args.req("size")?);
     let default = args.opt("default_unit").filter(|unit| !unit.is_none()).map(|unit| text(&unit));

@@ -11,7 +11,7 @@ use crate::value::doc::Word;
 type Raw = fn(&mut State<'_, '_>, Rest<ValueOrKwargs>) -> Result<Value, Error>;
 
 /// The filters of this file.
-pub static FILTERS: &[(Word, Raw)] = &[
+pub(crate) static FILTERS: &[(Word, Raw)] = &[
     (
         Word::new(
             "_soft",

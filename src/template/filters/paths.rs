@@ -11,7 +11,7 @@ use crate::value::Value;
 use crate::value::doc::Word;
 
 /// The filters of this file.
-pub const FILTERS: &[(Word, Filter)] = &[
+pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
         Word::new("basename", "The last part of a path.").gives("'/etc/etcd/etcd.conf' | basename", "etcd.conf"),
         basename,
@@ -85,17 +85,17 @@ pub const FILTERS: &[(Word, Filter)] = &[
     ),
 ];
 
-pub fn basename(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn basename(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let path = args.text("path")?;
     Ok(Value::from(path.rsplit_once('/').map_or(path.as_str(), |(_, name)| name)))
 }
 
-pub fn win_basename(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn win_basename(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let path = args.text("path")?;
     Ok(Value::from(win_drive(&path).1.rsplit(WIN_SEPARATORS).next().unwrap_or("")))
 }
 
-pub fn win_dirname(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn win_dirname(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let path = args.text("path")?;
     let (drive, rest) = win_drive(&path);
     let head = &rest[..rest.rfind(WIN_SEPARATORS).map_or(0, |at| at + 1)];
@@ -120,7 +120,7 @@ fn win_drive(path: &str) -> (&str, &str) {
     }
 }
 
-pub fn dirname(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn dirname(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let path = args.text("path")?;
     let head = path.rsplit_once('/').map_or("", |(_, _)| &path[..=path.rfind('/').unwrap_or(0)]);
     let trimmed = head.trim_end_matches('/');
@@ -128,7 +128,7 @@ pub fn dirname(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
 }
 
 /// The path without its extension, and the extension with its dot.
-pub fn splitext(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn splitext(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let path = args.text("path")?;
     let name = path.rfind('/').map_or(0, |slash| slash + 1);
     let first = path[name..].find(|c| c != '.').map_or(path.len(), |at| name + at);
@@ -136,12 +136,12 @@ pub fn splitext(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     Ok(Value::from(Tuple::new(vec![Value::from(&path[..dot]), Value::from(&path[dot..])])))
 }
 
-pub fn expanduser(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn expanduser(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     Ok(Value::from(expand_home(&args.text("path")?)))
 }
 
 /// `~` and `~/x` with the home directory of who runs us.
-pub fn expand_home(path: &str) -> String {
+pub(crate) fn expand_home(path: &str) -> String {
     match (path.strip_prefix('~'), std::env::var("HOME")) {
         (Some(rest), Ok(home)) if rest.is_empty() || rest.starts_with('/') => format!("{home}{rest}"),
         _ => path.to_owned(),
@@ -149,7 +149,7 @@ pub fn expand_home(path: &str) -> String {
 }
 
 /// `$NAME` and `${NAME}` from the environment; unknown ones stay.
-pub fn expandvars(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn expandvars(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let string = args.text("path")?;
     let regex = super::regex(r"\$(?:(\w+)|\{([^}]*)\})", false, false)?;
     let replaced = regex.replace_all(&string, |captures: &fancy_regex::Captures<'_>| {
@@ -159,7 +159,7 @@ pub fn expandvars(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error>
     Ok(Value::from(replaced.into_owned()))
 }
 
-pub fn normpath(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn normpath(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let path = clean(Path::new(&args.text("path")?));
     Ok(Value::from(if path.as_os_str().is_empty() { ".".into() } else { path.display().to_string() }))
 }
@@ -183,13 +183,13 @@ fn absolute(path: &str) -> PathBuf {
     clean(&std::env::current_dir().unwrap_or_default().join(path))
 }
 
-pub fn realpath(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn realpath(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let path = args.text("path")?;
     Ok(Value::from(std::fs::canonicalize(&path).unwrap_or_else(|_| absolute(&path)).display().to_string()))
 }
 
 /// `relpath(start='.')`
-pub fn relpath(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn relpath(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let (path, start) = (args.only_text("path")?, args.opt("start").unwrap_or(Value::from(".")));
     if path.is_empty() {
         return Err(fail("relpath of an empty path"));
@@ -202,7 +202,7 @@ pub fn relpath(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
 }
 
 /// `['a', 'b'] | path_join`: an absolute part begins anew.
-pub fn path_join(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn path_join(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = args.req("paths")?;
     let parts = if value.as_str().is_some() { vec![value] } else { list(&value, "path_join")? };
     let parts = parts.iter().map(only_text).collect::<Result<Vec<_>, Error>>()?;
@@ -218,7 +218,7 @@ pub fn path_join(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> 
     Ok(Value::from(joined))
 }
 
-pub fn commonpath(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn commonpath(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let paths: Vec<PathBuf> = items(&args.req("paths")?)?.iter().map(|path| PathBuf::from(text(path))).collect();
     let first = paths.first().ok_or_else(|| fail("commonpath of no paths"))?;
     let same = |n: &usize| paths.iter().all(|path| path.components().take(*n).eq(first.components().take(*n)));
@@ -227,12 +227,12 @@ pub fn commonpath(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error>
 }
 
 /// Files of the controller that match, sorted.
-pub fn fileglob(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn fileglob(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     Ok(Value::from(glob(&args.text("pattern")?)))
 }
 
 /// The files that match a pattern whose last part may have `*`, `?` and `[a-z]`.
-pub fn glob(pattern: &str) -> Vec<Value> {
+pub(crate) fn glob(pattern: &str) -> Vec<Value> {
     let (directory, name) = pattern.rsplit_once('/').unwrap_or((".", pattern));
     let Ok(regex) = super::regex(&glob_regex(name), false, false) else { return Vec::new() };
     let directory = if directory.is_empty() { "/" } else { directory };

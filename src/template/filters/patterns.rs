@@ -12,7 +12,7 @@ use crate::value::Value;
 use crate::value::doc::Word;
 
 /// The filters of this file.
-pub const FILTERS: &[(Word, Filter)] = &[
+pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
         Word::new("regex_escape", "A text with everything escaped that means something in a regular expression.")
             .takes("re_type='python'")
@@ -48,7 +48,7 @@ pub const FILTERS: &[(Word, Filter)] = &[
 ];
 
 /// A compiled pattern, from the cache or new.
-pub fn regex(pattern: &str, ignorecase: bool, multiline: bool) -> Result<Arc<Regex>, Error> {
+pub(crate) fn regex(pattern: &str, ignorecase: bool, multiline: bool) -> Result<Arc<Regex>, Error> {
     static COMPILED: LazyLock<Mutex<HashMap<String, Arc<Regex>>>> = LazyLock::new(Mutex::default);
     let mut flags = String::new();
     if ignorecase {
@@ -76,7 +76,7 @@ fn broken(error: fancy_regex::Error) -> Error {
 }
 
 /// `regex_replace(pattern, replacement, ignorecase, multiline, count, mandatory_count)`
-pub fn regex_replace(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn regex_replace(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let string = args.text("value")?;
     let (pattern, replacement) = (args.text_or("pattern", ""), args.text_or("replacement", ""));
     let (ignorecase, multiline) = (args.flag("ignorecase"), args.flag("multiline"));
@@ -152,7 +152,7 @@ fn push_group(name: &str, captures: &Captures<'_>, result: &mut String) -> Resul
 }
 
 /// `regex_search(pattern, '\\1', ..., ignorecase, multiline)`: the match, the groups asked for, or None.
-pub fn regex_search(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn regex_search(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let (string, pattern) = (args.text("value")?, args.text("regex")?);
     let ignorecase = args.named("ignorecase").is_some_and(|flag| flag.is_true());
     let multiline = args.named("multiline").is_some_and(|flag| flag.is_true());
@@ -180,7 +180,7 @@ pub fn regex_search(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Erro
 }
 
 /// `regex_findall(pattern, multiline, ignorecase)`
-pub fn regex_findall(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn regex_findall(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let (string, pattern) = (args.text("value")?, args.text("regex")?);
     let (multiline, ignorecase) = (args.flag("multiline"), args.flag("ignorecase"));
     args.end()?;
@@ -200,7 +200,7 @@ pub fn regex_findall(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Err
 }
 
 /// `regex_escape(re_type='python')`
-pub fn regex_escape(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn regex_escape(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let (string, kind) = (args.text("string")?, args.text_or("re_type", "python"));
     args.end()?;
     let special = match kind.as_str() {

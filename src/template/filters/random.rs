@@ -13,7 +13,7 @@ use crate::value::Value;
 use crate::value::doc::Word;
 
 /// The filters of this file.
-pub const FILTERS: &[(Word, Filter)] = &[
+pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
         Word::new(
             "random",
@@ -40,7 +40,7 @@ fn generator(seed: Option<Value>) -> StdRng {
 }
 
 /// `60 | random(start=0, step=1, seed=None)`, or an item of a list.
-pub fn random(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn random(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let end = args.req("end")?;
     let (start, step, seed) = (args.int("start")?, args.int("step")?, args.opt("seed"));
     args.end()?;
@@ -63,7 +63,7 @@ pub fn random(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
 }
 
 /// `shuffle(seed=None)`
-pub fn shuffle(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn shuffle(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let mut list = items(&args.req("mylist")?)?;
     list.shuffle(&mut generator(args.opt("seed")));
     Ok(Value::from(list))

@@ -9,7 +9,7 @@ use crate::value::doc::Word;
 use crate::value::{Value, unit_file};
 
 /// The filters of this file.
-pub const FILTERS: &[(Word, Filter)] = &[
+pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
         Word::new(
             "environment_quote",
@@ -63,19 +63,19 @@ fn only(args: &mut Args) -> Result<String, Error> {
     }
 }
 
-pub fn environment_quote(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn environment_quote(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = only(&mut args)?;
     args.end()?;
     unit_file::environment_value(&value).map(Value::from).map_err(fail)
 }
 
-pub fn plain_word(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn plain_word(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = only(&mut args)?;
     args.end()?;
     unit_file::plain_word(&value).map(Value::from).map_err(fail)
 }
 
-pub fn systemd_limits(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn systemd_limits(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = args.req("value")?;
     args.end()?;
     let mut limits = pairs(&value, "systemd_limits")?;
@@ -85,13 +85,13 @@ pub fn systemd_limits(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Er
     Ok(Value::from(lines.join("\n")))
 }
 
-pub fn systemd_quote(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn systemd_quote(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = only(&mut args)?;
     args.end()?;
     unit_file::exec_argument(&value).map(Value::from).map_err(fail)
 }
 
-pub fn systemd_value(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn systemd_value(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = only(&mut args)?;
     args.end()?;
     unit_file::unit_value(&value).map(Value::from).map_err(fail)

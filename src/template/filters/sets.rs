@@ -12,7 +12,7 @@ use crate::value::Value;
 use crate::value::doc::Word;
 
 /// The filters of this file.
-pub const FILTERS: &[(Word, Filter)] = &[
+pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
         Word::new("difference", "The items of a list that another has not, each once.")
             .takes("other")
@@ -52,7 +52,7 @@ fn both(mut args: Args) -> Result<(Vec<Value>, Vec<Value>), Error> {
 }
 
 /// Whether a value can be in a set of Python's: no list and no mapping, nor a tuple with one in it.
-pub fn hashable(value: &Value) -> bool {
+pub(super) fn hashable(value: &Value) -> bool {
     match value.kind() {
         ValueKind::Map => false,
         ValueKind::Seq | ValueKind::Iterable => {
@@ -84,12 +84,12 @@ fn distinct(items: impl IntoIterator<Item = Value>) -> Vec<Value> {
     items.into_iter().filter(|item| seen.insert(key(item))).collect()
 }
 
-pub fn union(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
+pub(super) fn union(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
     let (a, b) = both(args)?;
     Ok(Value::from(distinct(a.into_iter().chain(b))))
 }
 
-pub fn difference(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
+pub(super) fn difference(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
     let (a, b) = both(args)?;
     let b = keys(&b);
     Ok(Value::from(distinct(a.into_iter().filter(|item| !b.contains(&key(item))))))
@@ -97,7 +97,7 @@ pub fn difference(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
 
 /// Of equal items (`true` and `1`) that of the shorter list is taken, as Python's sets do; of lists, which are in no
 /// sets, that of the first.
-pub fn intersect(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
+pub(super) fn intersect(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
     let (a, b) = both(args)?;
     let sets = a.iter().chain(&b).all(hashable);
     let (a, b) = (distinct(a), distinct(b));
@@ -106,7 +106,7 @@ pub fn intersect(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
     Ok(Value::from(from.into_iter().filter(|item| other.contains(&key(item))).collect::<Vec<_>>()))
 }
 
-pub fn symmetric_difference(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
+pub(super) fn symmetric_difference(_: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
     let (a, b) = both(args)?;
     let (in_a, in_b) = (keys(&a), keys(&b));
     let only_a = a.into_iter().filter(|item| !in_b.contains(&key(item)));
@@ -114,7 +114,7 @@ pub fn symmetric_difference(_: &mut State<'_, '_>, args: Args) -> Result<Value, 
 }
 
 /// `a is subset(b)`, of what can be in sets.
-pub fn subset(a: &[Value], b: &[Value]) -> Result<bool, Error> {
+pub(crate) fn subset(a: &[Value], b: &[Value]) -> Result<bool, Error> {
     match a.iter().chain(b).find(|item| !hashable(item)) {
         Some(item) => Err(fail(format!("subset and superset are of plain items, one is {}", kind(item)))),
         None => Ok(keys(a).is_subset(&keys(b))),
@@ -123,7 +123,7 @@ pub fn subset(a: &[Value], b: &[Value]) -> Result<bool, Error> {
 
 /// `unique(case_sensitive=None, attribute=None)`: case does not count unless said so, but it does where an item is a list
 /// or a mapping.
-pub fn unique(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn unique(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let list = items(&args.req("a")?)?;
     let case = args.opt("case_sensitive").filter(|case| !case.is_none()).map(|case| case.is_true());
     let attribute = args.opt("attribute").filter(|attribute| !attribute.is_none()).map(|a| text(&a));

@@ -9,7 +9,7 @@ use crate::value::Value;
 use crate::value::doc::Word;
 
 /// The filters of this file.
-pub const FILTERS: &[(Word, Filter)] = &[
+pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
         Word::new("center", "A text in the middle of blanks.")
             .takes("width=80")
@@ -57,7 +57,7 @@ pub const FILTERS: &[(Word, Filter)] = &[
 ];
 
 /// `'%s and %s' | format(a, b)`
-pub fn format(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn format(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let format = args.text("value")?;
     let (mut values, named) = (args.rest(), args.rest_named());
     if !named.is_empty() {
@@ -67,7 +67,7 @@ pub fn format(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
 }
 
 /// `replace(old, new, count)`
-pub fn replace(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn replace(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let (string, old, new) = (args.text("s")?, args.text("old")?, args.text("new")?);
     let count = args.int("count")?.and_then(|count| usize::try_from(count).ok()).unwrap_or(usize::MAX);
     args.end()?;
@@ -76,7 +76,7 @@ pub fn replace(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
 }
 
 /// `split(sep, maxsplit)`, Python's.
-pub fn split(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(crate) fn split(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let string = args.text("value")?;
     let sep = args.opt("sep").filter(|sep| !sep.is_none()).map(|sep| text(&sep));
     let limit = args.int("maxsplit")?.and_then(|max| usize::try_from(max).ok()).map_or(usize::MAX, |max| max + 1);
@@ -103,7 +103,7 @@ pub fn split(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
 }
 
 /// The lines, without their ends.
-pub fn splitlines(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn splitlines(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let string = args.text("value")?;
     let keep = args.flag("keepends");
     args.end()?;
@@ -111,7 +111,7 @@ pub fn splitlines(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error>
 }
 
 /// A word of a shell command line.
-pub fn quote(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn quote(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = args.req("a")?;
     args.end()?;
     let string = if value.is_none() { String::new() } else { text(&value) };
@@ -123,7 +123,7 @@ pub fn quote(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
 }
 
 /// `center(width=80)`
-pub fn center(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn center(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let string = args.text("value")?;
     let width = args.length("width")?.unwrap_or(80);
     args.end()?;
@@ -133,7 +133,7 @@ pub fn center(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
 }
 
 /// `truncate(length=255, killwords=False, end='...', leeway=5)`
-pub fn truncate(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn truncate(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let string = args.text("s")?;
     let length = usize::try_from(args.int("length")?.unwrap_or(255)).unwrap_or(0);
     let (killwords, end) = (args.flag("killwords"), args.text_or("end", "..."));
@@ -152,7 +152,7 @@ pub fn truncate(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     Ok(Value::from(cut.rsplit_once(' ').map_or(cut.as_str(), |(words, _)| words).to_owned() + &end))
 }
 
-pub fn wordcount(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn wordcount(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let string = args.text("s")?;
     args.end()?;
     let words = string.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
@@ -160,7 +160,7 @@ pub fn wordcount(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> 
 }
 
 /// `comment('plain' | 'c' | 'cblock' | 'xml' | 'erlang', decoration=..., prefix=..., ...)`
-pub fn comment(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn comment(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = args.req("text")?;
     let Some(string) = value.as_str() else {
         return Err(fail(format!("comment needs text, this is {}", kind(&value))));

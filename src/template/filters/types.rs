@@ -10,7 +10,7 @@ use crate::value::Value;
 use crate::value::doc::Word;
 
 /// The filters of this file.
-pub const FILTERS: &[(Word, Filter)] = &[
+pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
         Word::new("_mutable", "What set makes of a list or mapping, so that methods can change it.").example("[1]"),
         mutable,
@@ -49,12 +49,12 @@ pub const FILTERS: &[(Word, Filter)] = &[
 ];
 
 /// Makes a list or mapping one that methods can change.
-pub fn mutable(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn mutable(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     Ok(mutable::mutable(args.req("value")?))
 }
 
 /// A boolean of what people write for one.
-pub fn bool(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn bool(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = args.req("value")?;
     args.end()?;
     // What is neither is false, as in Ansible.
@@ -62,7 +62,7 @@ pub fn bool(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
 }
 
 /// What a value means as a boolean; None: neither.
-pub fn boolean(value: &Value) -> Option<bool> {
+pub(super) fn boolean(value: &Value) -> Option<bool> {
     match value.kind() {
         ValueKind::Bool => Some(value.is_true()),
         ValueKind::None => Some(false),
@@ -76,7 +76,7 @@ pub fn boolean(value: &Value) -> Option<bool> {
 }
 
 /// `ternary(true_val, false_val, none_val=None)`
-pub fn ternary(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn ternary(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let (value, yes, no) = (args.req("value")?, args.req("true_val")?, args.req("false_val")?);
     let none = args.opt("none_val").filter(|none| !none.is_none());
     args.end()?;
@@ -88,6 +88,6 @@ pub fn ternary(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
 }
 
 /// `'1.2' | version('1.0', '>=')`
-pub fn version(state: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
+pub(super) fn version(state: &mut State<'_, '_>, args: Args) -> Result<Value, Error> {
     versions::version(state, args).map(Value::from)
 }

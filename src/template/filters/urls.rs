@@ -13,7 +13,7 @@ use crate::value::Value;
 use crate::value::doc::Word;
 
 /// The filters of this file.
-pub const FILTERS: &[(Word, Filter)] = &[
+pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
         Word::new("urlencode", "A text as part of a URL, or a mapping, or pairs, as its query.")
             .gives("{'name': 'a b', 'n': 1} | urlencode", "name=a+b&n=1"),
@@ -38,7 +38,7 @@ pub const FILTERS: &[(Word, Filter)] = &[
 ];
 
 /// The parts of a URL as Python's `urlsplit` takes them apart.
-pub struct Url {
+pub(crate) struct Url {
     pub scheme: String,
     pub netloc: String,
     pub path: String,
@@ -49,7 +49,7 @@ pub struct Url {
 impl Url {
     /// # Errors
     /// When a bracket of an IPv6 address is missing, all that Python refuses.
-    pub fn split(url: &str) -> Result<Self, Error> {
+    pub(crate) fn split(url: &str) -> Result<Self, Error> {
         let url = url.trim_start_matches(|c: char| c <= ' ').replace(['\t', '\r', '\n'], "");
         let (rest, fragment) = url.split_once('#').unwrap_or((&url, ""));
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -76,7 +76,7 @@ impl Url {
 }
 
 /// `urlsplit('hostname')`, or a mapping of all parts.
-pub fn urlsplit(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn urlsplit(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let (url, query) = (Url::split(&args.text("value")?)?, args.text_or("query", ""));
     args.end()?;
     let (user, host) = url.netloc.rsplit_once('@').map_or((None, &*url.netloc), |(user, host)| (Some(user), host));
@@ -109,7 +109,7 @@ pub fn urlsplit(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
 }
 
 /// A lone value for a path, where slashes stay; pairs for a query, where they do not and a blank is `+`.
-pub fn urlencode(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn urlencode(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = args.req("value")?;
     args.end()?;
     let pairs = match value.kind() {
@@ -145,7 +145,7 @@ static SITE: LazyLock<Regex> = LazyLock::new(|| {
 static MAILBOX: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\S+@\w[\w.-]*\.\w+$").expect("it is a pattern"));
 
 /// `urlize(trim_url_limit=None, nofollow=False, target=None, rel=None, extra_schemes=None)`
-pub fn urlize(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn urlize(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = args.req("value")?;
     let limit = args.int("trim_url_limit")?.map(|limit| usize::try_from(limit).unwrap_or(0));
     let nofollow = args.flag("nofollow");

@@ -9,7 +9,7 @@ use crate::value::Value;
 use crate::value::doc::Word;
 
 /// The filters of this file.
-pub const FILTERS: &[(Word, Filter)] = &[(
+pub(super) const FILTERS: &[(Word, Filter)] = &[(
     Word::new("wordwrap", "A text with its long lines broken between words, and after hyphens.")
         .takes("width=79, break_long_words=true, wrapstring=newline, break_on_hyphens=true")
         .gives("'a long story' | wordwrap(6, wrapstring='/')", "a long/story"),
@@ -17,7 +17,7 @@ pub const FILTERS: &[(Word, Filter)] = &[(
 )];
 
 /// `wordwrap(width=79, break_long_words=True, wrapstring='\n', break_on_hyphens=True)`
-pub fn wordwrap(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn wordwrap(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let string = args.text("s")?;
     let width = args.int("width")?.unwrap_or(79);
     let long = args.opt("break_long_words").is_none_or(|value| value.is_true());

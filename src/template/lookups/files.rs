@@ -39,7 +39,7 @@ fn read(call: &Call<'_>, name: &str, folder: &str) -> Result<(PathBuf, String), 
 }
 
 /// The contents of files, without the newline at their end. Options `lstrip` and `rstrip`.
-pub fn file(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn file(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     let (lstrip, rstrip) = (call.flag("lstrip", false), call.flag("rstrip", true));
     let one = |name: &String| {
         let (_, text) = read(call, name, "files")?;
@@ -50,12 +50,12 @@ pub fn file(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
 }
 
 /// The contents of vault files.
-pub fn unvault(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn unvault(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     call.texts().iter().map(|name| read(call, name, "files").map(|(_, text)| Value::from(text))).collect()
 }
 
 /// Template files, rendered with the variables at hand and those of the option `template_vars`.
-pub fn template(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn template(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     let mut scope = (**call.scope).clone();
     if let Some(more) = call.option("template_vars") {
         let pairs =
@@ -81,7 +81,7 @@ pub fn template(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
 }
 
 /// Files that match patterns, sorted.
-pub fn fileglob(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn fileglob(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     let mut found = Vec::new();
     for pattern in call.texts() {
         let places = call.places(&pattern, "files");
@@ -100,7 +100,7 @@ pub fn fileglob(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
 const FOLDER: &str = "_folder";
 
 /// Options of the lookup behind `with_<name>` of a task: `first_found` looks where the task's action has its files.
-pub fn of_task(name: &str, action: &str) -> Vec<(String, Value)> {
+pub(crate) fn of_task(name: &str, action: &str) -> Vec<(String, Value)> {
     if name.rsplit('.').next() != Some("first_found") {
         return Vec::new();
     }
@@ -113,7 +113,7 @@ pub fn of_task(name: &str, action: &str) -> Vec<(String, Value)> {
 }
 
 /// The first of several files that is there. Terms: names, or a mapping of `files` and `paths`; `skip` for none at all.
-pub fn first_found(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn first_found(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     let mut skip = call.flag("skip", false);
     let mut names = Vec::new();
     let option = |name: &str| call.option(name).cloned();
@@ -162,7 +162,7 @@ fn add(names: &mut Vec<String>, files: Option<Value>, paths: Option<Value>) {
 }
 
 /// A value of a file of columns: `key file=x.csv delimiter=, col=1`.
-pub fn csvfile(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn csvfile(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     let mut found = Vec::new();
     for term in call.texts() {
         let (key, options) = options(&term);
@@ -212,7 +212,7 @@ fn columns(line: &str, delimiter: &str) -> Vec<String> {
 }
 
 /// A value of an INI or properties file: `key section=x file=y.ini type=ini default=z`.
-pub fn ini(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn ini(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     let mut found = Vec::new();
     for term in call.texts() {
         let (key, options) = options(&term);
@@ -260,7 +260,7 @@ fn options(term: &str) -> (String, Vec<(String, String)>) {
 }
 
 /// A password kept in a file, made when the file is not there: `path length=20 chars=ascii_letters,digits encrypt=sha512_crypt`.
-pub fn password(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn password(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     let one = |term: &String| {
         let (path, options) = options(term);
         let get = |name: &str, default: &str| {

@@ -20,22 +20,22 @@ fn listed(value: &Value) -> Vec<Value> {
 }
 
 /// The terms, one level flattened.
-pub fn items(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn items(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     Ok(call.terms.iter().flat_map(listed).collect())
 }
 
-pub fn list(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn list(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     Ok(std::mem::take(&mut call.terms))
 }
 
 /// Pairs of a position and an item.
-pub fn indexed_items(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn indexed_items(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     let items = items(call)?.into_iter().enumerate();
     Ok(items.map(|(i, item)| Value::from(vec![Value::from(i), item])).collect())
 }
 
 /// A mapping as a list of `key` and `value`.
-pub fn dict(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn dict(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     let mut all = Vec::new();
     for term in &call.terms {
         let pairs = args::pairs(term, "dict").map_err(|error| fail(crate::template::words(&error)))?;
@@ -45,7 +45,7 @@ pub fn dict(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
 }
 
 /// Every combination of one item of each term.
-pub fn nested(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn nested(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     let mut rows: Vec<Vec<Value>> = vec![Vec::new()];
     for term in &call.terms {
         let items: Vec<Vec<Value>> = listed(term).iter().map(listed).collect();
@@ -59,7 +59,7 @@ pub fn nested(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
 }
 
 /// The first items of each term together, the second ones, and so on; None where a term has no more.
-pub fn together(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn together(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     let lists: Vec<Vec<Value>> = call.terms.iter().map(listed).collect();
     let length = lists.iter().map(Vec::len).max().unwrap_or(0);
     let row = |i: usize| lists.iter().map(|list| list.get(i).cloned().unwrap_or(Value::from(()))).collect::<Vec<_>>();
@@ -67,7 +67,7 @@ pub fn together(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
 }
 
 /// Pairs of an item and each of its subelements: `[list, 'a.b', {skip_missing: true}]`.
-pub fn subelements(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn subelements(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     let [list, path, rest @ ..] = call.terms.as_slice() else {
         return Err(fail("subelements needs a list and the name of a subelement"));
     };
@@ -96,12 +96,12 @@ pub fn subelements(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     Ok(all)
 }
 
-pub fn random_choice(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn random_choice(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     Ok(call.terms.choose(&mut rand::rng()).cloned().into_iter().collect())
 }
 
 /// `start=1 end=10 stride=2 format=host%02d count=5`, or `1-10/2:host%02d`.
-pub fn sequence(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn sequence(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     let mut all = Vec::new();
     let terms = if call.terms.is_empty() { vec![String::new()] } else { call.texts() };
     for term in terms {

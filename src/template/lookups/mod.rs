@@ -16,13 +16,13 @@ use super::{Error, Scope, own};
 use crate::value::Value;
 use crate::value::doc::Word;
 use crate::value::origin::nearest;
-pub use files::of_task;
+pub(super) use files::of_task;
 
 /// A lookup: from its call to a list.
-pub type Lookup = fn(&mut Call<'_>) -> Result<Vec<Value>, Error>;
+pub(super) type Lookup = fn(&mut Call<'_>) -> Result<Vec<Value>, Error>;
 
 /// Every lookup, sorted by name.
-pub static LOOKUPS: &[(Word, Lookup)] = &[
+pub(super) static LOOKUPS: &[(Word, Lookup)] = &[
     (
         Word::new("config", "Settings in force, by Ansible's names for them.")
             .takes("names..., on_missing='error'")
@@ -199,7 +199,7 @@ pub static LOOKUPS: &[(Word, Lookup)] = &[
 ];
 
 /// What a lookup is asked.
-pub struct Call<'a> {
+pub(super) struct Call<'a> {
     pub terms: Vec<Value>,
     named: Vec<(String, Value)>,
     pub scope: &'a Arc<Scope>,
@@ -248,7 +248,7 @@ fn fail(message: impl Into<String>) -> Error {
 }
 
 /// Runs a lookup by its short or long name.
-pub fn run(
+pub(super) fn run(
     name: &str,
     terms: Vec<Value>,
     named: Vec<(String, Value)>,

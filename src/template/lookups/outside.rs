@@ -9,14 +9,14 @@ use crate::template::{Error, Page, words};
 use crate::value::Value;
 
 /// The hosts that patterns name.
-pub fn inventory_hostnames(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn inventory_hostnames(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     let outside = call.scope.outside.as_ref().ok_or_else(|| fail("there is no inventory at this place"))?;
     let hosts = outside.hosts(&call.texts()).map_err(fail)?;
     Ok(hosts.into_iter().map(Value::from).collect())
 }
 
 /// The settings in force, by Ansible's names for them.
-pub fn config(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn config(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     let outside = call.scope.outside.as_ref().ok_or_else(|| fail("there are no settings at this place"))?;
     let mut found = Vec::new();
     for name in call.texts() {
@@ -52,7 +52,7 @@ const URL_OPTIONS: &[&str] = &[
 ];
 
 /// What web servers answer: line by line, or whole with `split_lines=false`.
-pub fn url(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn url(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     let outside = call.scope.outside.as_ref().ok_or_else(|| fail("no server is asked at this place"))?;
     if let Some((name, _)) = call.named.iter().find(|(name, _)| !URL_OPTIONS.contains(&&**name)) {
         return Err(fail(format!("the lookup url has no option {name}; it has {}", URL_OPTIONS.join(", "))));

@@ -8,7 +8,7 @@ use crate::template::Error;
 use crate::value::{Value, read};
 
 /// Environment variables of the controller; the option `default` for one that is not set, else empty.
-pub fn env(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn env(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     let default = call.option("default");
     let one =
         |name: &String| std::env::var(name).map_or_else(|_| default.cloned().unwrap_or(Value::from("")), Value::from);
@@ -16,7 +16,7 @@ pub fn env(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
 }
 
 /// Variables by name.
-pub fn vars(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn vars(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     let one = |name: &String| match (call.scope.get(name), call.option("default")) {
         (Some(raw), _) => render::settle(&lazy::see(raw, call.scope)?, call.scope),
         (None, Some(default)) => Ok(default.clone()),
@@ -26,7 +26,7 @@ pub fn vars(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
 }
 
 /// Names of variables that match any of the patterns.
-pub fn varnames(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn varnames(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     let mut found = Vec::new();
     for term in call.texts() {
         let regex =
@@ -40,7 +40,7 @@ pub fn varnames(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
 }
 
 /// What commands print on the controller, each as a whole.
-pub fn pipe(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn pipe(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     call.texts()
         .iter()
         .map(|command| output(call, command).map(|out| Value::from(out.trim_end_matches(['\n', '\r']))))
@@ -48,7 +48,7 @@ pub fn pipe(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
 }
 
 /// What commands print on the controller, line by line.
-pub fn lines(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
+pub(super) fn lines(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     let mut lines = Vec::new();
     for command in call.texts() {
         lines.extend(output(call, &command)?.lines().map(Value::from));

@@ -7,7 +7,7 @@ use super::{Edit, closing, end, insert, start};
 
 /// `{% macro m(a) %}...kwargs...{% endmacro %}` becomes
 /// `{% macro m(a,kwargs=none) %}...kwargs...{% endmacro %}{%set m=m|_open(['a'],['kwargs'])%}`.
-pub fn open(source: &str, tokens: &[(Token<'_>, Span)], edits: &mut Vec<Edit>) {
+pub(super) fn open(source: &str, tokens: &[(Token<'_>, Span)], edits: &mut Vec<Edit>) {
     let word = |at: usize, word: &str| matches!(tokens.get(at), Some((Token::Ident(name), _)) if *name == word);
     let text = |at: usize| &source[start(&tokens[at].1)..end(&tokens[at].1)];
     for at in 0..tokens.len() {
@@ -36,7 +36,7 @@ pub fn open(source: &str, tokens: &[(Token<'_>, Span)], edits: &mut Vec<Edit>) {
 
 /// A default may speak of the parameters before it, which the engine sets after it: what it gives is settled in the body.
 /// `{% macro m(a, b=a) %}` becomes `{% macro m(a, b=omit if true else (a)) %}{%set b=(a) if b|_omitted else b%}`.
-pub fn defaults(source: &str, tokens: &[(Token<'_>, Span)], edits: &mut Vec<Edit>) {
+pub(super) fn defaults(source: &str, tokens: &[(Token<'_>, Span)], edits: &mut Vec<Edit>) {
     for at in 0..tokens.len().saturating_sub(4) {
         let [(Token::BlockStart, opens), (Token::Ident("macro"), _), (Token::Ident(_), _), (Token::ParenOpen, _)] =
             &tokens[at..at + 4]

@@ -7,7 +7,7 @@ use minijinja::machinery::{Span, Token};
 use super::{Edit, Reading, closing, end, insert, start};
 
 /// Adds the edits for all expressions of a text.
-pub fn operators(tokens: &[(Token<'_>, Span)], reading: Reading, edits: &mut Vec<Edit>) {
+pub(super) fn operators(tokens: &[(Token<'_>, Span)], reading: Reading, edits: &mut Vec<Edit>) {
     let mut walk = Walk { tokens, edits };
     if reading == Reading::Expression {
         return walk.all(0, tokens.len());

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 /// A text that the parser takes if the lines within quotes and brackets were all that was wrong.
-pub struct Loosened {
+pub(super) struct Loosened {
     pub text: String,
     /// By line, from 1: how many blanks were put before it.
     pub shifts: HashMap<usize, usize>,
@@ -24,7 +24,7 @@ enum State {
 }
 
 /// The text with its lines in order; None: no line has to be moved.
-pub fn loosen(text: &str) -> Option<Loosened> {
+pub(super) fn loosen(text: &str) -> Option<Loosened> {
     let mut scan = Scan { state: State::Outside, quote: None, depth: 0, wanted: 0 };
     let mut loosened = Loosened { text: String::with_capacity(text.len() + 64), shifts: HashMap::new() };
     let mut moved = false;

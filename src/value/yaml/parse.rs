@@ -14,7 +14,11 @@ use crate::value::origin::{Complaint, Origin, Source};
 const COPIES: usize = 500_000;
 
 /// All documents of a text. `source` is what the nodes' places name; its text may be withheld (vault files).
-pub fn documents(source: &Arc<Source>, text: &str, warnings: &mut Vec<Complaint>) -> Result<Vec<Node>, Complaint> {
+pub(super) fn documents(
+    source: &Arc<Source>,
+    text: &str,
+    warnings: &mut Vec<Complaint>,
+) -> Result<Vec<Node>, Complaint> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let count = warnings.len();
     let strict = read(source, text, &HashMap::new(), warnings);

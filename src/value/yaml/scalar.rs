@@ -30,7 +30,7 @@ static TIME: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// The value of a plain scalar. Dates stay text, which prints alike.
-pub fn resolve(text: &str) -> NodeKind {
+pub(super) fn resolve(text: &str) -> NodeKind {
     match text.as_bytes().first() {
         None => NodeKind::Null,
         Some(b'~' | b'n' | b'N') if matches!(text, "~" | "null" | "Null" | "NULL") => NodeKind::Null,
@@ -40,7 +40,7 @@ pub fn resolve(text: &str) -> NodeKind {
 }
 
 /// Whether PyYAML would read the plain text as something else than a string (dates, `=` and `<<` too).
-pub fn is_special(text: &str) -> bool {
+pub(super) fn is_special(text: &str) -> bool {
     !matches!(resolve(text), NodeKind::Str(_))
         || matches!(text, "=" | "<<")
         || TIME.is_match(text)
@@ -48,7 +48,7 @@ pub fn is_special(text: &str) -> bool {
 }
 
 /// A boolean in any of its spellings.
-pub fn boolean(text: &str) -> Option<bool> {
+pub(super) fn boolean(text: &str) -> Option<bool> {
     match text {
         "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => Some(true),
         "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => Some(false),
@@ -57,7 +57,7 @@ pub fn boolean(text: &str) -> Option<bool> {
 }
 
 /// A number, if it is one and fits.
-pub fn number(text: &str) -> Option<NodeKind> {
+pub(super) fn number(text: &str) -> Option<NodeKind> {
     if INT.is_match(text) {
         return integer(text);
     }
@@ -106,7 +106,7 @@ fn float(text: &str) -> Option<f64> {
 }
 
 /// The value of a scalar with a tag of YAML's own (`!!str`, `!!int`...). None: the text is no such thing.
-pub fn tagged(suffix: &str, text: &str) -> Option<NodeKind> {
+pub(super) fn tagged(suffix: &str, text: &str) -> Option<NodeKind> {
     match suffix {
         "str" | "timestamp" | "value" => Some(NodeKind::Str(Arc::from(text))),
         "null" => Some(NodeKind::Null),

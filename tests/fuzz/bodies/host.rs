@@ -11,11 +11,11 @@ use windlass::connection::{Connection, Error, Exit, Process, Stream};
 
 /// What it says, one answer for each time that something was written to it to the end; then it hangs up.
 #[derive(Debug)]
-pub struct Host(Arc<Mutex<VecDeque<Vec<u8>>>>);
+pub(super) struct Host(Arc<Mutex<VecDeque<Vec<u8>>>>);
 
 impl Host {
     /// Answers as `reply.rs` describes them.
-    pub fn new(answers: Vec<Vec<u8>>) -> Host {
+    pub(super) fn new(answers: Vec<Vec<u8>>) -> Host {
         Host(Arc::new(Mutex::new(answers.into())))
     }
 }

@@ -8,7 +8,7 @@ use windlass::value::vault::Keyring;
 
 use super::{Scratch, reaches_out};
 
-pub fn run(input: &[u8]) {
+pub(super) fn run(input: &[u8]) {
     if reaches_out(input) {
         return;
     }

@@ -15,9 +15,9 @@ use std::path::PathBuf;
 const STACK: usize = 128 << 20;
 
 /// A target's name and what it does with an input.
-pub type Target = (&'static str, fn(&[u8]));
+pub(crate) type Target = (&'static str, fn(&[u8]));
 
-pub const TARGETS: [Target; 5] = [
+pub(crate) const TARGETS: [Target; 5] = [
     ("inventory", inventory::run),
     ("playbook", playbook::run),
     ("reply", reply::run),
@@ -26,7 +26,7 @@ pub const TARGETS: [Target; 5] = [
 ];
 
 /// Gives an input to a target. Panics if the target does.
-pub fn run(name: &str, input: &[u8]) {
+pub(crate) fn run(name: &str, input: &[u8]) {
     let (_, target) = TARGETS.iter().find(|(known, _)| *known == name).expect("it is one of the targets");
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || target(input));

@@ -11,7 +11,7 @@ use windlass::value::yaml::{self, Style};
 
 use super::{Scratch, reaches_out};
 
-pub fn run(input: &[u8]) {
+pub(super) fn run(input: &[u8]) {
     if reaches_out(input) {
         return;
     }

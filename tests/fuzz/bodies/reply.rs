@@ -17,7 +17,7 @@ use super::host::Host;
 /// The right answer to the first request.
 const GREETING: &[u8] = b"\n@\nroot\0/root\0/dev/shm/.windlass.x\0\n@.#|\n\n@.#=0\n";
 
-pub fn run(input: &[u8]) {
+pub(super) fn run(input: &[u8]) {
     let Some((verb, rest)) = input.split_first() else { return };
     let mut answers = Vec::new();
     let rest = match rest.strip_prefix(b"!") {

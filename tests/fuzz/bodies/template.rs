@@ -50,7 +50,7 @@ static SCOPE: LazyLock<Scope> = LazyLock::new(|| {
     scope.with([("answer".into(), Value::from("{{ text }}"))].into_iter().collect())
 });
 
-pub fn run(input: &[u8]) {
+pub(super) fn run(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
     if reaches_out(input) {
         return;

@@ -3,7 +3,7 @@
 use windlass::value::Secret;
 use windlass::value::vault::{self, Keyring};
 
-pub fn run(input: &[u8]) {
+pub(super) fn run(input: &[u8]) {
     let password = Secret::new("a password");
     let keyring = Keyring::new(vec![("default".into(), password.clone()), ("other".into(), Secret::new(""))]);
     let Ok(text) = std::str::from_utf8(input) else {

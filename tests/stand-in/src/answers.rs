@@ -21,7 +21,7 @@ fn not_found() -> Response {
 }
 
 /// A port without TLS: "ok" at these paths.
-pub fn plain(paths: Vec<&'static str>) -> Answers {
+pub(crate) fn plain(paths: Vec<&'static str>) -> Answers {
     Arc::new(move |request: Request| {
         let answer = if paths.contains(&request.path.as_str()) { text("200 OK", "ok") } else { not_found() };
         Box::pin(async { answer })
@@ -29,20 +29,20 @@ pub fn plain(paths: Vec<&'static str>) -> Answers {
 }
 
 /// A port that is there, and no more.
-pub fn nothing() -> Answers {
+pub(crate) fn nothing() -> Answers {
     Arc::new(|_| Box::pin(async { not_found() }))
 }
 
 /// The API that a program serves for the API server: group, versions, and resources with their kinds.
 #[derive(Clone, Copy)]
-pub struct Group {
+pub(crate) struct Group {
     name: &'static str,
     versions: &'static [&'static str],
     resources: &'static [(&'static str, &'static str)],
 }
 
 /// None for a program that is no API server.
-pub fn aggregated_group(program: &str) -> Option<&'static [Group]> {
+pub(crate) fn aggregated_group(program: &str) -> Option<&'static [Group]> {
     const CLUSTERS: &[Group] =
         &[Group { name: "cluster.karmada.io", versions: &["v1alpha1"], resources: &[("clusters", "Cluster")] }];
     const SEARCH: &[Group] = &[Group {
@@ -64,7 +64,7 @@ pub fn aggregated_group(program: &str) -> Option<&'static [Group]> {
 
 /// Health to everybody, as long as etcd answers and once the API server has; the API to the front proxy alone. Every list is
 /// empty.
-pub fn aggregated(groups: &'static [Group], etcd: Option<Etcd>, known: Arc<AtomicBool>) -> Answers {
+pub(crate) fn aggregated(groups: &'static [Group], etcd: Option<Etcd>, known: Arc<AtomicBool>) -> Answers {
     let etcd = Arc::new(etcd);
     Arc::new(move |request: Request| {
         let (etcd, known) = (etcd.clone(), known.clone());
@@ -118,7 +118,7 @@ fn discovery(groups: &[Group], path: &str) -> Option<Response> {
 }
 
 /// Admission: everything is allowed as it is. Conversion: another version by name alone.
-pub fn webhook() -> Answers {
+pub(crate) fn webhook() -> Answers {
     Arc::new(|request: Request| {
         let answer = match request.path.split('?').next().unwrap_or_default() {
             "/readyz/" | "/healthz/" => text("200 OK", "ok"),

@@ -19,7 +19,7 @@ use crate::files;
 use crate::flags::Given;
 
 /// A client of the API server. Connects to nothing yet.
-pub async fn client(given: &Given) -> Result<(Client, String), String> {
+pub(crate) async fn client(given: &Given) -> Result<(Client, String), String> {
     let path = given.get("karmada-kubeconfig").or(given.get("kubeconfig")).ok_or("--kubeconfig is not given")?;
     let kubeconfig = files::kubeconfig(Path::new(path))?;
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
@@ -40,12 +40,12 @@ async fn answered(client: &Client, server: &str) -> Result<Result<(), String>, S
 }
 
 /// Ends whom the API server does not know, and who cannot reach it: systemd tries again.
-pub async fn knows_us(client: &Client, server: &str) -> Result<(), String> {
+pub(crate) async fn knows_us(client: &Client, server: &str) -> Result<(), String> {
     answered(client, server).await?
 }
 
 /// Waits for the API server; ends whom it does not know.
-pub async fn will_know_us(client: &Client, server: &str) -> Result<(), String> {
+pub(crate) async fn will_know_us(client: &Client, server: &str) -> Result<(), String> {
     while let Err(words) = answered(client, server).await? {
         eprintln!("{words}");
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -54,7 +54,10 @@ pub async fn will_know_us(client: &Client, server: &str) -> Result<(), String> {
 }
 
 /// Whom the API server presents itself with when it forwards requests: by a flag, or else asked of it.
-pub async fn front_proxy_authorities(given: &Given, client: &Client) -> Result<Vec<CertificateDer<'static>>, String> {
+pub(crate) async fn front_proxy_authorities(
+    given: &Given,
+    client: &Client,
+) -> Result<Vec<CertificateDer<'static>>, String> {
     const NAME: &str = "extension-apiserver-authentication";
     if let Some(path) = given.get("requestheader-client-ca-file") {
         return files::certificates(Path::new(path));
@@ -67,20 +70,20 @@ pub async fn front_proxy_authorities(given: &Given, client: &Client) -> Result<V
     found.ok().filter(|found| !found.is_empty()).ok_or_else(|| format!("{NAME} names no authority of the front proxy"))
 }
 
-pub fn resource(group: &str, version: &str, kind: &str, plural: &str) -> ApiResource {
+pub(crate) fn resource(group: &str, version: &str, kind: &str, plural: &str) -> ApiResource {
     let api_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
     ApiResource { group: group.into(), version: version.into(), api_version, kind: kind.into(), plural: plural.into() }
 }
 
 /// etcd, as an API server's flags say it.
-pub struct Etcd {
+pub(crate) struct Etcd {
     endpoints: Vec<String>,
     tls: Arc<ClientConfig>,
 }
 
 impl Etcd {
     /// None for a program that stores nothing.
-    pub fn of(given: &Given) -> Result<Option<Etcd>, String> {
+    pub(crate) fn of(given: &Given) -> Result<Option<Etcd>, String> {
         let Some(servers) = given.get("etcd-servers") else { return Ok(None) };
         let path = |flag: &str| given.get(flag).map(PathBuf::from).ok_or_else(|| format!("--{flag} is not given"));
         let mut roots = RootCertStore::empty();
@@ -94,7 +97,7 @@ impl Etcd {
     }
 
     /// One of the members is healthy.
-    pub async fn answers(&self) -> Result<(), String> {
+    pub(crate) async fn answers(&self) -> Result<(), String> {
         let mut told = Vec::new();
         for endpoint in &self.endpoints {
             match tokio::time::timeout(Duration::from_secs(3), self.ask(endpoint)).await {

@@ -31,7 +31,7 @@ const AUTHORITIES: &[&str] = &[
 ];
 
 /// Looks at every file that a flag names.
-pub fn all_can_be_loaded(given: &Given) -> Result<(), String> {
+pub(crate) fn all_can_be_loaded(given: &Given) -> Result<(), String> {
     for (flag, path) in given.iter() {
         if flag.ends_with("kubeconfig") {
             kubeconfig(Path::new(path))?;
@@ -46,7 +46,7 @@ pub fn all_can_be_loaded(given: &Given) -> Result<(), String> {
 }
 
 /// Reads a kubeconfig, and the files that it names.
-pub fn kubeconfig(path: &Path) -> Result<Kubeconfig, String> {
+pub(crate) fn kubeconfig(path: &Path) -> Result<Kubeconfig, String> {
     let config = Kubeconfig::read_from(path).map_err(|error| format!("{}: {error}", path.display()))?;
     for cluster in config.clusters.iter().filter_map(|named| named.cluster.as_ref()) {
         if let Some(authority) = &cluster.certificate_authority {
@@ -62,7 +62,7 @@ pub fn kubeconfig(path: &Path) -> Result<Kubeconfig, String> {
 }
 
 /// All certificates of a file; an error if there is none, or one is not valid now.
-pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let shown = path.display();
     let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let found = read.map_err(|error| format!("{shown}: {error}"))?;
@@ -81,7 +81,10 @@ pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String>
 }
 
 /// A certificate with the key that belongs to it.
-pub fn pair(certificate: &Path, key: &Path) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), String> {
+pub(crate) fn pair(
+    certificate: &Path,
+    key: &Path,
+) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), String> {
     let chain = certificates(certificate)?;
     let secret = PrivateKeyDer::from_pem_file(key).map_err(|_| format!("{} is no private key", key.display()))?;
     CertifiedKey::from_der(chain.clone(), secret.clone_key(), &default_provider())
@@ -90,7 +93,7 @@ pub fn pair(certificate: &Path, key: &Path) -> Result<(Vec<CertificateDer<'stati
 }
 
 /// How a server serves: TLS 1.3, and whoever shows a certificate must be the front proxy, if there is one.
-pub fn serving(
+pub(crate) fn serving(
     given: &Given,
     certificate: &str,
     key: &str,
@@ -112,7 +115,7 @@ pub fn serving(
 }
 
 /// How the webhook serves: its files lie in a directory.
-pub fn serving_of_webhook(given: &Given) -> Result<Arc<ServerConfig>, String> {
+pub(crate) fn serving_of_webhook(given: &Given) -> Result<Arc<ServerConfig>, String> {
     let directory = PathBuf::from(given.get("cert-dir").unwrap_or("/tmp/k8s-webhook-server/serving-certs"));
     let path = |flag: &str| directory.join(given.get(flag).unwrap_or_default());
     let (chain, key) = pair(&path("tls-cert-file-name"), &path("tls-private-key-file-name"))?;

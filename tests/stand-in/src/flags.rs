@@ -31,28 +31,28 @@ struct Flag {
 }
 
 /// The flags' values: those given, and the real program's defaults.
-pub struct Given(BTreeMap<String, String>);
+pub(crate) struct Given(BTreeMap<String, String>);
 
 impl Given {
     /// A value, if one is given or there is a default; never an empty one.
-    pub fn get(&self, flag: &str) -> Option<&str> {
+    pub(crate) fn get(&self, flag: &str) -> Option<&str> {
         self.0.get(flag).map(String::as_str).filter(|value| !value.is_empty())
     }
 
     /// All of them, by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str())).filter(|(_, value)| !value.is_empty())
     }
 
     /// Go's duration in seconds, for the durations that a lease has.
-    pub fn seconds(&self, flag: &str) -> Result<f64, String> {
+    pub(crate) fn seconds(&self, flag: &str) -> Result<f64, String> {
         let text = self.get(flag).unwrap_or_default();
         seconds(text).ok_or_else(|| format!("invalid argument {text:?} for \"--{flag}\" flag"))
     }
 }
 
 /// Reads a command line, and refuses what the real program refuses.
-pub fn parse(identity: &Identity, arguments: &[String]) -> Result<Given, String> {
+pub(crate) fn parse(identity: &Identity, arguments: &[String]) -> Result<Given, String> {
     let minor = identity.version.rsplitn(2, '.').last().unwrap_or_default();
     let text = CATALOGUES.iter().find(|(known, _)| *known == minor);
     let (_, text) = text.ok_or_else(|| format!("there is no catalogue of Karmada {minor}"))?;

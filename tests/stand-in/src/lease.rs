@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::api::resource;
 use crate::flags::Given;
 
-pub struct Election {
+pub(crate) struct Election {
     namespace: String,
     name: String,
     holder: String,
@@ -21,7 +21,7 @@ pub struct Election {
 
 impl Election {
     /// None for a program that has no leader, or is told to have none.
-    pub fn of(program: &str, given: &Given) -> Result<Option<Election>, String> {
+    pub(crate) fn of(program: &str, given: &Given) -> Result<Option<Election>, String> {
         if given.get("leader-elect") != Some("true") {
             return Ok(None);
         }
@@ -43,7 +43,7 @@ impl Election {
     }
 
     /// Takes the lease when it is free, and renews it; ends when it cannot be renewed in time.
-    pub async fn run(self, client: Client) -> Result<(), String> {
+    pub(crate) async fn run(self, client: Client) -> Result<(), String> {
         let kind = resource("coordination.k8s.io", "v1", "Lease", "leases");
         let leases = Api::<DynamicObject>::namespaced_with(client, &self.namespace, &kind);
         let mut renewed: Option<Instant> = None;

@@ -10,23 +10,23 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWrite
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-pub struct Request {
+pub(crate) struct Request {
     pub path: String,
     pub body: Vec<u8>,
     /// It showed a certificate that is trusted.
     pub trusted: bool,
 }
 
-pub struct Response {
+pub(crate) struct Response {
     pub status: &'static str,
     pub kind: &'static str,
     pub body: String,
 }
 
-pub type Answers = Arc<dyn Fn(Request) -> Pin<Box<dyn Future<Output = Response> + Send>> + Send + Sync>;
+pub(crate) type Answers = Arc<dyn Fn(Request) -> Pin<Box<dyn Future<Output = Response> + Send>> + Send + Sync>;
 
 /// Begins to listen; an error if the port is taken.
-pub async fn start(address: SocketAddr, tls: Option<Arc<ServerConfig>>, answers: Answers) -> Result<(), String> {
+pub(crate) async fn start(address: SocketAddr, tls: Option<Arc<ServerConfig>>, answers: Answers) -> Result<(), String> {
     let listener = TcpListener::bind(address).await.map_err(|error| format!("listen tcp {address}: {error}"))?;
     tokio::spawn(async move {
         loop {

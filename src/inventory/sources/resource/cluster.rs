@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A context of the user's kubeconfig (KUBECONFIG, or else ~/.kube/config); None: the current one.
 #[derive(Debug, Clone, Default)]
-pub struct Cluster {
+pub(super) struct Cluster {
     pub context: Option<String>,
 }
 
@@ -25,7 +25,7 @@ impl Cluster {
     ///
     /// # Errors
     /// One line that says why it cannot be had, and nothing of it.
-    pub fn secret(&self, namespace: &str, name: &str, key: &str) -> Result<String, String> {
+    pub(super) fn secret(&self, namespace: &str, name: &str, key: &str) -> Result<String, String> {
         [namespace, name].into_iter().try_for_each(one_segment)?;
         self.ask(async |api: Client| {
             let secrets: Api<Secret> = Api::namespaced(api.clone(), namespace);
@@ -48,7 +48,7 @@ impl Cluster {
     ///
     /// # Errors
     /// One line that says why it cannot be had.
-    pub fn deployment(&self, namespace: &str, name: &str) -> Result<String, String> {
+    pub(super) fn deployment(&self, namespace: &str, name: &str) -> Result<String, String> {
         [namespace, name].into_iter().try_for_each(one_segment)?;
         self.ask(async |api: Client| {
             let kind = ApiResource::erase::<KarmadaDeployment>(&());

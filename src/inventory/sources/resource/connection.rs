@@ -7,7 +7,7 @@ use crate::resource::{Bastion, Host, HostKeys, Ssh, path};
 use crate::value::{Value, Vars};
 
 /// The variables of all hosts.
-pub fn of_all(ssh: &Ssh, directory: &Path, secrets: &Secrets) -> Vars {
+pub(super) fn of_all(ssh: &Ssh, directory: &Path, secrets: &Secrets) -> Vars {
     let mut vars = Vars::new();
     let mut set = |name: &str, value: Option<Value>| {
         if let Some(value) = value {
@@ -39,7 +39,7 @@ pub fn of_all(ssh: &Ssh, directory: &Path, secrets: &Secrets) -> Vars {
 }
 
 /// What a host says itself.
-pub fn of_host(host: &Host, ssh: Option<&Ssh>, directory: &Path) -> Vars {
+pub(super) fn of_host(host: &Host, ssh: Option<&Ssh>, directory: &Path) -> Vars {
     let mut vars = Vars::new();
     vars.insert("ansible_host".into(), Value::from(host.address.as_deref().unwrap_or(&host.name)));
     if let Some(port) = host.port {

@@ -10,7 +10,7 @@ use crate::resource::{Deployment, Member, MemberAddon, SyncMode, TaintEffect, Wo
 use crate::value::{Value, Vars, mapping};
 
 /// Puts the members into the inventory. Which of them are to be added or removed, only the control plane can tell.
-pub fn put(inventory: &mut Inventory, deployment: &Deployment, secrets: &Secrets, file: Option<&Path>) {
+pub(super) fn put(inventory: &mut Inventory, deployment: &Deployment, secrets: &Secrets, file: Option<&Path>) {
     ["members", "add_member", "del_member"].into_iter().for_each(|group| put_group(inventory, group, Vec::new()));
     for member in &deployment.spec.members {
         inventory.put_host(WHOLE, &member.name, None, file);

@@ -24,7 +24,7 @@ use secrets::Secrets;
 const WHOLE: &str = "karmada_deployment";
 
 /// A file with documents of our kinds.
-pub fn accepts(candidate: &Candidate) -> bool {
+pub(super) fn accepts(candidate: &Candidate) -> bool {
     let named = |extension: &str| matches!(extension, "yml" | "yaml" | "json");
     let extension = candidate.path.extension().map(|extension| extension.to_string_lossy().into_owned());
     // Looked for before anything is parsed, as other inventories are large.
@@ -37,7 +37,7 @@ pub fn accepts(candidate: &Candidate) -> bool {
         })
 }
 
-pub fn read(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Vec<Complaint>> {
+pub(super) fn read(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Vec<Complaint>> {
     let (resources, warnings) =
         resource::of_source(&candidate.source(candidate.text()?), Trust::Own, &inventory.allowed)?;
     inventory.warnings.extend(warnings.iter().map(ToString::to_string));
@@ -50,10 +50,10 @@ pub fn read(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Vec<
 }
 
 /// What a source begins with that is an object of the Kubernetes API: `kube:[CONTEXT/]NAMESPACE/NAME`.
-pub const LIVE: &str = "kube:";
+pub(super) const LIVE: &str = "kube:";
 
 /// Reads a `KarmadaDeployment` from the cluster that the user's kubeconfig leads to. `asked` is what stands after `kube:`.
-pub fn read_live(inventory: &mut Inventory, asked: &str) -> Result<(), Vec<Complaint>> {
+pub(super) fn read_live(inventory: &mut Inventory, asked: &str) -> Result<(), Vec<Complaint>> {
     let mut parts = asked.rsplitn(3, '/');
     let (name, namespace, context) = (parts.next(), parts.next(), parts.next());
     let (Some(name), Some(namespace)) = (name.filter(|it| !it.is_empty()), namespace.filter(|it| !it.is_empty()))

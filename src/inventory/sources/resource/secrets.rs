@@ -10,7 +10,7 @@ use crate::value::{Deferred, Value, read};
 
 /// What is needed to follow references.
 #[derive(Debug, Clone)]
-pub struct Secrets {
+pub(super) struct Secrets {
     /// Where paths begin, and where programs run.
     directory: PathBuf,
     /// The namespace of Secrets that name none.
@@ -20,7 +20,7 @@ pub struct Secrets {
 }
 
 impl Secrets {
-    pub fn of(deployment: &Deployment, directory: &Path, cluster: Cluster, keyring: &Keyring) -> Secrets {
+    pub(super) fn of(deployment: &Deployment, directory: &Path, cluster: Cluster, keyring: &Keyring) -> Secrets {
         Secrets {
             directory: directory.to_owned(),
             namespace: deployment.namespace.clone(),
@@ -30,24 +30,24 @@ impl Secrets {
     }
 
     /// A path of the document.
-    pub fn path(&self, given: &str) -> PathBuf {
+    pub(super) fn path(&self, given: &str) -> PathBuf {
         resource::path(&self.directory, given)
     }
 
     /// Whether a file of the document is there and encrypted with the vault: by how it begins, without its password.
-    pub fn is_encrypted(&self, given: &str) -> bool {
+    pub(super) fn is_encrypted(&self, given: &str) -> bool {
         vault::is_vault_file(&self.path(given)).unwrap_or(false)
     }
 
     /// A value that stands for the secret until somebody renders it.
-    pub fn value(&self, reference: &Reference) -> Value {
+    pub(super) fn value(&self, reference: &Reference) -> Value {
         let (own, reference) = (self.clone(), reference.clone());
         let place = self.place(&reference);
         Deferred::value(place, &self.keyring.hidden, move || own.read(&reference))
     }
 
     /// As [`Secrets::value`], of a kubeconfig: what is not one is refused, as a text of one line would be taken for a path.
-    pub fn kubeconfig(&self, reference: &Reference) -> Value {
+    pub(super) fn kubeconfig(&self, reference: &Reference) -> Value {
         let (own, reference) = (self.clone(), reference.clone());
         let place = self.place(&reference);
         Deferred::value(place, &self.keyring.hidden, move || {

@@ -10,7 +10,7 @@ use crate::resource::{Addon, AddonState, Certificates, Component, Deployment, Et
 use crate::value::{Value, Vars, mapping};
 
 /// The variables of all hosts and members of a deployment.
-pub fn of(deployment: &Deployment, directory: &Path, secrets: &Secrets) -> Vars {
+pub(super) fn of(deployment: &Deployment, directory: &Path, secrets: &Secrets) -> Vars {
     let spec = &deployment.spec;
     let mut vars = Vars::new();
     let mut set = |name: &str, value: Value| drop(vars.insert(name.into(), value));
@@ -190,7 +190,7 @@ fn addon(addon: &Addon) -> Value {
 }
 
 /// An entry as the role for add-ons wants it.
-pub struct Manifests<'a> {
+pub(super) struct Manifests<'a> {
     pub name: &'a str,
     pub to: Value,
     pub src: &'a [String],
@@ -201,7 +201,7 @@ pub struct Manifests<'a> {
 }
 
 impl Manifests<'_> {
-    pub fn value(self) -> Value {
+    pub(super) fn value(self) -> Value {
         let state = match self.state {
             AddonState::Present => "present",
             AddonState::Absent => "absent",

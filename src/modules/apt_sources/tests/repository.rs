@@ -3,7 +3,7 @@
 use crate::modules::testing::{Bench, value};
 
 /// A host whose apt looks into its own directory, and an `apt-get` that succeeds unless the lists name `broken`.
-pub async fn host() -> Option<(Bench, tempfile::TempDir)> {
+pub(super) async fn host() -> Option<(Bench, tempfile::TempDir)> {
     if !std::path::Path::new("/usr/bin/apt-config").exists() {
         println!("skipped: this machine has no apt");
         return None;
