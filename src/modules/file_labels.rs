@@ -197,7 +197,7 @@ fn with_flags(found: &BTreeSet<char>, text: &str) -> Result<BTreeSet<char>, Erro
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::Bench;
+    use super::super::testing::{Bench, cannot_run};
     use super::*;
 
     #[tokio::test]
@@ -207,7 +207,7 @@ mod tests {
         let lsattr = || std::process::Command::new("lsattr").arg("-d").arg(&path).output();
         let set = std::process::Command::new("chattr").arg("+d").arg(&path).status();
         if !set.is_ok_and(|status| status.success()) {
-            println!("skipped: this file system has no flags, or they are root's");
+            cannot_run("this file system has no flags, or only root sets them");
             return;
         }
         let task = "file: {path: HOST/x, attributes: +A}";
@@ -236,7 +236,7 @@ mod tests {
     async fn without_selinux_a_context_is_nothing() {
         let bench = Bench::new().await;
         if bench.remote().has_selinux() {
-            println!("skipped: this machine has SELinux");
+            cannot_run("this machine has SELinux");
             return;
         }
         let task = "copy: {content: a, dest: HOST/x, setype: etc_t, seuser: u, serole: r, selevel: s0}";

@@ -292,6 +292,12 @@ impl Session {
     }
 
     /// A name in the session's directory that is tidied up after a while.
+    /// How many requests it was given.
+    #[cfg(test)]
+    pub(super) fn requests(&self) -> u64 {
+        self.sequence
+    }
+
     pub(super) fn next_file(&self) -> String {
         format!("{}/i.{}", self.directory, self.sequence)
     }

@@ -66,6 +66,12 @@ impl Sessions {
         });
     }
 
+    /// How many requests the open sessions have answered, while none is in use.
+    #[cfg(test)]
+    pub(crate) fn requests(&self) -> u64 {
+        self.idle().iter().map(|(_, session)| session.requests()).sum()
+    }
+
     pub fn connection(&self) -> &Arc<dyn Connection> {
         &self.connection
     }

@@ -9,6 +9,13 @@ output=$scratch/output
 hosts() { "$ROOT/tests/hosts/hosts" "$@"; }
 broken() { echo "e2e: $*"; exit 1; }
 
+# cannot_run REASON: ends a case that this machine has not what is needed for; an error where every test has to run.
+cannot_run() {
+  [ -z "${TESTS_COMPLETE:-}" ] || broken "the case cannot run: $*"
+  echo "skipped: $*"
+  exit 0
+}
+
 # Fresh disks for all three, and no credentials of an earlier cluster.
 fresh() {
   local h resets=()
@@ -41,6 +48,7 @@ recap() { grep -aqE "^$1 .*: ok=.*\b$2=$3\b|^$1 .*: $2=$3\b" "$output" || broken
 nothing_changed() { local h; for h in h1 h2 h3; do recap "$h" changed 0; recap "$h" failed 0; recap "$h" unreachable 0; done; }
 
 # etcdctl as the admin on this machine, by the file that the role left.
+# shellcheck disable=SC1090  # a run writes it
 etcdctl() { (. "$state/credentials/${CLUSTER:-etcd}/etcdctl.env" && "$ROOT/target/etcd/3.5/etcdctl" "$@"); }
 healthy() {
   local count
@@ -83,10 +91,10 @@ same_trees() { diff "$1" "$2" || broken "the hosts' disks differ"; }
 on() { local h=$1; shift; hosts exec "$h" sh -c "$*"; }
 
 leader() {
-  etcdctl endpoint status -w json | tr '{}' '\n\n' >"$scratch/status"
+  etcdctl endpoint status -w json | tr '{}' '\n' >"$scratch/status"
   local id
   id=$(grep -o '"leader":[0-9]*' "$scratch/status" | head -1 | cut -d: -f2)
-  etcdctl member list -w json | tr '{}' '\n\n' | grep "\"ID\":$id," | grep -o '"name":"[^"]*"' | cut -d'"' -f4
+  etcdctl member list -w json | tr '{}' '\n' | grep "\"ID\":$id," | grep -o '"name":"[^"]*"' | cut -d'"' -f4
 }
 
 # When the etcd of a host was started, in microseconds since the machine started.

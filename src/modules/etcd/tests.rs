@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 
 use super::gateway::{Alarm, Header, Member, Status};
 use super::report::{Cluster, Endpoint, addresses_not_asked};
-use crate::modules::testing::{Bench, value};
+use crate::modules::testing::{Bench, cannot_run, value};
 use crate::value::vault;
 
 fn endpoint(name: &str, leader: u64) -> Endpoint {
@@ -208,7 +208,7 @@ async fn start(bench: &Bench, binary: &str) -> Etcd {
 #[tokio::test]
 async fn a_real_etcd_tells_its_members_leader_and_health() {
     let Some(binary) = binary() else {
-        println!("skipped: there is no etcd in PATH, and ETCD does not name one");
+        cannot_run("there is no etcd in PATH, and ETCD does not name one");
         return;
     };
     let mut bench = Bench::new().await;

@@ -250,7 +250,7 @@ fn pacman(text: &str) -> Packages {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::testing::Bench;
+    use super::super::super::testing::{Bench, cannot_run};
     use super::*;
 
     #[test]
@@ -286,7 +286,7 @@ mod tests {
     #[tokio::test]
     async fn this_machine_has_its_own_package_tool_installed() {
         if !std::path::Path::new("/usr/bin/dpkg-query").exists() {
-            println!("skipped: this machine has no dpkg");
+            cannot_run("this machine has no dpkg");
             return;
         }
         let bench = Bench::new().await;

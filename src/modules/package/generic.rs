@@ -257,7 +257,7 @@ fn simple(tool: &str) -> Result<Simple, Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::testing::Bench;
+    use super::super::super::testing::{Bench, cannot_run};
     use super::simple;
 
     #[test]
@@ -272,7 +272,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_installed_is_left_alone_and_what_is_not_would_be_installed() {
         if !std::path::Path::new("/usr/bin/dpkg-query").exists() {
-            println!("skipped: this machine has no dpkg");
+            cannot_run("this machine has no dpkg");
             return;
         }
         let bench = Bench::new().await;

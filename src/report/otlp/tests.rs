@@ -151,12 +151,15 @@ async fn a_collector_that_refuses_is_one_warning() {
 async fn a_collector_that_hangs_holds_nobody_up_for_longer_than_said() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
-    let begun = std::time::Instant::now();
-    let warnings = told(settings(&address, &[("OTEL_EXPORTER_OTLP_TIMEOUT", "300")]), script::run()).await;
+    let ends_after =
+        |limit: &'static str| told(settings(&address, &[("OTEL_EXPORTER_OTLP_TIMEOUT", limit)]), script::run());
+    let warnings = tokio::select! {
+        warnings = ends_after("300") => warnings,
+        _ = ends_after("60000") => panic!("300 ms took longer than a minute"),
+    };
     let slow =
         warnings.len() == 1 && warnings[0].contains(": no answer from ") && warnings[0].ends_with(" within 300ms");
     assert!(slow, "{warnings:?}");
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
 }
 
 /// A collector behind TLS with a certificate of its own; its address and the certificate.

@@ -13,7 +13,7 @@ cat >"$scratch/setting.yml" <<'PLAY'
         sysctl_set: true
 PLAY
 setting() { windlass playbook -i "$state/inventory-deploy.ini" -e "value=$1" "${@:2}" "$scratch/setting.yml"; }
-on h1 "command -v sysctl" || { setting 1; exits 2; says 'the host has no program sysctl'; exit 0; }
+on h1 "command -v sysctl" || broken "h1 has no sysctl: its packages are in tests/hosts/lib/template.sh"
 now() { on h1 cat /proc/sys/net/ipv4/ip_forward; }
 setting 0
 setting 1 --check

@@ -1,7 +1,7 @@
 # Takes long: some 20 minutes, with stand-ins only when named.
 # Needs a bundle of the version before, in WINDLASS_BUNDLE_BEFORE: without, nothing is tested.
 . "$ROOT/tests/e2e/karmada-lib.sh"
-[ -n "${WINDLASS_BUNDLE_BEFORE:-}" ] || { echo "there is no WINDLASS_BUNDLE_BEFORE: nothing is tested"; exit 0; }
+[ -n "${WINDLASS_BUNDLE_BEFORE:-}" ] || cannot_run "WINDLASS_BUNDLE_BEFORE names no bundle"
 fresh
 with_load_balancer
 # There is somebody who could move workloads meanwhile.
@@ -70,7 +70,7 @@ karmada upgrade -e component=webhook
 exits 0
 new=$(runs h1 webhook)
 for h in h1 h2 h3; do
-  [ "$(runs "$h" webhook)" = "$new" ] && [ "$new" != "$old" ] || broken "the webhook of $h is $(runs "$h" webhook)"
+  { [ "$(runs "$h" webhook)" = "$new" ] && [ "$new" != "$old" ]; } || broken "the webhook of $h is $(runs "$h" webhook)"
   [ "$(runs "$h" aggregated-apiserver)" = "$old" ] || broken "the aggregated API server of $h was upgraded, too"
 done
 karmada rollback -e component=webhook

@@ -1,6 +1,6 @@
 . "$ROOT/tests/e2e/karmada-lib.sh"
 # On one host, without a load balancer: in minutes, with stand-ins, too. 81 has the rest.
-[ -n "${WINDLASS_BUNDLE_BEFORE:-}" ] || { echo "there is no WINDLASS_BUNDLE_BEFORE: nothing is tested"; exit 0; }
+[ -n "${WINDLASS_BUNDLE_BEFORE:-}" ] || cannot_run "WINDLASS_BUNDLE_BEFORE names no bundle"
 fresh
 one_host
 before=-ekarmada_bundle=$WINDLASS_BUNDLE_BEFORE

@@ -1,11 +1,11 @@
 //! Lists of sources in a directory that apt's configuration names.
 
-use crate::modules::testing::{Bench, value};
+use crate::modules::testing::{Bench, cannot_run, value};
 
 /// A host whose apt looks into its own directory, and an `apt-get` that succeeds unless the lists name `broken`.
 pub(super) async fn host() -> Option<(Bench, tempfile::TempDir)> {
     if !std::path::Path::new("/usr/bin/apt-config").exists() {
-        println!("skipped: this machine has no apt");
+        cannot_run("this machine has no apt");
         return None;
     }
     let directory = tempfile::Builder::new().prefix("windlass-apt-").tempdir().unwrap();
