@@ -9,7 +9,7 @@ fail() { say "$*"; exit 1; }
 
 # needs_debian: the tools and the keys are there.
 needs_debian() {
-  command -v apt-get >/dev/null && command -v dpkg >/dev/null || fail "needs a Debian system (apt-get, dpkg)"
+  { command -v apt-get && command -v dpkg; } >/dev/null || fail "needs a Debian system (apt-get, dpkg)"
   [ -r "$debian_keyring" ] || fail "$debian_keyring is missing: apt-get install debian-archive-keyring"
 }
 

@@ -4,7 +4,7 @@
 wl_sync=
 wl_flush() {
 if [ -z "$wl_sync" ]; then
-wl_sync=dd
+wl_sync="dd"
 if command -v sync >/dev/null && ! sync "$1.none" 2>/dev/null; then
 wl_sync=sync
 fi

@@ -21,6 +21,7 @@ rm -f in
 { umask "$u"; exec setsid sh ./run "$2"; } <&3 >>out 2>>err 3<&- &
 p=$!
 exec 3<&-
+# shellcheck disable=SC2016  # of that shell
 setsid sh -c '
 n=0
 while [ -e code ] || [ "$n" -lt "$1" ]; do

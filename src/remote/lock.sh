@@ -34,6 +34,7 @@ t=${t%%.*}
 # closed PATH: whether it is a directory of this user, and nobody else can write it.
 closed() {
 [ -d "$1" ] || return 1
+# shellcheck disable=SC2046  # two words
 set -- $(stat -L -c '%u %a' "$1")
 [ "$1" = "$(id -u)" ] || return 1
 case $2 in
@@ -191,7 +192,7 @@ if [ $e -lt 30 ]; then kill "${o%.*}"; else kill -KILL "${o%.*}"; fi 2>/dev/null
 fi
 if alive "$p" "$t"; then
 d=1
-[ "$o" != - ] && [ $e -lt 40 ] || below "$p"
+if [ "$o" = - ] || [ $e -ge 40 ]; then below "$p"; fi
 fi
 if [ "$d" ]; then w="$w $p"; else rm -f "$s"; fi
 done

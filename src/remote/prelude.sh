@@ -41,7 +41,7 @@ wl_d=
 }
 # wl_fits: whether there is still room where outputs are kept.
 wl_fits() {
-{ printf %65536s >"$wl_d/f" && true >"$wl_d/f"; } 2>/dev/null
+{ printf %65536s '' >"$wl_d/f" && true >"$wl_d/f"; } 2>/dev/null
 }
 wl_t=
 wl_k=
@@ -218,6 +218,7 @@ wl_m=$2
 wl_h=$3
 wl_flush "$wl_at" || return 1
 if [ -e "$wl_p" ]; then
+# shellcheck disable=SC2046  # several words
 set -- $(stat -L -c '%u:%g %a' "$wl_at" "$wl_p" 2>/dev/null)
 if [ "$4" ]; then
 [ "$3" = "$1" ] || chown "$3" "$wl_at" 2>/dev/null || chgrp "${3#*:}" "$wl_at" 2>/dev/null
@@ -229,7 +230,7 @@ fi
 case $wl_c,$wl_m in
 077,600) ;;
 # The umask decides.
-077,) chmod =rw "$wl_at" || return 1 ;;
+077,) chmod "=rw" "$wl_at" || return 1 ;;
 077,*) chmod "$wl_m" "$wl_at" || return 1 ;;
 esac
 wl_is || return 1

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # h1's address under the name of h2 and the other way round: both machines are known by what an earlier apply left there.
 # Goes on with a cluster that apply made, or makes one.
-etcdctl endpoint health >/dev/null 2>&1 && on h1 test -e /var/lib/windlass/karmada/journal || {
+{ etcdctl endpoint health >/dev/null 2>&1 && on h1 test -e /var/lib/windlass/karmada/journal; } || {
   fresh
   applied
   exits 0

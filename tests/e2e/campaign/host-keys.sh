@@ -3,7 +3,7 @@
 address=$(hosts list | awk '$1 == "h2" {print $2}')
 other=$(awk '/ssh-ed25519/ && $1 !~ /[.]12$/ {print $3; exit}' "$state/known_hosts")
 right=$(awk -v a="$address" '$1 == a && /ssh-ed25519/ {print $3; exit}' "$state/known_hosts")
-[ -n "$right" ] && [ -n "$other" ] || broken "known_hosts lacks keys: $(cat "$state/known_hosts")"
+{ [ -n "$right" ] && [ -n "$other" ]; } || broken "known_hosts lacks keys: $(cat "$state/known_hosts")"
 for round in $(seq 12); do
   one_of none right hashed wildcard negated changed changed-hashed revoked other-port authority; known=$picked
   one_of true yes accept-new false no stirct; policy=$picked
@@ -12,7 +12,7 @@ for round in $(seq 12); do
   case $known in
     none) : ;;
     right) echo "$address ssh-ed25519 $right" ;;
-    hashed | changed-hashed) echo "$address ssh-ed25519 $([ $known = hashed ] && echo "$right" || echo "$other")" ;;
+    hashed | changed-hashed) echo "$address ssh-ed25519 $([ "$known" = hashed ] && echo "$right" || echo "$other")" ;;
     wildcard) echo "10.* ssh-ed25519 $right" ;;
     negated) echo "10.*,!$address ssh-ed25519 $right" ;;
     changed) echo "$address ssh-ed25519 $other" ;;
@@ -29,11 +29,11 @@ for round in $(seq 12); do
       case $policy-$login in false-key | no-key) expected=accepted ;; *) expected=refused ;; esac ;;
     *) case $policy in accept-new | false | no) expected=accepted ;; *) expected=refused ;; esac ;;
   esac
-  [ $policy != stirct ] || expected=refused
+  [ "$policy" != stirct ] || expected=refused
   {
     echo "h2 ansible_host=$address ansible_host_key_checking=$policy ansible_ssh_common_args='-o UserKnownHostsFile=$file -o GlobalKnownHostsFile=/dev/null -o IdentityAgent=none'"
     echo '[all:vars]'
-    if [ $login = key ]; then
+    if [ "$login" = key ]; then
       echo 'ansible_user=root'
       echo "ansible_private_key_file=$state/id_ed25519"
     else

@@ -29,7 +29,7 @@ for h in h1 h2 h3; do
 done
 # Each member that was restarted while others were down has taken the majority away.
 for h in h1 h2 h3; do
-  [ -e "$scratch/$h.before" ] && running $h || continue
+  { [ -e "$scratch/$h.before" ] && running $h; } || continue
   left=$(property $h ActiveExitTimestampMonotonic) back=$(property $h ActiveEnterTimestampMonotonic)
   [ "$back" != "$(cat "$scratch/$h.before")" ] || continue
   echo "$h was restarted from $left to $back"

@@ -3,7 +3,7 @@ etcd_playbook
 exits 0
 nothing_changed
 # A directory named from where one stands is the same directory.
-cd "$ROOT/target"
+cd "$ROOT/target" || exit
 windlass playbook -i "$inventory" -e etcd_bundle=etcd/3.5 "$ROOT/playbooks/etcd.yml"
 exits 0
 nothing_changed

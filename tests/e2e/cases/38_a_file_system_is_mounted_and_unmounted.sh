@@ -69,5 +69,5 @@ keeps '' absent; grep changed=1 said
 [ "\$(cat /etc/modules-load.d/wl_test.conf)" = "#wl_test" ]
 keeps '' absent; grep changed=0 said
 EOF
-cd "$scratch"
+cd "$scratch" || exit
 unshare -m bash "$scratch/all" >"$scratch/told" 2>&1 || { tail -n 20 "$scratch/told"; broken "what is mounted, or kept for the next boot, is not as it should be"; }

@@ -57,8 +57,8 @@ one=$holder
 in_background "$scratch/two"
 two=$holder
 first=0 second=0
-wait $one || first=$?
-wait $two || second=$?
+wait "$one" || first=$?
+wait "$two" || second=$?
 cat "$scratch/one" "$scratch/two"
 [ $((first + second)) = 1 ] || broken "they end with $first and $second, not with 0 and 1"
 grep -aqhE "works on this deployment: windlass apply|takes the lock at this very moment|something moved since it was looked at" "$scratch/one" "$scratch/two" || broken "the other does not say why"

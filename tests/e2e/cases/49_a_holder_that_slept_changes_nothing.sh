@@ -3,7 +3,7 @@ fresh
 in_background "$scratch/asleep"
 asleep=$holder
 until_it_says "$scratch/asleep" 'TASK \[etcd : '
-kill -STOP $asleep
+kill -STOP "$asleep"
 lock_of h1 | head -1 | grep -qE '^1 [0-9a-f]{32}$' || broken "it does not hold the lock: $(lock_of h1)"
 
 applied
@@ -20,9 +20,9 @@ settled_trees >"$scratch/before"
 (cd "$state/credentials" && find . -type f -exec sha256sum {} + | sort) >"$scratch/here-before"
 members=$(etcdctl member list)
 
-kill -CONT $asleep
+kill -CONT "$asleep"
 code=0
-wait $asleep || code=$?
+wait "$asleep" || code=$?
 cat "$scratch/asleep"
 [ $code != 0 ] || broken "whoever was taken over believes that all is well"
 grep -aqE 'was taken over by|does not hold the lock of the deployment any more|was lost' "$scratch/asleep" || broken "it does not say why it ends"

@@ -3,6 +3,7 @@
 # others (by the packet filter) and what was tried to be sent to where no route leads (by the kernel).
 . "$ROOT/tests/e2e/karmada-lib.sh"
 fresh
+# shellcheck disable=SC1091  # of the hosts, when they are up
 . "$state/settings"
 namespace=$prefix-here
 link=${prefix}here
