@@ -1,6 +1,6 @@
 //! The program as a person calls it: help, exit codes, one message of each kind, the vault commands.
 
-#![allow(clippy::unwrap_used)]
+#![expect(clippy::unwrap_used, reason = "a test fails where something is not as it should be")]
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -2,7 +2,7 @@
 //! language, has a case that compares it with ansible-core: a playbook in `tests/differential/playbooks` or an expression in
 //! `tests/differential/expressions`. What has none is named.
 
-#![allow(clippy::unwrap_used)]
+#![expect(clippy::unwrap_used, reason = "a test fails where something is not as it should be")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

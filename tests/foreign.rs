@@ -1,9 +1,9 @@
 //! A resource of an API server is somebody else's text: what its writer may make windlass do, with a false API server and
 //! a real OpenSSH server. The rules for each field: `src/resource/foreign/tests.rs`.
 
-#![allow(clippy::unwrap_used)]
+#![expect(clippy::unwrap_used, reason = "a test fails where something is not as it should be")]
 
-#[allow(dead_code)]
+#[expect(dead_code, reason = "these tests need a part of it")]
 #[path = "ssh/server.rs"]
 mod server;
 
@@ -113,7 +113,7 @@ fn answer(mut stream: TcpStream, log: &Mutex<Vec<String>>, objects: &Mutex<BTree
     let body =
         found.unwrap_or_else(|| json!({"kind": "Status", "status": "Failure", "code": 404, "message": "not found"}));
     let (body, head) = (body.to_string(), "Content-Type: application/json\r\nConnection: close");
-    let _ = write!(stream, "HTTP/1.1 {status}\r\n{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    write!(stream, "HTTP/1.1 {status}\r\n{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len()).ok();
 }
 
 fn kubeconfig(url: &str, user: &Json) -> Json {

@@ -1,7 +1,11 @@
 //! What the fuzzer begins with, and all that it once broke something with, under plain `cargo test`: every seed goes
 //! through its target's function and must not panic. See `tests/fuzz/README.md`.
 
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test fails where something is not as it should be, and says what it looks at"
+)]
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

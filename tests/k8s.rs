@@ -1,6 +1,6 @@
 //! `k8s_info` beside an API server that refuses for now. Real servers: tests/kubernetes/.
 
-#![allow(clippy::unwrap_used)]
+#![expect(clippy::unwrap_used, reason = "a test fails where something is not as it should be")]
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};

@@ -2,7 +2,7 @@
 //! in `resources/bad/` is refused at the place and for the reason that its first line says. What a real API server says
 //! of the same documents: `tests/e2e/karmada-cases/56_*` and `tests/kubernetes/`.
 
-#![allow(clippy::unwrap_used)]
+#![expect(clippy::unwrap_used, reason = "a test fails where something is not as it should be")]
 
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! The stand-ins for Karmada's programs refuse what the real ones refuse; else no test with them would mean anything.
 //! What they do when all is well: `tests/e2e/karmada`.
 
-#![allow(clippy::unwrap_used)]
+#![expect(clippy::unwrap_used, reason = "a test fails where something is not as it should be")]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

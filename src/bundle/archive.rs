@@ -91,7 +91,7 @@ pub(super) fn unpack_below(archive: &Path, cache: &Path) -> Result<PathBuf, Erro
     file.sync_all().map_err(cannot)?;
     match std::fs::rename(temporary.path(), &root) {
         Ok(()) => {
-            // It has its own name now.
+            #[expect(clippy::let_underscore_must_use, reason = "the directory has its own name now")]
             let _ = temporary.keep();
         }
         // Somebody else was faster.

@@ -121,11 +121,11 @@ fn table(settings: &Settings, all: &[Shown], only_changed: bool) -> String {
         .collect();
     let width = lines.iter().map(|(line, _)| line.chars().count()).max().unwrap_or(0).min(72);
     for (line, set_by) in lines {
-        let _ = writeln!(out, "{line:width$}  ({set_by})");
+        writeln!(out, "{line:width$}  ({set_by})").expect("a String takes any text");
     }
     if only_changed {
         for (set_by, name, why) in &settings.not_needed {
-            let _ = writeln!(out, "{name} ({set_by}) is not needed: {why}");
+            writeln!(out, "{name} ({set_by}) is not needed: {why}").expect("a String takes any text");
         }
     }
     out
@@ -136,18 +136,18 @@ fn explained(all: &[Shown]) -> String {
     let mut out = String::new();
     for one in all {
         let setting = one.setting;
-        let _ = writeln!(out, "{} = {}  ({})", setting.name(), words(&one.value), one.set_by);
-        let _ = writeln!(out, "    {}: {}", setting.meaning, setting.kind.words());
+        writeln!(out, "{} = {}  ({})", setting.name(), words(&one.value), one.set_by).expect("a String takes any text");
+        writeln!(out, "    {}: {}", setting.meaning, setting.kind.words()).expect("a String takes any text");
         let default = if setting.default.is_empty() { "nothing" } else { setting.default };
-        let _ = writeln!(out, "    default: {default}");
+        writeln!(out, "    default: {default}").expect("a String takes any text");
         for (section, key) in setting.also {
-            let _ = writeln!(out, "    also: {section}.{key}");
+            writeln!(out, "    also: {section}.{key}").expect("a String takes any text");
         }
         if !setting.env.is_empty() {
-            let _ = writeln!(out, "    environment: {}", setting.env.join(", "));
+            writeln!(out, "    environment: {}", setting.env.join(", ")).expect("a String takes any text");
         }
         if !setting.option.is_empty() {
-            let _ = writeln!(out, "    option: --{}", setting.option);
+            writeln!(out, "    option: --{}", setting.option).expect("a String takes any text");
         }
     }
     out

@@ -15,7 +15,7 @@ pub enum ExitCode {
     Interrupted = 99,
 }
 
-#[allow(non_upper_case_globals)]
+#[expect(non_upper_case_globals, reason = "written as the values of the enum are")]
 impl ExitCode {
     /// A task failed on a host.
     pub const Failed: ExitCode = ExitCode::Usage;

@@ -36,7 +36,7 @@ impl Interrupts {
         let say = move |words: &str| {
             stopping.store(true, Ordering::Relaxed);
             if let Some(events) = events.upgrade() {
-                // The report may have ended already.
+                #[expect(clippy::let_underscore_must_use, reason = "the report may have ended already")]
                 let _ = events.send(Event::Warning(words.to_owned()).into());
             }
         };
@@ -52,6 +52,7 @@ impl Interrupts {
             say("stopping after the tasks in flight; Ctrl-C again stops at once");
             next(&mut ways).await;
             say("stopped at once");
+            #[expect(clippy::let_underscore_must_use, reason = "the run may have ended already")]
             let _ = tell.send(());
             tokio::time::sleep(PATIENCE).await;
             std::process::exit(ExitCode::Interrupted as i32);

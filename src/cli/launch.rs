@@ -106,7 +106,7 @@ impl Launch {
             tags,
             check: run.check,
             diff: run.diff || settings.bool(&list::DIFF_ALWAYS),
-            forks: run.forks.unwrap_or_else(|| settings.number(&list::FORKS) as usize),
+            forks: run.forks.unwrap_or_else(|| settings.count(&list::FORKS)),
             verbosity: reporting.verbosity(settings),
             extra_vars: self.extra_vars,
             defaults: engine::Defaults::default(),

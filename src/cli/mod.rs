@@ -132,7 +132,7 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(parsed) => parsed,
         Err(error) => {
             let wrong = error.use_stderr();
-            // Nothing can be done about a closed standard error.
+            #[expect(clippy::let_underscore_must_use, reason = "nothing can be done about a closed standard error")]
             let _ = error.print();
             return if wrong { ExitCode::Usage } else { ExitCode::Ok };
         }

@@ -309,7 +309,7 @@ pub(super) fn engine(settings: &Settings) -> Result<engine::Options, Failure> {
         poll_interval: Some(Duration::from_secs(settings.number(&list::POLL_INTERVAL))),
         settings: Arc::new(named(settings)),
         config_file: settings.file.clone(),
-        uploads: NonZeroUsize::new(settings.number(&list::UPLOADS) as usize),
+        uploads: NonZeroUsize::new(settings.count(&list::UPLOADS)),
         ..engine::Options::default()
     })
 }

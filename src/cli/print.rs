@@ -29,7 +29,10 @@ static WORDING: OnceLock<Wording> = OnceLock::new();
 
 /// Chooses the wording, once, before anything is said.
 pub(super) fn speak(wording: Wording) {
-    // A second command line in one process (tests) keeps the first one's.
+    #[expect(
+        clippy::let_underscore_must_use,
+        reason = "a second command line in one process (tests) keeps the wording of the first"
+    )]
     let _ = WORDING.set(wording);
 }
 
@@ -40,5 +43,6 @@ pub(super) fn wording() -> Wording {
 
 /// Writes a line to standard error. Where it cannot be told, it cannot be told either that it could not.
 pub(super) fn tell(line: &str) {
+    #[expect(clippy::let_underscore_must_use, reason = "nothing can be done about a closed standard error")]
     let _ = writeln!(io::stderr(), "{line}");
 }

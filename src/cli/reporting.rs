@@ -92,7 +92,7 @@ impl Reporting {
                 ok: settings.bool(&list::DISPLAY_OK_HOSTS),
                 skipped: settings.bool(&list::DISPLAY_SKIPPED_HOSTS),
                 stats: settings.bool(&list::SHOW_CUSTOM_STATS),
-                context: settings.number(&list::DIFF_CONTEXT) as usize,
+                context: settings.count(&list::DIFF_CONTEXT),
             },
             profile: self.profile || settings.bool(&list::PROFILE),
             log,
@@ -137,7 +137,10 @@ fn trace(verbosity: u8, hidden: Hidden, log: Option<LogFile>) {
     std::panic::set_hook(Box::new(tells_panics(Veiled { hidden: hidden.clone(), log: log.clone() })));
     let writer = move || Veiled { hidden: hidden.clone(), log: log.clone() };
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(writer);
-    // A second run in one process (tests) keeps the first one's log.
+    #[expect(
+        clippy::let_underscore_must_use,
+        reason = "a second run in one process (tests) keeps the log of the first"
+    )]
     let _ = subscriber.try_init();
 }
 
@@ -148,7 +151,7 @@ fn tells_panics(to: impl Write + Clone + Send + Sync + 'static) -> impl Fn(&Pani
             backtrace if backtrace.status() == BacktraceStatus::Captured => format!("{backtrace}\n"),
             _ => String::new(),
         };
-        // Nothing can be done about a closed standard error.
+        #[expect(clippy::let_underscore_must_use, reason = "nothing can be done about a closed standard error")]
         let _ = to.clone().write_all(format!("internal error: {panic}\n{backtrace}").as_bytes());
     }
 }

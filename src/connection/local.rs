@@ -82,6 +82,7 @@ impl Connection for Local {
         };
         let stream = stream.map_err(|error| failed(error.to_string()))?;
         // Small requests and answers; without it each waits for the other side's delayed acknowledgement.
+        #[expect(clippy::let_underscore_must_use, reason = "the stream works without it, only slower")]
         let _ = stream.set_nodelay(true);
         Ok(Box::new(stream))
     }
@@ -113,7 +114,7 @@ async fn watch(mut child: Child, dropped: oneshot::Receiver<()>, tell: oneshot::
     let group = child.id();
     tokio::select! {
         status = child.wait() => {
-            // Nobody listens any more: it ended at the same moment as it was dropped.
+            #[expect(clippy::let_underscore_must_use, reason = "nobody waits if the process was dropped at the same moment")]
             let _ = tell.send(status.map(exit));
             return;
         }
@@ -125,12 +126,13 @@ async fn watch(mut child: Child, dropped: oneshot::Receiver<()>, tell: oneshot::
         }
         if let Some(group) = group.and_then(|id| i32::try_from(id).ok()) {
             // SAFETY: kill(2) touches no memory. The child is not reaped yet, so the number is still its own.
-            #[allow(unsafe_code)]
+            #[expect(unsafe_code, reason = "the comment beside it says why it is sound")]
             unsafe {
                 libc::kill(-group, signal);
             }
         }
     }
+    #[expect(clippy::let_underscore_must_use, reason = "nobody waits for the exit code of a dropped process")]
     let _ = child.wait().await;
 }
 

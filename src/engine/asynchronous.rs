@@ -138,8 +138,8 @@ fn too_late(limit: Duration, outcome: Outcome) -> (TaskResult, Vec<Effect>) {
 /// A task that took longer than it may.
 pub(super) fn timed_out(limit: Duration) -> TaskResult {
     let period = limit.as_secs_f64();
-    let whole = period.fract() == 0.0;
-    let told = if whole { Value::from(period as u64) } else { Value::from(period) };
+    let whole = limit.subsec_nanos() == 0;
+    let told = if whole { Value::from(limit.as_secs()) } else { Value::from(period) };
     let values = Vars::from([("timedout".into(), mapping([("period", told)]))]);
     let message = Some(format!("the task did not end within {period} s"));
     TaskResult { message, values, ..blank(Status::Failed) }

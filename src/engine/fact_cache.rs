@@ -88,6 +88,7 @@ impl Cache {
     }
 
     fn warn(&self, words: &str) {
+        #[expect(clippy::let_underscore_must_use, reason = "the report may have ended already")]
         let _ = self.events.send(Event::Warning(words.to_owned()).into());
     }
 }

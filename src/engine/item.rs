@@ -18,7 +18,7 @@ use crate::playbook::{Task, Written};
 use crate::remote::Remote;
 use crate::template::{self, Scope, Templar};
 use crate::value::origin::Complaint;
-use crate::value::{DEEPEST, Value, Vars, is_too_deep, mapping};
+use crate::value::{DEEPEST, Value, Vars, float, is_too_deep, mapping};
 
 /// What one item left.
 pub(crate) struct Ran {
@@ -167,7 +167,7 @@ impl<'a> Item<'a> {
     /// `until`, `retries` and `delay`.
     async fn attempts(&mut self, delegate: Option<&Delegate>, no_log: bool) -> (TaskResult, Vec<Effect>) {
         let retries = match self.number(("retries", self.task.retries.as_ref())) {
-            Ok(number) => number.map(|number| (number as u64).min(u64::from(u32::MAX))),
+            Ok(number) => number.map(|number| u64::from(float::clamped(number))),
             Err(error) => return failed_to_render(&error),
         };
         let looping = !self.task.until.is_empty() || retries.is_some();

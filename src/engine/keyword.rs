@@ -4,7 +4,7 @@ use super::batch::Batch;
 use super::host::HostRun;
 use crate::playbook::{Task, Written};
 use crate::template::{self, Error, Scope, Templar};
-use crate::value::{Value, truth};
+use crate::value::{Value, float, truth};
 
 /// A keyword and its name.
 pub(super) type Named<'a> = (&'static str, Option<&'a Written>);
@@ -30,7 +30,7 @@ pub(super) fn number(templar: &Templar, (name, keyword): Named<'_>, scope: &Scop
 
 /// A keyword that is a whole number; what is below zero counts as zero.
 pub(super) fn whole(templar: &Templar, (name, keyword): Named<'_>, scope: &Scope) -> Result<Option<u32>, Error> {
-    let whole = |value: &Value| finite(value).filter(|number| number.fract() == 0.0).map(|number| number as u32);
+    let whole = |value: &Value| finite(value).filter(|number| number.fract() == 0.0).map(float::clamped);
     read(templar, keyword, scope, |value| {
         whole(value).ok_or_else(|| format!("{name} must be a whole number, not {value:?}"))
     })
@@ -113,7 +113,6 @@ fn skipped(batch: &Batch, task: &Task, scope: &Scope) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]

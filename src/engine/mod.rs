@@ -132,7 +132,10 @@ pub(crate) struct Run {
 
 impl Run {
     fn tell(&self, event: Event) {
-        // A report that went away is no reason to stop halfway through a change.
+        #[expect(
+            clippy::let_underscore_must_use,
+            reason = "a report that ended is no reason to stop halfway through a change"
+        )]
         let _ = self.events.send(event.into());
     }
 

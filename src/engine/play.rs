@@ -16,8 +16,8 @@ use super::{Error, Event, Gathering, Job, Lost, Run, block, handlers, hooks, key
 use crate::inventory::{Inventory, VarsFiles};
 use crate::playbook::load::setup_task;
 use crate::playbook::{Order, Play, Step, Strategy, Written};
-use crate::value::Value;
 use crate::value::origin::Complaint;
+use crate::value::{Value, float};
 
 /// Runs every play of every playbook.
 pub(super) async fn all(run: &Arc<Run>) -> Result<(), Error> {
@@ -241,7 +241,9 @@ fn batches(run: &Run, play: &Play, hosts: &[Arc<str>]) -> Result<Vec<Vec<Arc<str
 fn share(value: &Value, total: usize, written: &Written) -> Result<usize, Error> {
     let text = value.to_string();
     let size = match text.strip_suffix('%') {
-        Some(percent) => percent.trim().parse::<f64>().ok().map(|percent| (total as f64 * percent / 100.0) as usize),
+        Some(percent) => {
+            percent.trim().parse::<f64>().ok().map(|percent| float::clamped(total as f64 * percent / 100.0) as usize)
+        }
         None => text.trim().parse::<usize>().ok().map(|size| if size == 0 { total } else { size }),
     };
     let wrong = || Complaint::new(format!("serial is no number and no percentage: {text:?}"), Some(&written.origin));

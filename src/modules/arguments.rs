@@ -211,7 +211,7 @@ mod tests {
         items: Vec<String>,
         env: Option<indexmap::IndexMap<String, Value>>,
         any: Option<Value>,
-        #[allow(dead_code)]
+        #[expect(dead_code, reason = "only its place among the arguments counts")]
         password: Option<i64>,
     }
 

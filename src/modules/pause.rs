@@ -66,13 +66,14 @@ impl Local for Pause {
                 String::new()
             }
         };
-        let (stop, took) = (LocalTime::now(), clock.elapsed().as_secs_f64());
+        let (stop, elapsed) = (LocalTime::now(), clock.elapsed());
+        let took = elapsed.as_secs_f64();
         let shown = if unit == "minutes" { took / 60.0 } else { took };
         const FORMAT: &str = "%Y-%m-%d %H:%M:%S%.6f";
         let outcome = Outcome::default()
             .with("start", start.format(FORMAT).to_string())
             .with("stop", stop.format(FORMAT).to_string())
-            .with("delta", took as u64)
+            .with("delta", elapsed.as_secs())
             // As Python writes a number with two digits at the most.
             .with("stdout", format!("Paused for {:?} {unit}", (shown * 100.0).round() / 100.0))
             .with("stderr", "")

@@ -9,6 +9,7 @@ use super::accounts::{self, Account, Accounts, Tools};
 use super::{Controller, Error, Module, Outcome, Plan};
 use crate::remote::{Command, Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::float;
 
 /// Not secret: Ansible's word in the place of the password.
 const HIDDEN: &str = "NOT_LOGGING_PASSWORD";
@@ -457,7 +458,7 @@ fn option(argv: &mut Vec<String>, name: &str, value: String) {
 /// Days since 1970; None: never.
 fn days(expires: f64) -> Option<i64> {
     const SECONDS: f64 = 86_400.0;
-    (expires >= 0.0).then(|| (expires / SECONDS).floor() as i64)
+    (expires >= 0.0).then(|| float::whole_part((expires / SECONDS).floor()))
 }
 
 /// What usermod and useradd take: a date, or nothing for never.

@@ -205,6 +205,10 @@ impl WaitFor {
             Ok(Err(_)) => return Ok(None),
         };
         let Some(regex) = regex else {
+            #[expect(
+                clippy::let_underscore_must_use,
+                reason = "the port has answered; how the connection ends does not matter"
+            )]
             let _ = stream.shutdown().await;
             return Ok(Some(Some(Found::default())));
         };
@@ -356,8 +360,8 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         let server = tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
-                let _ = stream.write_all(b"SSH-2.0-Open").await;
-                let _ = stream.write_all(b"SSH_9\r\n").await;
+                stream.write_all(b"SSH-2.0-Open").await.ok();
+                stream.write_all(b"SSH_9\r\n").await.ok();
             }
         });
         let done = bench.run(&format!("wait_for: {{port: {port}, timeout: 5}}")).await.unwrap();
@@ -367,7 +371,7 @@ mod tests {
         assert_eq!(value(&done.outcome, "match_groups"), "['SSH', '9']");
         assert_eq!(value(&done.outcome, "match_groupdict"), "{'what': 'SSH'}");
         server.abort();
-        let _ = server.await;
+        server.await.ok();
         let done = bench.run(&format!("wait_for: {{port: {port}, state: stopped, timeout: 5}}")).await.unwrap();
         assert!(done.outcome.failed.is_none());
         let message = bench.failure(&format!("wait_for: {{port: {port}, timeout: 1}}")).await;

@@ -61,7 +61,7 @@ pub(super) fn exports<'a>(variables: impl IntoIterator<Item = (&'a String, &'a S
                 reason: "a NUL byte cannot be in it".into(),
             })
             .map(|value| {
-                let _ = write!(line, " {name}={}", word(value));
+                write!(line, " {name}={}", word(value)).expect("a String takes any text");
             })?;
     }
     Ok(if line.is_empty() { line } else { format!("export{line}") })
@@ -81,7 +81,7 @@ pub(super) fn print(content: &[u8]) -> String {
                 b'-' if text.ends_with("printf '") => text.push_str("\\055"),
                 b'\n' | b'\t' | b' '..=b'~' if byte != b'\\' && byte != b'\'' => text.push(char::from(byte)),
                 _ => {
-                    let _ = write!(text, "\\{byte:03o}");
+                    write!(text, "\\{byte:03o}").expect("a String takes any text");
                 }
             }
         }

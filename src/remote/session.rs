@@ -219,14 +219,18 @@ impl Session {
     pub(super) async fn end(&mut self) {
         if let Some(stdin) = self.stdin.as_mut().filter(|_| !self.busy) {
             // An idle shell takes its guard with it; at the mere end of its input the watcher has to look for that.
+            #[expect(clippy::let_underscore_must_use, reason = "a session that is gone ends by itself")]
             let _ = tokio::time::timeout(Duration::from_secs(1), stdin.write_all(b"exit\n")).await;
+            #[expect(clippy::let_underscore_must_use, reason = "a session that is gone ends by itself")]
             let _ = tokio::time::timeout(Duration::from_secs(1), stdin.flush()).await;
         }
         self.busy = true;
         self.stdin = None;
         let frames = &mut self.frames;
+        #[expect(clippy::let_underscore_must_use, reason = "what does not end in time is dropped, which ends it")]
         let _ = tokio::time::timeout(END, async move { while frames.skip().await {} }).await;
         if let Some(exit) = self.exit.take() {
+            #[expect(clippy::let_underscore_must_use, reason = "what does not end in time is dropped, which ends it")]
             let _ = tokio::time::timeout(END, exit).await;
         }
     }
@@ -245,6 +249,10 @@ impl Session {
                 if silence == becoming::Silence::Ended {
                     // Its last words may still be on their way.
                     if let Some(exit) = self.exit.take() {
+                        #[expect(
+                            clippy::let_underscore_must_use,
+                            reason = "the reason of the failure is known without the exit code"
+                        )]
                         let _ = tokio::time::timeout(Duration::from_secs(2), exit).await;
                     }
                     self.words.ended().await;
@@ -427,7 +435,7 @@ async fn keep_alive(mut stdin: Option<&mut Writer>) -> std::convert::Infallible 
     loop {
         tokio::time::sleep(BEAT).await;
         if let Some(stdin) = &mut stdin {
-            let _ = beat(stdin).await;
+            beat(stdin).await.ok();
         }
     }
 }

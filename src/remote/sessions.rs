@@ -81,7 +81,7 @@ impl Sessions {
         self.closing.send_replace(true);
         let count = u32::try_from(self.capacity).unwrap_or(u32::MAX);
         // Those in use fail at once; their users give the permits back.
-        let _ = tokio::time::timeout(Duration::from_secs(5), self.permits.acquire_many(count)).await;
+        tokio::time::timeout(Duration::from_secs(5), self.permits.acquire_many(count)).await.ok();
         let idle = std::mem::take(&mut *self.idle());
         futures::future::join_all(idle.into_iter().map(|(_, session)| end(session))).await;
     }

@@ -51,6 +51,7 @@ impl Words {
     /// Waits a moment for the end of the stream.
     pub(super) async fn ended(&mut self) {
         if !self.task.is_finished() {
+            #[expect(clippy::let_underscore_must_use, reason = "the words that came in time are enough")]
             let _ = tokio::time::timeout(Duration::from_millis(300), &mut self.task).await;
         }
     }

@@ -1,7 +1,5 @@
 //! A run in a few events, for the tests of reports: one play, one role's task on two hosts (one changes, one fails).
 
-#![allow(clippy::unwrap_used)]
-
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 

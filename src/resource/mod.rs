@@ -46,8 +46,7 @@ pub const API_VERSION: &str = "windlass.dev/v1alpha1";
 
 /// A document of one of our kinds that passed every rule, defaults filled in.
 #[derive(Debug, Clone)]
-// Few are read, and each is taken apart at once.
-#[allow(clippy::large_enum_variant)]
+#[expect(clippy::large_enum_variant, reason = "few are read, and each is taken apart at once")]
 pub enum Resource {
     KarmadaDeployment(Deployment),
     EtcdBackup(Named<EtcdBackupSpec>),

@@ -1,7 +1,6 @@
 //! `EtcdBackup` and `EtcdRestore`: what is asked for; nothing acts on them yet.
 
-// Columns of one type have the same attribute.
-#![allow(clippy::duplicated_attributes)]
+#![expect(clippy::duplicated_attributes, reason = "columns of one type have the same attribute")]
 
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;

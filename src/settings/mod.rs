@@ -144,6 +144,11 @@ impl Settings {
         self.get(setting).value.as_i64().and_then(|number| number.try_into().ok()).unwrap_or_default()
     }
 
+    /// A number of things.
+    pub fn count(&self, setting: &Setting) -> usize {
+        self.number(setting).try_into().unwrap_or(usize::MAX)
+    }
+
     pub fn text(&self, setting: &Setting) -> Option<String> {
         let value = &self.get(setting).value;
         (!value.is_none()).then(|| value.to_string())

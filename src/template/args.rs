@@ -4,7 +4,7 @@ use minijinja::value::{Kwargs, ValueKind};
 use minijinja::{Error, ErrorKind, State};
 
 use super::lazy;
-use crate::value::Value;
+use crate::value::{Value, float};
 
 /// Arguments, settled (no lazy parts), with nothing undefined among them.
 pub struct Args {
@@ -160,7 +160,7 @@ pub(super) fn int(value: &Value) -> Result<i64, Error> {
     value
         .as_i64()
         .or_else(|| value.as_str().and_then(|text| text.trim().parse().ok()))
-        .or_else(|| f64::try_from(value.clone()).ok().map(|float| float as i64))
+        .or_else(|| f64::try_from(value.clone()).ok().map(float::whole_part))
         .ok_or_else(|| fail(format!("{value:?} is not a number")))
 }
 

@@ -205,7 +205,7 @@ fn range(first: i64, stop: Option<i64>, step: Option<i64>) -> Result<Value, Erro
     }
     // None of them lies beyond `stop`.
     let mut numbers = Vec::new();
-    for i in 0..count as i64 {
+    for i in 0..i64::try_from(count).expect("it is at most 1,000,000") {
         numbers.push(Value::from(start + i * step));
     }
     Ok(Value::from(numbers))

@@ -134,7 +134,7 @@ fn run(program: &Path, asked: &Value, base: &Path) -> Result<Value, String> {
         said
     });
     let ended = read::printed(child);
-    // One that does not look at what it is given is no failure.
+    #[expect(clippy::let_underscore_must_use, reason = "a program that does not read its input has not failed")]
     let _ = writer.join();
     let said = listener.join().unwrap_or_default();
     let (status, printed) = ended.map_err(|error| format!("failed: {place}: {error}"))?;

@@ -7,7 +7,7 @@ use minijinja::value::{Kwargs, ValueKind};
 
 use super::args::{fail, items, kind};
 use super::python;
-use crate::value::Value;
+use crate::value::{Value, float};
 
 /// `format % value`
 pub(super) fn percent(format: &str, value: &Value) -> Result<String, Error> {
@@ -66,7 +66,7 @@ fn converted(letter: char, value: &Value) -> Value {
     match letter {
         'r' | 'a' => Value::from(python::repr(value)),
         'd' | 'i' | 'u' if value.is_number() && !value.is_integer() => {
-            f64::try_from(value.clone()).map_or_else(|_| value.clone(), |number| Value::from(number.trunc() as i64))
+            f64::try_from(value.clone()).map_or_else(|_| value.clone(), |number| Value::from(float::whole_part(number)))
         }
         _ => value.clone(),
     }

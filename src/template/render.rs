@@ -315,7 +315,6 @@ pub(super) fn settle(value: &Value, scope: &Arc<Scope>) -> Result<Value, Error> 
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::value::Vars;
 

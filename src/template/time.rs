@@ -8,8 +8,8 @@ use minijinja::{Error, ErrorKind, State};
 
 use super::args::{Args, fail, text};
 use super::environment::Filter;
-use crate::value::Value;
 use crate::value::doc::Word;
+use crate::value::{Value, float};
 
 /// The filters of this file.
 pub(super) const FILTERS: &[(Word, Filter)] = &[
@@ -75,7 +75,8 @@ pub(super) fn strftime(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, E
         Some(second) => {
             let seconds =
                 text(&second).parse::<f64>().map_err(|_| fail(format!("{second:?} is no number of seconds")))?;
-            DateTime::from_timestamp_micros((seconds * 1e6) as i64).ok_or_else(|| fail("a time out of range"))?
+            DateTime::from_timestamp_micros(float::whole_part(seconds * 1e6))
+                .ok_or_else(|| fail("a time out of range"))?
         }
     };
     let moment = if utc { moment.naive_utc() } else { moment.with_timezone(&Local).naive_local() };

@@ -3,6 +3,7 @@
 
 mod deferred;
 pub mod doc;
+pub mod float;
 pub mod hidden;
 mod merge;
 pub mod origin;

@@ -192,7 +192,7 @@ impl Keys {
 fn to_hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
+        write!(text, "{byte:02x}").expect("a String takes any text");
         text
     })
 }

@@ -4,12 +4,12 @@
 //! `WINDLASS_KUBERNETES_DIR` (or `target/kubernetes/`, by `tests/kubernetes-binaries`), then
 //! `cargo test --test kubernetes -- --ignored`.
 
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
+#![expect(clippy::unwrap_used, reason = "a test fails where something is not as it should be")]
 
 mod live;
 mod members;
 mod server;
-#[allow(dead_code)]
+#[expect(dead_code, reason = "these tests need a part of it")]
 #[path = "../ssh/server.rs"]
 mod sshd;
 

@@ -123,7 +123,7 @@ impl Readiness {
             while !ended.load(Ordering::Relaxed) {
                 let all = kubectl(&programs, &kubeconfig, &["get", "clusters.cluster.karmada.io", "-o", "name"], "");
                 for name in all.unwrap_or_default().lines() {
-                    let _ = kubectl(&programs, &kubeconfig, &["patch", name, "--type=merge", "-p", ready], "");
+                    kubectl(&programs, &kubeconfig, &["patch", name, "--type=merge", "-p", ready], "").ok();
                 }
                 std::thread::sleep(Duration::from_millis(300));
             }

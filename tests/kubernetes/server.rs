@@ -151,8 +151,8 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         for child in &mut self.children {
-            let _ = child.kill();
-            let _ = child.wait();
+            child.kill().ok();
+            child.wait().ok();
         }
     }
 }

@@ -37,8 +37,8 @@ impl Agent {
 
 impl Drop for Agent {
     fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        self.process.kill().ok();
+        self.process.wait().ok();
     }
 }
 
@@ -181,7 +181,7 @@ async fn a_users_certificate_beside_its_key_logs_in() {
         target.arguments = format!("-o IdentityAgent={}", agent.socket);
         open(&target).await;
         drop(agent);
-        let _ = fs::remove_file(server.path("agent"));
+        fs::remove_file(server.path("agent")).ok();
     }
 }
 

@@ -147,8 +147,8 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = self.sshd.kill();
-        let _ = self.sshd.wait();
+        self.sshd.kill().ok();
+        self.sshd.wait().ok();
     }
 }
 
@@ -162,7 +162,7 @@ pub(crate) const PASSWORD: &str = "a pass-word';$";
 impl User {
     pub(crate) fn create(name: &str) -> User {
         let name = format!("wl{}{name}", std::process::id() % 100_000);
-        let _ = Command::new("userdel").args(["-f", &name]).output();
+        Command::new("userdel").args(["-f", &name]).output().ok();
         let mut command = Command::new("useradd");
         let output = command.args(["-M", "-d", "/", "-s", "/bin/sh", &name]).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -176,7 +176,7 @@ impl User {
 
 impl Drop for User {
     fn drop(&mut self) {
-        let _ = Command::new("userdel").args(["-f", &self.name]).output();
+        Command::new("userdel").args(["-f", &self.name]).output().ok();
     }
 }
 

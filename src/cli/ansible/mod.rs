@@ -84,7 +84,7 @@ fn parsed<A: Args>(tool: Tool, argv: &[OsString]) -> Result<A, ExitCode> {
 }
 
 fn wrong(tool: Tool, error: &clap::Error) -> ExitCode {
-    // Nothing can be done about a closed standard error.
+    #[expect(clippy::let_underscore_must_use, reason = "nothing can be done about a closed standard error")]
     let _ = error.print();
     match error.kind() {
         ErrorKind::DisplayHelp => ExitCode::Ok,

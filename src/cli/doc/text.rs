@@ -24,10 +24,10 @@ pub(super) fn list(entries: &[Entry]) -> String {
     for entry in entries {
         if !one_kind && kind != Some(entry.kind()) {
             let gap = if kind.is_some() { "\n" } else { "" };
-            let _ = writeln!(out, "{gap}{}s:", entry.kind().word());
+            writeln!(out, "{gap}{}s:", entry.kind().word()).expect("a String takes any text");
             kind = Some(entry.kind());
         }
-        let _ = writeln!(out, "{:width$}  {}", entry.name(), first_sentence(entry.about()));
+        writeln!(out, "{:width$}  {}", entry.name(), first_sentence(entry.about())).expect("a String takes any text");
     }
     out
 }
@@ -40,13 +40,13 @@ pub(super) fn first_sentence(about: &str) -> &str {
 fn module(doc: &Doc) -> String {
     let mut out = format!("{}.{}: {}\n", doc.collection, doc.name, doc.summary);
     if let Some(name) = doc.free_form {
-        let _ = writeln!(out, "\nShort form: \"{}: TEXT\" gives TEXT to {name}.", doc.name);
+        writeln!(out, "\nShort form: \"{}: TEXT\" gives TEXT to {name}.", doc.name).expect("a String takes any text");
     }
     arguments(&mut out, "Arguments", doc.arguments);
     if !doc.returns.is_empty() {
         out.push_str("\nReturns:\n");
         for value in doc.returns {
-            let _ = writeln!(out, "  {}: {}", value.name, value.summary);
+            writeln!(out, "  {}: {}", value.name, value.summary).expect("a String takes any text");
         }
     }
     example(&mut out, doc.example);
@@ -56,11 +56,11 @@ fn module(doc: &Doc) -> String {
 fn keyword(keyword: &Keyword) -> String {
     let mut out = format!("{} (keyword): {}\n", keyword.name, keyword.about);
     if let Some(takes) = keyword.shape.words() {
-        let _ = writeln!(out, "\nTakes: {takes}");
+        writeln!(out, "\nTakes: {takes}").expect("a String takes any text");
     }
     let gap = if keyword.shape.words().is_some() { "" } else { "\n" };
     let places: Vec<&str> = keyword.places().map(|place| place.words()).collect();
-    let _ = writeln!(out, "{gap}Stands in: {}", places.join(", "));
+    writeln!(out, "{gap}Stands in: {}", places.join(", ")).expect("a String takes any text");
     if keyword.field.is_some() {
         out.push_str("Tasks inherit it; the nearest one counts.\n");
     }
@@ -73,7 +73,7 @@ fn word(kind: &str, word: &Word) -> String {
     let mut out = format!("{} ({kind}): {}\n", word.call(), word.about);
     example(&mut out, word.example);
     if !word.gives.is_empty() {
-        let _ = writeln!(out, "\n  gives {}", word.gives);
+        writeln!(out, "\n  gives {}", word.gives).expect("a String takes any text");
     }
     out
 }
@@ -81,7 +81,7 @@ fn word(kind: &str, word: &Word) -> String {
 fn example(out: &mut String, example: &str) {
     out.push_str("\nExample:\n\n");
     for line in example.trim_matches('\n').lines() {
-        let _ = writeln!(out, "{}", format!("  {line}").trim_end());
+        writeln!(out, "{}", format!("  {line}").trim_end()).expect("a String takes any text");
     }
 }
 
@@ -89,10 +89,11 @@ fn arguments(out: &mut String, heading: &str, arguments: &[Argument]) {
     if arguments.is_empty() {
         return;
     }
-    let _ = writeln!(out, "\n{heading}:");
+    writeln!(out, "\n{heading}:").expect("a String takes any text");
     for argument in arguments {
-        let _ = writeln!(out, "  {} ({}){}", argument.name, argument.kind.words(), notes(argument));
-        let _ = writeln!(out, "      {}", argument.summary);
+        writeln!(out, "  {} ({}){}", argument.name, argument.kind.words(), notes(argument))
+            .expect("a String takes any text");
+        writeln!(out, "      {}", argument.summary).expect("a String takes any text");
     }
 }
 
@@ -102,13 +103,13 @@ fn notes(argument: &Argument) -> String {
         notes.push_str(", required");
     }
     if let Some(default) = argument.default {
-        let _ = write!(notes, ", default {default}");
+        write!(notes, ", default {default}").expect("a String takes any text");
     }
     if !argument.choices.is_empty() {
-        let _ = write!(notes, ", one of {}", argument.choices.join(" | "));
+        write!(notes, ", one of {}", argument.choices.join(" | ")).expect("a String takes any text");
     }
     if !argument.aliases.is_empty() {
-        let _ = write!(notes, ", also {}", argument.aliases.join(", "));
+        write!(notes, ", also {}", argument.aliases.join(", ")).expect("a String takes any text");
     }
     notes
 }

@@ -39,6 +39,7 @@ impl Line {
 
     /// When a channel ends, the connection's end may not have been noted yet, though it is the cause.
     async fn settled_error(mut self) -> Error {
+        #[expect(clippy::let_underscore_must_use, reason = "without a reason in time, the error is a general one")]
         let _ = tokio::time::timeout(Duration::from_millis(200), self.lost.wait_for(Option::is_some)).await;
         if self.lost.borrow().is_some() {
             return self.error();
@@ -130,6 +131,7 @@ impl Driver {
                 tokio::spawn(async move { write.close().await });
             }
         }
+        #[expect(clippy::let_underscore_must_use, reason = "nobody may be waiting for the end")]
         let _ = self.ended.send(true);
         drop(self.permit.take());
     }
@@ -158,7 +160,7 @@ impl Driver {
 
     fn exited(&mut self, how: Exit) {
         if let Some(exit) = self.exit.take() {
-            // Whoever does not wait for it does not miss it.
+            #[expect(clippy::let_underscore_must_use, reason = "nobody may be waiting for the exit code")]
             let _ = exit.send(how);
         }
     }
@@ -174,6 +176,7 @@ impl Driver {
 /// Tells a program that nobody listens any more: end of file and, if it still runs, a hang-up, as when a terminal is
 /// closed. Not within the driver: the connection may wait for that one to take in what came.
 async fn hang_up(write: Arc<ChannelWriteHalf<Msg>>, running: bool, mut ended: watch::Receiver<bool>) {
+    #[expect(clippy::let_underscore_must_use, reason = "a channel that is gone has no input to end")]
     let _ = write.eof().await;
     // A program that is only just being started may not be there to get the first.
     let calls = if running { GRACE.as_millis() / CALL_AGAIN.as_millis() } else { 0 };
@@ -208,7 +211,7 @@ struct Input {
 impl Input {
     fn new(write: Arc<ChannelWriteHalf<Msg>>, mut ended: watch::Receiver<bool>, hold: Hold) -> Self {
         let closed = Box::pin(async move {
-            // An error is the driver's end, too.
+            #[expect(clippy::let_underscore_must_use, reason = "an error is the end of the driver, too")]
             let _ = ended.wait_for(|ended| *ended).await;
         });
         Input { to: Box::pin(write.make_writer()), write, closed, shut: false, _hold: hold }

@@ -168,6 +168,7 @@ async fn dial(target: &Target, settings: &Settings) -> Result<TcpStream, Failure
         let error = match timeout(limit, TcpStream::connect(address)).await {
             Ok(Ok(stream)) => {
                 // Otherwise small requests wait 40 ms for the acknowledgement of those before.
+                #[expect(clippy::let_underscore_must_use, reason = "the stream works without it, only slower")]
                 let _ = stream.set_nodelay(true);
                 tracing::debug!(host = settings.label, %address, "TCP connection");
                 return Ok(stream);

@@ -110,6 +110,7 @@ async fn ask_agent(socket: &Path, binding: Option<&AgentSessionBinding>, found: 
         let mut agent = AgentClient::connect_uds(socket).await?;
         if let Some(binding) = binding {
             // For keys that the agent gives to certain hosts only; agents that know nothing of it refuse.
+            #[expect(clippy::let_underscore_must_use, reason = "an agent that does not know the request refuses it")]
             let _ = agent.bind_session(binding, false).await;
         }
         let held = agent.request_identities().await?;

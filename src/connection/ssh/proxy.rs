@@ -22,6 +22,7 @@ pub(super) struct Complaint(watch::Receiver<Option<String>>);
 impl Complaint {
     /// What it said, at the latest when it closes its error output.
     pub(super) async fn text(&mut self) -> Option<String> {
+        #[expect(clippy::let_underscore_must_use, reason = "what the program said until then is enough")]
         let _ = timeout(LAST_WORDS, async { while self.0.changed().await.is_ok() {} }).await;
         self.0.borrow().clone()
     }
@@ -62,6 +63,7 @@ async fn attend(
         // From here on it has nothing more to say; `last` goes and tells so.
     };
     let over = async {
+        #[expect(clippy::let_underscore_must_use, reason = "a dropped sender releases it, too")]
         let _ = released.await;
         tokio::time::sleep(LAST_WORDS).await;
     };
@@ -69,6 +71,7 @@ async fn attend(
         () = over => {}
         _ = async { hearing.await; child.wait().await } => {}
     }
+    #[expect(clippy::let_underscore_must_use, reason = "the program may have ended by itself")]
     let _ = child.kill().await;
 }
 

@@ -192,7 +192,7 @@ mod tests {
     #[tokio::test]
     async fn what_does_not_fit_into_memory_comes_out_whole_and_in_order() {
         let (filler, mut tap) = spool();
-        let expected: Vec<u8> = (0..5 * MEMORY).map(|index| (index % 251) as u8).collect();
+        let expected: Vec<u8> = (0..=250).cycle().take(5 * MEMORY).collect();
         let (first, second) = expected.split_at(3 * MEMORY);
         first.chunks(32_768).for_each(|chunk| filler.push(Bytes::copy_from_slice(chunk)));
         assert!(lock(&filler.0).held <= MEMORY);

@@ -82,6 +82,7 @@ impl Check {
             (Verdict::Changed(record), HostKeys::Off) => {
                 let message = self.changed(&record, shown);
                 tracing::warn!("{message}; host key checking is off: no password and no SSH agent is used");
+                #[expect(clippy::let_underscore_must_use, reason = "one reason is enough")]
                 let _ =
                     distrust.set(format!("its host key is not the one at {}:{}", record.file.display(), record.line));
                 Ok(())

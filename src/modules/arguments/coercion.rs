@@ -5,7 +5,7 @@ use std::sync::Arc;
 use minijinja::value::{Serde, ValueKind};
 
 use crate::value::doc::Kind;
-use crate::value::{Value, Vars, truth};
+use crate::value::{Value, Vars, float, truth};
 
 /// Why a value does not fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,7 +74,7 @@ fn integer(value: &Value) -> Result<i64, Misfit> {
             // `5.0` and `1e3` are whole numbers too; beyond 2^53 a float no longer says which one.
             let number: f64 = text.parse().map_err(|_| misfit.clone())?;
             let exact = number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0;
-            if exact { Ok(number as i64) } else { Err(misfit) }
+            if exact { Ok(float::whole_part(number)) } else { Err(misfit) }
         }
         _ => Err(misfit),
     }

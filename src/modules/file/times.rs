@@ -6,6 +6,7 @@ use super::super::Error;
 use super::super::file_attributes::Properties;
 use super::steps::Step;
 use crate::remote::{Command, Probe, Stat};
+use crate::value::float;
 
 /// Ansible's usual form of a written time.
 pub(super) const FORMAT: &str = "%Y%m%d%H%M.%S";
@@ -62,7 +63,7 @@ impl Times {
     pub(super) fn describe(&self, properties: &mut Properties, stat: &Stat) {
         for (name, time, now) in [("atime", &self.access, stat.atime), ("mtime", &self.modification, stat.mtime)] {
             match time {
-                Time::At { seconds, .. } => properties.change(name, now as i64, *seconds),
+                Time::At { seconds, .. } => properties.change(name, float::whole_part(now), *seconds),
                 Time::Now => properties.change(name, now, "now"),
                 Time::Preserve => {}
             }
@@ -76,7 +77,7 @@ impl Time {
             Time::Preserve => false,
             Time::Now => now.is_some(),
             // `touch -t` knows whole seconds.
-            Time::At { seconds, .. } => now.is_none_or(|now| now.floor() as i64 != *seconds),
+            Time::At { seconds, .. } => now.is_none_or(|now| float::whole_part(now.floor()) != *seconds),
         }
     }
 }

@@ -6,6 +6,7 @@ use super::super::file_mode::Mode;
 use super::super::{Error, name_pattern, python_regex};
 use super::{Find, Stamp, Type};
 use crate::remote::{FileKind, Stat};
+use crate::value::float;
 
 /// The criteria, read and compiled once.
 pub(super) struct Criteria {
@@ -103,7 +104,7 @@ impl Criteria {
             Stamp::Ctime => stat.ctime,
             Stamp::Mtime => stat.mtime,
         };
-        let age = self.now - time.floor() as i64;
+        let age = self.now - float::whole_part(time.floor());
         self.age.is_none_or(|limit| if limit >= 0 { age >= limit } else { age <= -limit })
     }
 

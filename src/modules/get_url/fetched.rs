@@ -15,6 +15,7 @@ use crate::modules::http::tls::Files;
 use crate::modules::http::url::decode;
 use crate::modules::http::{Failure, Request, Response, Tls, Url};
 use crate::remote::{Digest, FileKind, Links, Probe};
+use crate::value::float;
 
 /// What a server answered.
 pub(super) enum Answer {
@@ -130,7 +131,7 @@ impl GetUrl {
         request.log_in(&network);
         if force {
             request.headers.push(("Cache-Control".to_owned(), "no-cache".to_owned()));
-        } else if let Some(since) = since.and_then(|seconds| DateTime::from_timestamp(seconds as i64, 0)) {
+        } else if let Some(since) = since.and_then(|seconds| DateTime::from_timestamp(float::whole_part(seconds), 0)) {
             let date = since.format("%a, %d %b %Y %H:%M:%S GMT").to_string();
             request.headers.push(("If-Modified-Since".to_owned(), date));
         }

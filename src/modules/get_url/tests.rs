@@ -33,7 +33,7 @@ impl Server {
                     }
                 }
                 let head = head.to_lowercase();
-                let _ = stream.write_all(&answer(&head)).await;
+                stream.write_all(&answer(&head)).await.ok();
                 kept.lock().unwrap().push(head);
             }
         });

@@ -128,7 +128,7 @@ impl Request {
     fn each<'a>(&mut self, command: &str, paths: impl IntoIterator<Item = &'a String>, end: &str) {
         let paths: Vec<String> = paths.into_iter().map(|path| quote(&format!("./{path}"))).collect();
         for paths in paths.chunks(NAMES) {
-            let _ = writeln!(self.script, "{command} {}{end}", paths.join(" "));
+            writeln!(self.script, "{command} {}{end}", paths.join(" ")).expect("a String takes any text");
             self.is_empty = false;
         }
     }

@@ -8,6 +8,7 @@ use super::filter::Filter;
 use crate::modules::host_tree;
 use crate::modules::{Error, host_path};
 use crate::remote::{Command, FileKind, Links, Probe, Stat};
+use crate::value::float;
 
 /// What is at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -232,7 +233,7 @@ fn item(stat: Stat, target: Option<String>) -> Item {
         what,
         mode: stat.mode,
         size: stat.size,
-        mtime: stat.mtime as i64,
+        mtime: float::whole_part(stat.mtime),
         uid: stat.uid,
         gid: stat.gid,
         user: stat.user,

@@ -19,7 +19,7 @@ async fn server() -> String {
                     Ok(count) => request.extend(&buffer[..count]),
                 }
             }
-            let _ = stream.write_all(answer(&String::from_utf8_lossy(&request)).as_bytes()).await;
+            stream.write_all(answer(&String::from_utf8_lossy(&request)).as_bytes()).await.ok();
         }
     });
     address

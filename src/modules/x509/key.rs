@@ -102,12 +102,12 @@ fn pkcs8(algorithm: &[u8], key: &[u8]) -> Vec<u8> {
 
 /// One DER element.
 fn element(tag: u8, content: &[u8]) -> Vec<u8> {
-    let length = content.len();
+    let length = u16::try_from(content.len()).expect("a key is shorter than 64 KiB");
     let mut der = vec![tag];
-    match length {
-        0..=0x7f => der.push(length as u8),
-        0x80..=0xff => der.extend([0x81, length as u8]),
-        _ => der.extend([0x82, (length >> 8) as u8, length as u8]),
+    match length.to_be_bytes() {
+        [0, low] if low < 0x80 => der.push(low),
+        [0, low] => der.extend([0x81, low]),
+        [high, low] => der.extend([0x82, high, low]),
     }
     der.extend(content);
     der

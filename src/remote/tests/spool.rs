@@ -23,7 +23,7 @@ impl Small {
 
 impl Drop for Small {
     fn drop(&mut self) {
-        let _ = Program::new("umount").args(["-l", &self.directory]).status();
+        Program::new("umount").args(["-l", &self.directory]).status().ok();
     }
 }
 

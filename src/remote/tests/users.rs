@@ -54,12 +54,13 @@ impl Users {
 
 impl Drop for Users {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.sudoers);
+        std::fs::remove_file(&self.sudoers).ok();
         for name in &self.names {
-            let _ = std::process::Command::new("userdel")
+            std::process::Command::new("userdel")
                 .args(["-f", "-r", name])
                 .stderr(std::process::Stdio::null())
-                .status();
+                .status()
+                .ok();
         }
     }
 }

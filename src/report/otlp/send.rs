@@ -30,7 +30,7 @@ pub(super) struct Outbox(UnboundedSender<Span>);
 
 impl Outbox {
     pub(super) fn send(&self, span: Span) {
-        // Whoever sends them on may have given up.
+        #[expect(clippy::let_underscore_must_use, reason = "the sending thread may have given up")]
         let _ = self.0.send(span);
     }
 }

@@ -46,8 +46,10 @@ fn sha(password: &str, hashing: &Hashing<'_>, salt: Option<String>, long: bool) 
     let size = hashing.salt_size.filter(|size| *size != 0).unwrap_or(16);
     let salt = match salt {
         Some(salt) => salt,
-        None if (1..=16).contains(&size) => random_salt(size as usize),
-        None => return Err(fail(format!("salt_size must be from 1 to 16, not {size}"))),
+        None => match usize::try_from(size) {
+            Ok(size @ 1..=16) => random_salt(size),
+            _ => return Err(fail(format!("salt_size must be from 1 to 16, not {size}"))),
+        },
     };
     if salt.len() > 16 || !salt.chars().all(is_letter) {
         return Err(fail("a salt has 1 to 16 letters, digits, dots and slashes"));

@@ -95,7 +95,8 @@ impl Net {
 /// `255.255.255.0` as 24.
 fn mask_length(mask: &str) -> Option<u8> {
     let bits = u32::from(mask.parse::<std::net::Ipv4Addr>().ok()?);
-    (bits.leading_ones() + bits.trailing_zeros() == 32 || bits == 0).then_some(bits.leading_ones() as u8)
+    let ones = u8::try_from(bits.leading_ones()).expect("there are 32 bits");
+    (u32::from(ones) + bits.trailing_zeros() == 32 || bits == 0).then_some(ones)
 }
 
 /// `ipaddr(query='')`; the queries are those that roles use most.

@@ -7,8 +7,8 @@ use super::super::args::{Args, fail, kind, text};
 use super::super::environment::Filter;
 use super::super::render::print;
 use super::super::{operations, python};
-use crate::value::Value;
 use crate::value::doc::Word;
+use crate::value::{Value, float as float_value};
 
 /// The filters of this file.
 pub(super) const FILTERS: &[(Word, Filter)] = &[
@@ -64,23 +64,25 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
 /// `round(precision=0, method='common')`; halves go to the even neighbour.
 pub(super) fn round(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let value = python::number(&args.req("value")?);
-    let (precision, method) = (args.int("precision")?.unwrap_or(0).clamp(-300, 300), args.text_or("method", "common"));
+    let precision = args.int("precision")?.unwrap_or(0).clamp(-300, 300);
+    let precision = i32::try_from(precision).expect("it is within the ends");
+    let method = args.text_or("method", "common");
     args.end()?;
     if value.as_str().is_some() || !value.is_number() {
         return Err(fail(format!("round needs a number, this is {}", kind(&value))));
     }
-    let (x, power) = (number(&value)?, 10f64.powi(precision as i32));
+    let (x, power) = (number(&value)?, 10f64.powi(precision));
     let rounded = match method.as_str() {
         "common" if value.is_integer() && precision >= 0 => return Ok(value),
         // As integers, which are no longer right as floating-point numbers where they are large. Halves go to the even one.
         "common" if value.is_integer() => {
             let number = i128::try_from(value).map_err(|_| fail("the number is too large"))?;
-            let Some(unit) = 10i128.checked_pow(-precision as u32) else { return Ok(whole(0)) };
+            let Some(unit) = 10i128.checked_pow(precision.unsigned_abs()) else { return Ok(whole(0)) };
             let (tens, rest) = (number.div_euclid(unit), number.rem_euclid(unit));
             let up = rest > unit - rest || (rest == unit - rest && tens % 2 != 0);
             return Ok(whole((tens + i128::from(up)).saturating_mul(unit)));
         }
-        "common" if precision >= 0 => format!("{x:.*}", precision as usize).parse().unwrap_or(x),
+        "common" if precision >= 0 => format!("{x:.*}", precision.unsigned_abs() as usize).parse().unwrap_or(x),
         "common" => (x * power).round_ties_even() / power,
         "ceil" => (x * power).ceil() / power,
         "floor" => (x * power).floor() / power,
@@ -129,7 +131,7 @@ pub(super) fn int(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error>
     Ok(number(&value)
         .ok()
         .filter(|number| number.is_finite())
-        .map_or(default, |number| Value::from(number.trunc() as i64)))
+        .map_or(default, |number| Value::from(float_value::whole_part(number))))
 }
 
 /// `float(default=0.0)`
@@ -149,7 +151,7 @@ pub(super) fn filesizeformat(_: &mut State<'_, '_>, mut args: Args) -> Result<Va
         return Ok(Value::from("1 Byte"));
     }
     if size < step {
-        return Ok(Value::from(format!("{} Bytes", size.trunc() as i64)));
+        return Ok(Value::from(format!("{} Bytes", float_value::whole_part(size))));
     }
     let mut prefix = 'Y';
     for letter in ['k', 'M', 'G', 'T', 'P', 'E', 'Z', 'Y'] {
@@ -242,5 +244,5 @@ pub(super) fn human_to_bytes(_: &mut State<'_, '_>, mut args: Args) -> Result<Va
     if !fits {
         return Err(fail(format!("human_to_bytes: {unit:?} is no unit, use {}", allowed.join(" or "))));
     }
-    Ok(Value::from((number * factor).round_ties_even() as i64))
+    Ok(Value::from(float_value::whole_part((number * factor).round_ties_even())))
 }

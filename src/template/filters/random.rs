@@ -53,7 +53,8 @@ pub(super) fn random(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Err
         // Wider than the numbers themselves: their difference may be twice as large.
         let (start, step) = (i128::from(start), i128::from(step));
         let count = (i128::from(end) - start + step - 1) / step;
-        return Ok(Value::from((start + step * random.random_range(0..count)) as i64));
+        let number = start + step * random.random_range(0..count);
+        return Ok(Value::from(i64::try_from(number).expect("it is below the end")));
     }
     let list = items(&end)?;
     if list.is_empty() {

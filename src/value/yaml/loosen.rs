@@ -192,7 +192,6 @@ fn least_indentation(line: &str) -> impl Fn(usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::loosen;
 
     #[test]

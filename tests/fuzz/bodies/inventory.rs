@@ -40,8 +40,8 @@ fn load(source: &str, pattern: &str) {
             for group in inventory.groups.keys().take(20) {
                 inventory.hosts_of(group);
             }
-            let _ = inventory.select(pattern);
-            let _ = inventory.select_limit(pattern);
+            inventory.select(pattern).ok();
+            inventory.select_limit(pattern).ok();
         }
         Err(complaints) => {
             for complaint in complaints {

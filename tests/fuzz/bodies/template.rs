@@ -58,16 +58,16 @@ pub(super) fn run(input: &[u8]) {
     let templar = Templar::new();
     if has_marks(text) || text.starts_with("#jinja2:") {
         let template = Template::value(text, None);
-        let _ = sound(templar.check(&template));
-        let _ = sound(templar.render_string(&template, &SCOPE));
-        let _ = sound(templar.render_file(text, Path::new("template.j2"), &Options::default(), &SCOPE));
+        sound(templar.check(&template)).ok();
+        sound(templar.render_string(&template, &SCOPE)).ok();
+        sound(templar.render_file(text, Path::new("template.j2"), &Options::default(), &SCOPE)).ok();
     } else {
-        let _ = sound(templar.check_expression(text, None));
+        sound(templar.check_expression(text, None)).ok();
         if let Ok(value) = sound(templar.expression(text, None, &SCOPE)) {
             // It is printed by reports, too.
             let _ = (value.to_string(), format!("{value:?}"));
         }
-        let _ = sound(templar.condition(&Value::from(text), None, &SCOPE));
+        sound(templar.condition(&Value::from(text), None, &SCOPE)).ok();
     }
 }
 

@@ -87,6 +87,7 @@ impl Election {
         leases.replace(&self.name, &PostParams::default(), &lease).await.map(|_| true)
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "a duration in seconds is small")]
     fn spec(&self, changes: i64, since: Option<Value>) -> Value {
         let now = Utc::now().format("%Y-%m-%dT%H:%M:%S%.6fZ").to_string();
         json!({

@@ -3,7 +3,7 @@
 //! API and answers where the real one does. It does none of the real one's work. Which program it stands for is
 //! written at the end of the file: `tests/stand-in/bundle` makes a bundle of them.
 
-#![allow(clippy::print_stdout, clippy::print_stderr)]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program of the tests")]
 
 mod answers;
 mod api;
