@@ -12,7 +12,9 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+
+use windlass::value::lock::Mutex;
 
 use assert_cmd::Command;
 use base64::Engine as _;
@@ -62,7 +64,7 @@ impl World {
             "metadata": {"name": "prod", "namespace": "team", "uid": "7f", "resourceVersion": "1"},
         });
         let path = "/apis/windlass.dev/v1alpha1/namespaces/team/karmadadeployments/prod";
-        self.objects.lock().unwrap().insert(path.to_owned(), object);
+        self.objects.lock().insert(path.to_owned(), object);
     }
 
     fn secret(&self, namespace: &str, name: &str, value: &str) {
@@ -70,7 +72,7 @@ impl World {
             "apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": namespace},
             "data": {"value": BASE64.encode(value)},
         });
-        self.objects.lock().unwrap().insert(format!("/api/v1/namespaces/{namespace}/secrets/{name}"), object);
+        self.objects.lock().insert(format!("/api/v1/namespaces/{namespace}/secrets/{name}"), object);
     }
 
     /// Runs windlass as the person would; the exit code and what is printed.
@@ -107,8 +109,8 @@ fn answer(mut stream: TcpStream, log: &Mutex<Vec<String>>, objects: &Mutex<BTree
         }
     }
     let path = format!("/{}", parts.join("/"));
-    log.lock().unwrap().push(path.clone());
-    let found = objects.lock().unwrap().get(&path).cloned();
+    log.lock().push(path.clone());
+    let found = objects.lock().get(&path).cloned();
     let status = if found.is_some() { "200 OK" } else { "404 Not Found" };
     let body =
         found.unwrap_or_else(|| json!({"kind": "Status", "status": "Failure", "code": 404, "message": "not found"}));
@@ -225,7 +227,7 @@ fn a_resource_runs_nothing_and_reads_nothing_here() {
         assert!(code != 0 && said.contains(told), "{told}: {said}");
     }
     assert!(!pwned.exists() && !known.exists());
-    assert!(!world.asked.lock().unwrap().iter().any(|path| path.contains("/secrets/")));
+    assert!(!world.asked.lock().iter().any(|path| path.contains("/secrets/")));
     assert!(host.accept().is_err(), "windlass connected");
 }
 

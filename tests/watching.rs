@@ -8,8 +8,10 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
+
+use windlass::value::lock::Mutex;
 
 fn windlass(directory: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
@@ -245,7 +247,7 @@ fn collector() -> (String, Arc<Mutex<Vec<u8>>>) {
             let mut bytes = vec![0; 65536];
             // The end of the request is where nothing more comes.
             while let Ok(count @ 1..) = stream.read(&mut bytes) {
-                sent.lock().unwrap().extend_from_slice(&bytes[..count]);
+                sent.lock().extend_from_slice(&bytes[..count]);
             }
             stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").ok();
         }
@@ -289,7 +291,7 @@ fn no_secret_is_in_any_output_log_or_trace_however_much_is_told() {
         let output = command.output().unwrap();
         assert_eq!(code(&output), 0, "{output:?}");
         let read = |name: &str| std::fs::read_to_string(file(name)).unwrap();
-        let traced = text(&traced.lock().unwrap()).replace("x-key: key-of-the-collector", "");
+        let traced = text(&traced.lock()).replace("x-key: key-of-the-collector", "");
         let parts =
             [text(&output.stdout), text(&output.stderr), read("j.xml"), read("j.json"), read("run.log"), traced];
         for (number, part) in parts.iter().enumerate() {
@@ -362,7 +364,7 @@ fn an_encrypted_text_is_in_no_output_however_it_is_read_and_spelled() {
         let output = command.output().unwrap();
         assert_eq!(code(&output), 0, "{output:?}");
         let read = |name: &str| std::fs::read_to_string(files.path().join(name)).unwrap();
-        let traced = text(&traced.lock().unwrap());
+        let traced = text(&traced.lock());
         let parts =
             [text(&output.stdout), text(&output.stderr), read("j.xml"), read("j.json"), read("run.log"), traced];
         for (number, part) in parts.iter().enumerate() {

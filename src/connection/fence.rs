@@ -3,12 +3,13 @@
 
 use std::collections::HashSet;
 use std::net::IpAddr;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
 use super::network::Network;
 use super::{Connection, Error, Method, Open, Process, Stream, Target};
+use crate::value::lock::RwLock;
 
 /// Opens connections in another's way, within the fence.
 pub struct Fence {
@@ -44,7 +45,7 @@ impl Fence {
     }
 
     fn has(&self, name: &str) -> bool {
-        self.inside.read().unwrap_or_else(PoisonError::into_inner).has(name)
+        self.inside.read().has(name)
     }
 
     /// Refuses what is outside.
@@ -70,7 +71,7 @@ impl Open for Fence {
     }
 
     fn admit(&self, address: &str) {
-        self.inside.write().unwrap_or_else(PoisonError::into_inner).names.insert(plain(address));
+        self.inside.write().names.insert(plain(address));
     }
 }
 
@@ -128,7 +129,7 @@ impl Connection for Fenced {
 }
 
 fn may_reach(inside: &RwLock<Inside>, host: &str) -> Result<(), Error> {
-    match inside.read().unwrap_or_else(PoisonError::into_inner).has(host) {
+    match inside.read().has(host) {
         true => Ok(()),
         false => Err(Error::Start { what: format!("connection to {host}"), reason: format!("{REASON} ({HINT})") }),
     }
@@ -213,6 +214,6 @@ mod tests {
         assert!(!error.to_string().contains("offline"), "{error}");
         let of_its_group = target(Method::Ssh, "web1", "127.0.0.2");
         fence.open(&of_its_group).await.ok();
-        assert!(fence.inside.read().unwrap().names.contains("127.0.0.2"));
+        assert!(fence.inside.read().names.contains("127.0.0.2"));
     }
 }

@@ -1,13 +1,14 @@
 //! What the hosts of a batch have in common on their way through a play.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, RwLock};
 
 use super::host::State;
 use super::{Run, scope};
 use crate::inventory::VarsFiles;
 use crate::playbook::{Handler, Play};
+use crate::value::lock::RwLock;
 
 /// One batch of a play's hosts, and what they share.
 pub(crate) struct Batch {

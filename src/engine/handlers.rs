@@ -42,7 +42,7 @@ pub(super) fn notify(batch: &Batch, task: &Task, host: &mut HostRun) -> Result<(
 }
 
 fn snapshot(batch: &Batch) -> Vec<Arc<Handler>> {
-    batch.handlers.read().expect("nothing panics while it holds the handlers").clone()
+    batch.handlers.read().clone()
 }
 
 /// The last handler of that name, and all that listen to it: of those that are written with one name, as the handlers of

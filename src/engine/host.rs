@@ -1,7 +1,7 @@
 //! A host on its way through a play, and what it lets others read.
 
 use std::collections::HashMap;
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 
 use indexmap::IndexSet;
 
@@ -10,6 +10,7 @@ use super::target;
 use crate::inventory::VarsFiles;
 use crate::playbook::{Role, Task};
 use crate::template::Layer;
+use crate::value::lock::RwLock;
 use crate::value::{Vars, mapping};
 
 /// A host in a play: it goes into a task and comes out of it; nobody else holds it meanwhile.
@@ -147,7 +148,7 @@ impl Board {
 
     /// Publishes what a host knows, with what it was given meanwhile.
     pub(super) fn publish(&self, host: &Arc<str>, vars: &mut HostVars) {
-        let mut all = self.all.write().expect("nothing panics while it holds the board");
+        let mut all = self.all.write();
         let published = all.entry(host.clone()).or_default();
         published.gifts.drain(..).for_each(|gift| vars.take(gift));
         published.vars = vars.clone();
@@ -158,7 +159,7 @@ impl Board {
         // Beside what the cache knows, not instead of it.
         self.read(host);
         let facts = matches!(gift, Gift::Facts(_));
-        let mut all = self.all.write().expect("nothing panics while it holds the board");
+        let mut all = self.all.write();
         let published = all.entry(host.clone()).or_default();
         published.vars.take(gift.clone());
         published.gifts.push(gift);
@@ -170,21 +171,21 @@ impl Board {
     /// Hands a host what it was given.
     pub(super) fn receive(&self, host: &mut HostRun) {
         let waiting = |all: &HashMap<Arc<str>, Published>| all.get(&host.name).is_some_and(|own| !own.gifts.is_empty());
-        if waiting(&self.all.read().expect("nothing panics while it holds the board")) {
+        if waiting(&self.all.read()) {
             self.publish(&host.name, &mut host.vars);
         }
     }
 
     /// What is known of a host, from this run or from the cache.
     pub(super) fn read(&self, host: &str) -> HostVars {
-        let all = self.all.read().expect("nothing panics while it holds the board");
+        let all = self.all.read();
         if let Some(published) = all.get(host) {
             return published.vars.clone();
         }
         drop(all);
         let Some(cache) = &self.cache else { return HostVars::default() };
         let vars = cache.read(host).unwrap_or_default();
-        let mut all = self.all.write().expect("nothing panics while it holds the board");
+        let mut all = self.all.write();
         all.entry(host.into()).or_insert_with(|| Published { vars, gifts: Vec::new() }).vars.clone()
     }
 

@@ -31,8 +31,8 @@ mod task;
 mod variables;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, RwLock};
 use std::time::Instant;
 
 use indexmap::IndexMap;
@@ -53,6 +53,7 @@ use crate::playbook::load::Loader;
 use crate::playbook::{Keywords, Play};
 use crate::remote::{Become, Hold};
 use crate::template::Templar;
+use crate::value::lock::{Mutex, RwLock};
 use crate::value::vault::Keyring;
 use crate::value::{Value, Vars};
 
@@ -152,26 +153,26 @@ impl Run {
     }
 
     fn count(&self, host: &Arc<str>, add: impl FnOnce(&mut Counts)) {
-        let mut counts = self.counts.lock().expect("nothing panics while it holds the counts");
+        let mut counts = self.counts.lock();
         add(counts.entry(host.clone()).or_default());
     }
 
     /// How many tasks ran on a host, well or not.
     fn ran(&self, host: &str) -> usize {
-        let counts = self.counts.lock().expect("nothing panics while it holds the counts");
+        let counts = self.counts.lock();
         counts.get(host).map_or(0, |counts| counts.ok + counts.failed + counts.rescued)
     }
 
     /// The layer that holds the variable `groups`.
     fn groups(&self) -> Arc<Vars> {
-        self.groups.read().expect("nothing panics while it holds the groups").clone()
+        self.groups.read().clone()
     }
 
     /// Changes the inventory while plays run (`add_host`, `group_by`).
     fn change_inventory(&self, change: impl FnOnce(&mut Inventory)) {
-        let mut inventory = self.inventory.write().expect("nothing panics while it holds the inventory");
+        let mut inventory = self.inventory.write();
         change(&mut inventory);
-        *self.groups.write().expect("nothing panics while it holds the groups") = scope::groups_layer(&inventory);
+        *self.groups.write() = scope::groups_layer(&inventory);
     }
 
     fn stopping(&self) -> bool {
@@ -226,9 +227,9 @@ pub async fn run_over(
     run.pool.close().await;
     result?;
     let recap = Recap {
-        hosts: run.counts.lock().expect("nothing panics while it holds the counts").clone(),
-        stats: run.stats.lock().expect("nothing panics while it holds the stats").clone(),
-        lost: *run.lost.lock().expect("nothing panics while it holds what was lost"),
+        hosts: run.counts.lock().clone(),
+        stats: run.stats.lock().clone(),
+        lost: *run.lost.lock(),
         took: begun.elapsed(),
         interrupted: run.stopping(),
     };

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, RwLock};
 
 use indexmap::IndexMap;
 use tokio::sync::Semaphore;
@@ -16,6 +16,7 @@ use super::{Error, Event, Gathering, Job, Lost, Run, block, handlers, hooks, key
 use crate::inventory::{Inventory, VarsFiles};
 use crate::playbook::load::setup_task;
 use crate::playbook::{Order, Play, Step, Strategy, Written};
+use crate::value::lock::RwLock;
 use crate::value::origin::Complaint;
 use crate::value::{Value, float};
 
@@ -24,7 +25,7 @@ pub(super) async fn all(run: &Arc<Run>) -> Result<(), Error> {
     let mut gone = HashMap::new();
     let result = playbooks(run, &mut gone).await;
     run.warn();
-    *run.lost.lock().expect("nothing panics while it holds what was lost") = Lost {
+    *run.lost.lock() = Lost {
         failed: gone.values().any(|state| *state == State::Failed),
         unreachable: gone.values().any(|state| *state == State::Unreachable),
     };
@@ -62,7 +63,7 @@ fn vars_files_of(
     read: &mut IndexMap<PathBuf, Arc<VarsFiles>>,
     directory: &Path,
 ) -> Result<Arc<VarsFiles>, Error> {
-    let inventory = run.inventory.read().expect("nothing panics while it holds the inventory");
+    let inventory = run.inventory.read();
     match read.get_mut(directory) {
         // A play before this one may have added hosts and groups.
         Some(files) => Arc::make_mut(files).complete(&inventory, &run.job.keyring)?,
@@ -77,7 +78,7 @@ fn vars_files_of(
 /// One play; false: nothing after it shall run.
 async fn one(run: &Arc<Run>, play: &Arc<Play>, files: Arc<VarsFiles>, gone: &mut Gone) -> Result<bool, Error> {
     let Selected { hosts, pattern, unmatched } = {
-        let inventory = run.inventory.read().expect("nothing panics while it holds the inventory");
+        let inventory = run.inventory.read();
         select(&run.job, &inventory, play)?
     };
     let left = |hosts: &[Arc<str>], gone: &Gone| -> Vec<Arc<str>> {

@@ -233,11 +233,7 @@ async fn settle(batch: &Arc<Batch>, task: &Task, start: &Arc<TaskStart>, host: &
         _ => {}
     }
     if !host.going() {
-        batch
-            .gone
-            .write()
-            .expect("nothing panics while it holds the set of gone hosts")
-            .insert(host.name.clone(), host.state);
+        batch.gone.write().insert(host.name.clone(), host.state);
     }
     batch.run.board.publish(&host.name, &mut host.vars);
     batch.run.warn();
@@ -334,7 +330,7 @@ async fn apply(
         }),
         Effect::Stats { vars, per_host, aggregate } => {
             let of = per_host.then_some(&host.name);
-            batch.run.stats.lock().expect("nothing panics while it holds the stats").keep(of, vars, aggregate);
+            batch.run.stats.lock().keep(of, vars, aggregate);
         }
     }
 }
@@ -350,7 +346,7 @@ pub(super) fn spread_failure<'a>(batch: &Batch, task: &Task, hosts: impl IntoIte
     let fatal = keyword::flag(templar, ("any_errors_fatal", task.keywords.any_errors_fatal.as_ref()), &scope);
     // Where it cannot be read, which the lost host has been told, nobody goes on.
     let fatal = fatal.unwrap_or(Some(true)) == Some(true);
-    let gone = batch.gone.read().expect("nothing panics while it holds the set of gone hosts");
+    let gone = batch.gone.read();
     // Those that were lost do not count.
     let gone = batch.hosts.iter().filter(|host| gone.get(*host) == Some(&State::Failed)).count();
     // What a rescue may save does not count before it has not.

@@ -5,13 +5,14 @@ use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, LazyLock};
 
 use sha1::{Digest, Sha1};
 use tokio::sync::OnceCell;
 
 use super::Error;
 use super::file_write::unreadable;
+use crate::value::lock::Mutex;
 
 /// SHA-1 (Ansible's `checksum`) and MD5 (its `md5sum`), lower-case hex.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +41,7 @@ static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
 pub(super) async fn of_file(path: &Path) -> Result<Digests, Error> {
     let key = key(path).map_err(|error| unreadable(path, &error))?;
     let cell = {
-        let mut known = KNOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut known = KNOWN.lock();
         Arc::clone(known.entry(key).or_default())
     };
     let digests = cell.get_or_try_init(|| async {
@@ -116,7 +117,7 @@ mod tests {
         std::fs::write(file.path(), vec![7; 1 << 20]).unwrap();
         let all = futures::future::join_all((0..20).map(|_| of_file(file.path()))).await;
         assert!(all.iter().all(Result::is_ok));
-        let known = KNOWN.lock().unwrap();
+        let known = KNOWN.lock();
         let cells: Vec<_> = known.iter().filter(|(key, _)| key.path == file.path()).collect();
         assert_eq!(cells.len(), 1);
     }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use minijinja::value::{Serde, ValueKind};
@@ -12,6 +12,7 @@ use super::execution::quote;
 use super::{Controller, Diff, Done, Effect, Entry, Error, Outcome, Place, Run, script};
 use crate::remote::{Attributes, Command, Output, Remote};
 use crate::value::doc::{ANY_NAME, Argument, Doc, Kind, OWN};
+use crate::value::lock::Mutex;
 use crate::value::{CORE, Value, Vars, read};
 
 static ARGUMENTS: &[Argument] = &[Argument::new(ANY_NAME, Kind::Any, "What the module takes")];
@@ -39,7 +40,7 @@ struct Own {
 pub fn open(name: &str, file: &Path) -> Result<&'static Entry, (String, &'static str)> {
     // They are few, and a run needs them to its end.
     static OPENED: Mutex<BTreeMap<PathBuf, &'static Entry>> = Mutex::new(BTreeMap::new());
-    let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut opened = OPENED.lock();
     if let Some(entry) = opened.get(file) {
         return Ok(entry);
     }
@@ -64,7 +65,7 @@ pub fn open(name: &str, file: &Path) -> Result<&'static Entry, (String, &'static
         run: run_of(own),
     }));
     opened.insert(file.to_owned(), entry);
-    OPENED_DOCS.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+    OPENED_DOCS.lock().push(entry);
     Ok(entry)
 }
 
@@ -85,7 +86,7 @@ static OPENED_DOCS: Mutex<Vec<&'static Entry>> = Mutex::new(Vec::new());
 
 /// The module that was opened with this documentation.
 pub fn of(doc: &Doc) -> Option<&'static Entry> {
-    let opened = OPENED_DOCS.lock().unwrap_or_else(PoisonError::into_inner);
+    let opened = OPENED_DOCS.lock();
     opened.iter().copied().find(|entry| std::ptr::eq(entry.doc, doc))
 }
 

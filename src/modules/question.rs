@@ -1,9 +1,10 @@
 //! A question to the person who runs the play. Whoever shows the run puts it and answers; where nobody can be asked it
 //! is dropped.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::value::lock::Mutex;
 use tokio::sync::oneshot;
 
 #[derive(Debug, Clone)]
@@ -41,14 +42,14 @@ impl Question {
 
     /// Only the first answer counts.
     pub fn answer(&self, answer: Answer) {
-        let sender = self.reply.lock().expect("nothing panics while it holds the reply").take();
+        let sender = self.reply.lock().take();
         // Who asked may be gone.
         let _ = sender.map(|sender| sender.send(answer));
     }
 
     /// Whether nobody waits for the answer any more.
     pub fn is_moot(&self) -> bool {
-        let sender = self.reply.lock().expect("nothing panics while it holds the reply");
+        let sender = self.reply.lock();
         sender.as_ref().is_none_or(oneshot::Sender::is_closed)
     }
 }

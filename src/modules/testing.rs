@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use indexmap::IndexMap;
@@ -17,6 +17,7 @@ use crate::connection::{Method, Target};
 use crate::remote::{Remote, Sessions};
 use crate::template::{Scope, Templar};
 use crate::value::doc::{Argument, Doc, Kind};
+use crate::value::lock::Mutex;
 use crate::value::origin::Source;
 use crate::value::vault::Keyring;
 use crate::value::yaml::NodeKind;
@@ -136,7 +137,7 @@ impl Bench {
 
     /// What the person was asked: the words, whether typing is shown, and the time limit.
     pub(super) fn asked(&self) -> Vec<(String, bool, Option<Duration>)> {
-        let questions = self.questions.lock().unwrap();
+        let questions = self.questions.lock();
         questions.iter().map(|it| (it.words.clone(), it.echo, it.limit)).collect()
     }
 
@@ -195,7 +196,7 @@ impl Bench {
         let ask = |question: Question| {
             if let Some(answer) = &self.answer {
                 question.answer(answer.clone());
-                self.questions.lock().unwrap().push(question);
+                self.questions.lock().push(question);
             }
         };
         let here = Controller {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use super::imports::{normal, shown};
 use super::include;
@@ -57,7 +57,7 @@ impl Load<'_> {
     }
 
     fn library(&self, directory: &Path) -> Arc<BTreeMap<String, PathBuf>> {
-        let mut libraries = self.loader.libraries.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut libraries = self.loader.libraries.lock();
         let known = libraries.entry(directory.to_owned());
         known.or_insert_with(|| Arc::new(files(directory))).clone()
     }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
 
@@ -12,6 +12,7 @@ use super::keywords::Place;
 use super::role::{Parts, Use};
 use super::{Action, Base, Include, Keywords, Play, Role, Step, Strategy, Task, Written};
 use crate::value::doc::Doc;
+use crate::value::lock::Mutex;
 use crate::value::origin::Complaint;
 use crate::value::vault::Keyring;
 use crate::value::yaml::{self, DuplicateKeys, Node};
@@ -177,13 +178,13 @@ impl Loader {
 
     /// Whether a file has been read by any load so far.
     pub fn has_read(&self, path: &Path) -> bool {
-        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = self.files.lock();
         files.keys().any(|read| super::imports::shown(read) == super::imports::shown(path))
     }
 
     /// What was odd but not wrong in all that was loaded so far, each told once.
     pub fn take_warnings(&self) -> Vec<Complaint> {
-        let kept = std::mem::take(&mut *self.warnings.lock().unwrap_or_else(PoisonError::into_inner));
+        let kept = std::mem::take(&mut *self.warnings.lock());
         kept.into_iter().collect()
     }
 }
@@ -302,7 +303,7 @@ impl<'l> Load<'l> {
     pub(super) fn finish<T>(mut self, result: T) -> Loaded<T> {
         let (complaints, warnings) = (std::mem::take(&mut self.complaints), std::mem::take(&mut self.warnings));
         let warnings = self.sorted(warnings);
-        self.loader.warnings.lock().unwrap_or_else(PoisonError::into_inner).extend(warnings);
+        self.loader.warnings.lock().extend(warnings);
         if complaints.is_empty() { Ok(result) } else { Err(self.sorted(complaints)) }
     }
 
@@ -348,7 +349,7 @@ impl<'l> Load<'l> {
     pub(super) fn file(&mut self, path: &Path) -> Option<Arc<Node>> {
         let shown = super::imports::shown(path);
         self.order.entry(shown.to_owned()).or_default();
-        let files = self.loader.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = self.loader.files.lock();
         let known = files.get(path).cloned();
         drop(files);
         if let Some(node) = known {
@@ -362,7 +363,7 @@ impl<'l> Load<'l> {
             DuplicateKeys::Ignore => {}
         }
         let node = self.keep(read)?.map(Arc::new);
-        let mut files = self.loader.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut files = self.loader.files.lock();
         files.insert(path.to_owned(), node.clone());
         node
     }

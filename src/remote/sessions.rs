@@ -1,6 +1,6 @@
 //! The sessions of one host: idle ones are used again, further ones opened up to what the connection allows.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -8,6 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use super::session::{BEAT, Session};
 use super::{Badge, Become, Error};
 use crate::connection::{self, Connection};
+use crate::value::lock::Mutex;
 
 /// All sessions of one host. An idle session is used again; while all are busy a further one is opened,
 /// up to what the connection allows.
@@ -142,7 +143,7 @@ impl Sessions {
     }
 
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<(Option<Become>, Session)>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        self.idle.lock()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The last words of a session outside its frames: what sudo, su and the login's start files say.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWrite};
 use tokio::sync::watch;
 
 use crate::connection::Reader;
+use crate::value::lock::Mutex;
 
 const KEPT: usize = 16 * 1024;
 
@@ -34,7 +35,7 @@ impl Words {
     }
 
     pub(super) fn text(&self) -> String {
-        let text = self.heard.text.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = self.heard.text.lock();
         String::from_utf8_lossy(&text).into_owned()
     }
 
@@ -72,7 +73,7 @@ pub(super) struct Heard {
 
 impl Heard {
     fn push(&self, words: &[u8]) {
-        let mut text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut text = self.text.lock();
         text.extend_from_slice(words);
         let excess = text.len().saturating_sub(KEPT);
         text.drain(..excess);

@@ -1,10 +1,11 @@
 //! The log file: appended to, readable by its owner alone, shared by the report and our own log.
 
+use crate::value::lock::Mutex;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 /// A log file that is open. Clones write to the same file.
@@ -31,7 +32,7 @@ impl LogFile {
 impl Write for LogFile {
     /// Writes all of it, so that lines of several writers are never mixed.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut file = self.file.lock();
         file.write_all(bytes).map(|()| bytes.len())
     }
 

@@ -1,9 +1,10 @@
 //! A run in a few events, for the tests of reports: one play, one role's task on two hosts (one changes, one fails).
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::engine::{Counts, Event, Lost, Recap, Status, TaskResult, TaskStart, Told};
+use crate::value::lock::Mutex;
 use crate::value::{Origin, Source, Vars};
 
 /// The moment that all tests begin at: 2023-11-14T22:13:20Z.
@@ -80,13 +81,13 @@ pub(super) struct Sheet(Arc<Mutex<Vec<u8>>>);
 
 impl Sheet {
     pub(super) fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        String::from_utf8(self.0.lock().clone()).unwrap()
     }
 }
 
 impl std::io::Write for Sheet {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
+        self.0.lock().extend_from_slice(bytes);
         Ok(bytes.len())
     }
     fn flush(&mut self) -> std::io::Result<()> {

@@ -1,6 +1,6 @@
 //! Lists and mappings that a template may change: `{% set l = [] %}{% set _ = l.append(1) %}`.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 use minijinja::value::{Enumerator, Object, ObjectRepr, ValueKind, from_args};
@@ -8,6 +8,7 @@ use minijinja::{Error, ErrorKind, State};
 
 use super::args::fail;
 use super::lazy::{Lazy, View};
+use crate::value::lock::Mutex;
 use crate::value::{DEEPEST, Value};
 
 #[derive(Debug)]
@@ -34,7 +35,7 @@ pub(super) fn plain(value: &Value) -> Option<Value> {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }
 
 /// Refuses values that are the list or mapping at this address, or hold it: whoever goes through something that holds

@@ -7,7 +7,6 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{PoisonError, RwLock};
 
 use minijinja::State;
 use minijinja::machinery::{Span, Token};
@@ -17,6 +16,7 @@ use super::args::{Args, fail, items};
 use super::rewrite::{Edit, end, insert, start};
 use super::{Error, lazy};
 use crate::value::Value;
+use crate::value::lock::RwLock;
 use crate::value::{mapping, read};
 
 /// What a program is.
@@ -38,7 +38,7 @@ pub fn add(sort: Sort, directory: &Path) {
     let program = |path: &PathBuf| {
         std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
     };
-    let mut programs = PROGRAMS.write().unwrap_or_else(PoisonError::into_inner);
+    let mut programs = PROGRAMS.write();
     for path in paths.into_iter().filter(program) {
         if let Some(name) = path.file_stem().and_then(|name| name.to_str()) {
             let path = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
@@ -49,7 +49,7 @@ pub fn add(sort: Sort, directory: &Path) {
 
 /// The program of that name.
 pub fn find(sort: Sort, name: &str) -> Option<PathBuf> {
-    let programs = PROGRAMS.read().unwrap_or_else(PoisonError::into_inner);
+    let programs = PROGRAMS.read();
     if programs.is_empty() {
         return None;
     }
@@ -58,7 +58,7 @@ pub fn find(sort: Sort, name: &str) -> Option<PathBuf> {
 
 /// Whether there are filters at all.
 pub fn has_filters() -> bool {
-    PROGRAMS.read().unwrap_or_else(PoisonError::into_inner).keys().any(|(sort, _)| *sort == Sort::Filter)
+    PROGRAMS.read().keys().any(|(sort, _)| *sort == Sort::Filter)
 }
 
 /// `a | own(b)` becomes `a | _own('own', b)`: the engine's filters are those that it began with.

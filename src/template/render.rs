@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, RwLock};
+use std::sync::{Arc, LazyLock};
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::ValueKind;
@@ -11,6 +11,7 @@ use minijinja::{Environment, ErrorKind, Expression};
 use super::lazy::{self, View};
 use super::rewrite::{Reading, rewrite};
 use super::{Error, Scope, environment, guard, naming};
+use crate::value::lock::RwLock;
 use crate::value::{Origin, Template, Value};
 
 /// How deep texts may refer to texts that refer to texts.
@@ -204,11 +205,11 @@ fn float(value: &Value) -> String {
 /// The compiled expression of a source, from the cache or new.
 fn compile(source: &str, backslashes: bool) -> Arc<Compiled> {
     let known = &EXPRESSIONS[usize::from(backslashes)];
-    if let Some(compiled) = known.read().unwrap_or_else(|e| e.into_inner()).get(source) {
+    if let Some(compiled) = known.read().get(source) {
         return compiled.clone();
     }
     let compiled = Arc::new(new_expression(source, backslashes));
-    known.write().unwrap_or_else(|e| e.into_inner()).insert(source.into(), compiled.clone());
+    known.write().insert(source.into(), compiled.clone());
     compiled
 }
 

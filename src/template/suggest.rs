@@ -1,7 +1,7 @@
 //! Finds wrong syntax and unknown filters, tests and lookups before anything runs, and says what may have been meant.
 
 use std::collections::HashSet;
-use std::sync::{LazyLock, RwLock};
+use std::sync::LazyLock;
 
 use minijinja::machinery::Token;
 use minijinja::syntax::SyntaxConfig;
@@ -11,6 +11,7 @@ use super::lookups::LOOKUPS;
 use super::naming::find;
 use super::rewrite::{Reading, tokens};
 use super::{Error, own, render};
+use crate::value::lock::RwLock;
 use crate::value::origin::nearest;
 use crate::value::{Origin, Template, Value};
 
@@ -49,11 +50,11 @@ pub(super) fn expression(source: &str, origin: Option<&Origin>) -> Result<(), Er
 type Good = LazyLock<RwLock<HashSet<Box<str>>>>;
 
 fn once(good: &Good, source: &str, check: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
-    if good.read().unwrap_or_else(|e| e.into_inner()).contains(source) {
+    if good.read().contains(source) {
         return Ok(());
     }
     check()?;
-    good.write().unwrap_or_else(|e| e.into_inner()).insert(source.into());
+    good.write().insert(source.into());
     Ok(())
 }
 

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 
+use crate::value::lock::RwLock;
 use aho_corasick::AhoCorasick;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD_NO_PAD as STANDARD_NO_PAD;
@@ -46,7 +47,7 @@ impl Hidden {
         let lines = whole.lines().map(str::trim).filter(telling);
         let lines: Vec<&str> = if whole.contains('\n') { lines.collect() } else { Vec::new() };
         let all: Vec<String> = std::iter::once(whole).chain(lines).flat_map(spellings).collect();
-        let mut texts = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut texts = self.0.write();
         let before = texts.all.len();
         texts.all.extend(all);
         if texts.all.len() > before {
@@ -55,16 +56,16 @@ impl Hidden {
     }
 
     fn has(&self, text: &str) -> bool {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).all.contains(text)
+        self.0.read().all.contains(text)
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).all.is_empty()
+        self.0.read().all.is_empty()
     }
 
     /// The text with [`MASK`] in the place of every hidden one. Texts that overlap are hidden together.
     pub fn hide<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let texts = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let texts = self.0.read();
         let Some(search) = texts.search.get_or_init(|| texts.search()) else { return Cow::Borrowed(text) };
         let mut hidden: Vec<Range<usize>> = Vec::new();
         for found in search.find_overlapping_iter(text) {

@@ -8,9 +8,10 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Poll, Waker, ready};
 
+use crate::value::lock::Mutex;
 use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::task::coop::poll_proceed;
@@ -50,7 +51,7 @@ pub(super) fn spool() -> (Filler, Tap) {
 }
 
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().expect("no holder of this lock panics")
+    state.lock()
 }
 
 /// The writing end, which never waits. Dropping it without [`Filler::end`] is a broken stream.

@@ -6,12 +6,13 @@ mod verified;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 
 use tokio::sync::OnceCell;
 
 use super::{Controller, Error};
 use crate::bundle::{Bundle, Found, Wanted};
+use crate::value::lock::Mutex;
 
 impl From<crate::bundle::Error> for Error {
     fn from(error: crate::bundle::Error) -> Self {
@@ -36,7 +37,7 @@ static ANSWERS: LazyLock<Mutex<Answers>> = LazyLock::new(Mutex::default);
 /// Finds a program. The bundle must not change while a run lasts.
 async fn find(question: Question) -> Result<Found, Error> {
     let cell = {
-        let mut answers = ANSWERS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut answers = ANSWERS.lock();
         Arc::clone(answers.entry(question.clone()).or_default())
     };
     let ask = || async {

@@ -1,11 +1,12 @@
 //! Against a small server on loopback.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use crate::modules::testing::{Bench, value};
+use crate::value::lock::Mutex;
 
 const SHA256_OF_ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 const NEW: &str = "Fri, 01 Jan 2100 00:00:00 GMT";
@@ -34,18 +35,18 @@ impl Server {
                 }
                 let head = head.to_lowercase();
                 stream.write_all(&answer(&head)).await.ok();
-                kept.lock().unwrap().push(head);
+                kept.lock().push(head);
             }
         });
         Server { address, heads }
     }
 
     fn last(&self) -> String {
-        self.heads.lock().unwrap().last().cloned().unwrap()
+        self.heads.lock().last().cloned().unwrap()
     }
 
     fn count(&self) -> usize {
-        self.heads.lock().unwrap().len()
+        self.heads.lock().len()
     }
 }
 

@@ -1,7 +1,6 @@
 //! Requests for objects of any kind, as JSON.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use kube::Client;
@@ -13,6 +12,7 @@ use serde_json::Value as Json;
 use super::definitions::Object;
 use super::failure::explain;
 use crate::modules::Error;
+use crate::value::lock::Mutex;
 
 /// An API server that says nothing for so long is taken for dead.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -60,7 +60,7 @@ impl Api {
 
     async fn kind(&self, api_version: &str, kind: &str) -> Result<Option<Kind>, Error> {
         let key = (api_version.to_owned(), kind.to_owned());
-        let known = self.kinds.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        let known = self.kinds.lock().get(&key).cloned();
         if known.is_some() {
             return Ok(known);
         }
@@ -77,7 +77,7 @@ impl Api {
             Err(error) => return Err(explain(error, &what)),
         };
         let found = Kind { resource, namespaced: capabilities.scope == Scope::Namespaced };
-        self.kinds.lock().unwrap_or_else(PoisonError::into_inner).insert(key, found.clone());
+        self.kinds.lock().insert(key, found.clone());
         Ok(Some(found))
     }
 

@@ -201,15 +201,15 @@ async fn an_upload_arrives_whole_and_tells_how_far_it_is() {
         let from = tempfile::NamedTempFile::new().unwrap();
         let content: Vec<u8> = (0..30_000_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
         std::fs::write(from.path(), &content).unwrap();
-        let told = std::sync::Mutex::new(Vec::new());
+        let told = crate::value::lock::Mutex::new(Vec::new());
         let attributes = Attributes { mode: Some(0o755), ..Attributes::default() };
-        let progress = |done, total| told.lock().unwrap().push((done, total));
+        let progress = |done, total| told.lock().push((done, total));
         remote
             .upload(from.path(), Expected::Sha1(&sha1(&content)), &place.at("f"), &attributes, &progress)
             .await
             .unwrap();
         assert!(std::fs::read(place.at("f")).unwrap() == content, "{kind}");
-        assert_eq!(told.lock().unwrap().last(), Some(&(30_000_000, 30_000_000)), "{kind}");
+        assert_eq!(told.lock().last(), Some(&(30_000_000, 30_000_000)), "{kind}");
         remote.download(&place.at("f"), &place.path().join("back")).await.unwrap();
         assert!(std::fs::read(place.at("back")).unwrap() == content, "{kind}");
         assert_eq!(place.names(), ["back", "f"], "{kind}");

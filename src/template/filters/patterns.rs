@@ -1,7 +1,7 @@
 //! Regular expressions, in Python's dialect.
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, LazyLock};
 
 use fancy_regex::{Captures, Regex};
 use minijinja::{Error, State};
@@ -10,6 +10,7 @@ use super::super::args::{Args, fail, fits, text};
 use super::super::environment::Filter;
 use crate::value::Value;
 use crate::value::doc::Word;
+use crate::value::lock::Mutex;
 
 /// The filters of this file.
 pub(super) const FILTERS: &[(Word, Filter)] = &[
@@ -60,7 +61,7 @@ pub(crate) fn regex(pattern: &str, ignorecase: bool, multiline: bool) -> Result<
     // Python's `\Z` is the very end, which is `\z` elsewhere.
     let pattern = pattern.replace(r"\Z", r"\z");
     let full = if flags.is_empty() { pattern } else { format!("(?{flags}){pattern}") };
-    let mut compiled = COMPILED.lock().unwrap_or_else(|e| e.into_inner());
+    let mut compiled = COMPILED.lock();
     if let Some(regex) = compiled.get(&full) {
         return Ok(regex.clone());
     }

@@ -1,8 +1,9 @@
 //! Keys that are there twice in a mapping, of which the last counts: what becomes of them.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use crate::value::lock::Mutex;
 use crate::value::origin::Complaint;
 
 /// The complaint of a key that is there twice, where that is refused.
@@ -40,7 +41,7 @@ impl Duplicates {
         match (self.rule, found.into_iter()) {
             (DuplicateKeys::Error, mut found) => found.next().map_or(Ok(()), |one| Err(refusal(one))),
             (DuplicateKeys::Warn, found) => {
-                let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut told = self.told.lock();
                 let Told { known, waiting } = &mut *told;
                 waiting.extend(found.filter(|complaint| known.insert(complaint.to_string())));
                 Ok(())
@@ -51,6 +52,6 @@ impl Duplicates {
 
     /// What was not told yet.
     pub fn take(&self) -> Vec<Complaint> {
-        std::mem::take(&mut self.told.lock().unwrap_or_else(PoisonError::into_inner).waiting)
+        std::mem::take(&mut self.told.lock().waiting)
     }
 }

@@ -3,11 +3,12 @@
 use std::collections::VecDeque;
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use windlass::connection::{Connection, Error, Exit, Process, Stream};
+use windlass::value::lock::Mutex;
 
 /// What it says, one answer for each time that something was written to it to the end; then it hangs up.
 #[derive(Debug)]
@@ -88,7 +89,7 @@ impl Shell {
 
     /// Takes the next answer, with the marks put in.
     fn answer(&mut self) {
-        let next = self.answers.lock().expect("nobody panics with it").pop_front();
+        let next = self.answers.lock().pop_front();
         for byte in next.into_iter().flatten() {
             match byte {
                 b'@' => self.said.extend(&self.nonce),
@@ -109,11 +110,11 @@ struct Input(Arc<Mutex<Shell>>);
 
 impl AsyncWrite for Input {
     fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.0.lock().expect("nobody panics with it").hear(bytes);
+        self.0.lock().hear(bytes);
         Poll::Ready(Ok(bytes.len()))
     }
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let mut shell = self.0.lock().expect("nobody panics with it");
+        let mut shell = self.0.lock();
         // The prelude is no request.
         if !shell.request.is_empty() {
             shell.answer();
@@ -129,7 +130,7 @@ struct Output(Arc<Mutex<Shell>>);
 
 impl AsyncRead for Output {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let mut shell = self.0.lock().expect("nobody panics with it");
+        let mut shell = self.0.lock();
         if shell.said.is_empty() && !std::mem::replace(&mut shell.waited, true) {
             // A session that is at rest looks once. One that waits looks again, and nothing more will come.
             context.waker().wake_by_ref();
