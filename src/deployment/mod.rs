@@ -2,6 +2,7 @@
 //! what a run has done. Prints nothing and reads no command line.
 
 pub mod changes;
+pub mod contract;
 pub mod held;
 pub mod holder;
 pub mod journal;

@@ -1,59 +1,96 @@
-//! What the world is like, from the events of a run of `playbooks/observe.yml`.
+//! What a deployment's hosts are like, from the events of a run of `playbooks/observe.yml`.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::contract::{Observation, Reported};
 use super::plan::Observed;
-use crate::engine::{Event, Status, TaskResult, TaskStart};
-use crate::value::Value;
+use crate::engine::{Event, Status};
 
 /// Its playbook.
-pub const PLAYBOOK: &str = "observe.yml";
-/// Names of its tasks that run programs on hosts.
-const FILES: &str = "Files of configuration";
-const PROGRAMS: &str = "Programs and links";
-const UNITS: &str = "Units";
+pub const PLAYBOOK: &str = Observation::PLAYBOOK;
 
-/// Takes an event of the run.
-pub fn take(observed: &mut Observed, event: &Event) {
-    let Event::Result { task, host, looped: false, result, .. } = event else { return };
-    if result.status == Status::Unreachable {
-        observed.entry(host.to_string()).or_default().insert("the host".into(), "does not answer".into());
-    }
-    if result.status == Status::Failed {
-        let why = result.message.as_deref().unwrap_or("no message");
-        let told = format!("cannot be read ({}: {why})", task.name);
-        observed.entry(host.to_string()).or_default().insert("the host".into(), told);
-    }
-    if !matches!(result.status, Status::Ok | Status::Changed) {
-        return;
-    }
-    match task.action {
-        "command" => lines(observed, task, host, result),
-        "etcd_cluster_info" => each(observed, "etcd", result.values.get("members"), |member| {
-            Some((format!("member {}", member.get_attr("name").ok()?), member.get_attr("id").ok()?.to_string()))
-        }),
-        "k8s_info" => each(observed, "control plane", result.values.get("resources"), |cluster| {
-            let metadata = cluster.get_attr("metadata").ok()?;
-            let generation = metadata.get_attr("generation").ok()?.to_string();
-            Some((format!("member cluster {}", metadata.get_attr("name").ok()?), generation))
-        }),
-        _ => {}
-    }
+/// Collects the observations of all hosts.
+#[derive(Debug, Default)]
+pub struct Observer {
+    observed: Observed,
+    /// Hosts that reported something, or why they could not.
+    heard: BTreeSet<Arc<str>>,
+    /// Hosts that a task was run on.
+    asked: BTreeSet<Arc<str>>,
+    /// The first report that could not be read.
+    wrong: Option<String>,
 }
 
-/// What a program printed, by the line.
-fn lines(observed: &mut Observed, task: &TaskStart, host: &str, result: &TaskResult) {
-    let read = match task.name.as_str() {
-        FILES => file,
-        PROGRAMS => program,
-        UNITS => unit,
-        _ => return,
-    };
-    let text = result.values.get("stdout").map(ToString::to_string).unwrap_or_default();
-    observed.entry(host.to_owned()).or_default().extend(text.lines().filter_map(read));
-}
+impl Observer {
+    /// `observed` is known without asking a host.
+    pub fn new(observed: Observed) -> Observer {
+        Observer { observed, ..Observer::default() }
+    }
 
-fn each(observed: &mut Observed, place: &str, list: Option<&Value>, read: impl Fn(&Value) -> Option<(String, String)>) {
-    let Some(items) = list.and_then(|list| list.try_iter().ok()) else { return };
-    observed.entry(place.to_owned()).or_default().extend(items.filter_map(|item| read(&item)));
+    /// Takes an event of the run.
+    pub fn take(&mut self, event: &Event) {
+        let Event::Result { task, host, looped: false, result, .. } = event else { return };
+        self.asked.insert(host.clone());
+        let trouble = match result.status {
+            Status::Unreachable => "does not answer".to_owned(),
+            Status::Failed => {
+                let why = result.message.as_deref().unwrap_or("no message");
+                format!("cannot be read ({}: {why})", task.name)
+            }
+            Status::Skipped => return,
+            _ => {
+                let facts = result.values.get("ansible_facts");
+                let value = facts.and_then(|facts| facts.get_attr(Observation::VARIABLE).ok());
+                if let Some(value) = value.filter(|value| !value.is_undefined()) {
+                    self.heard.insert(host.clone());
+                    match Observation::read(&value) {
+                        Ok(observation) => self.add(host, observation),
+                        Err(error) => _ = self.wrong.get_or_insert(error),
+                    }
+                }
+                return;
+            }
+        };
+        self.heard.insert(host.clone());
+        self.observed.entry(host.to_string()).or_default().insert("the host".into(), trouble);
+    }
+
+    fn add(&mut self, host: &str, observation: Observation) {
+        let Observation { layout: _, files, programs, units, etcd_members, member_clusters } = observation;
+        let of_host = self.observed.entry(host.to_owned()).or_default();
+        of_host.extend(files.iter().filter_map(|line| file(line)));
+        of_host.extend(programs.iter().filter_map(|line| program(line)));
+        of_host.extend(units.iter().filter_map(|line| unit(line)));
+        let members = etcd_members.into_iter().map(|member| (format!("member {}", member.name), member.id));
+        let clusters = member_clusters
+            .into_iter()
+            .map(|cluster| (format!("member cluster {}", cluster.name), cluster.generation.to_string()));
+        for (place, found) in [("etcd", members.collect::<Vec<_>>()), ("control plane", clusters.collect())] {
+            if !found.is_empty() {
+                self.observed.entry(place.to_owned()).or_default().extend(found);
+            }
+        }
+    }
+
+    /// All that was observed.
+    ///
+    /// # Errors
+    /// A report cannot be read; or a host was asked and reported nothing, so that nothing is known of it.
+    pub fn finish(self) -> Result<Observed, String> {
+        if let Some(wrong) = self.wrong {
+            return Err(wrong);
+        }
+        let silent: Vec<&str> = self.asked.difference(&self.heard).map(|host| &**host).collect();
+        match silent.is_empty() {
+            true => Ok(self.observed),
+            false => Err(format!(
+                "{PLAYBOOK} reports nothing in {} for {}\nhint: use the playbooks of this windlass",
+                Observation::VARIABLE,
+                silent.join(", ")
+            )),
+        }
+    }
 }
 
 /// `DIGEST  PATH`
@@ -88,5 +125,13 @@ mod tests {
         let found = unit("etcd.service loaded active running etcd, a key-value store");
         assert_eq!(found, Some(("unit etcd.service".into(), "loaded active running".into())));
         assert_eq!(file("sha256sum: /etc/x: Permission denied"), None);
+    }
+
+    #[test]
+    fn a_host_that_reports_nothing_is_an_error() {
+        let mut observer = Observer::default();
+        observer.asked.insert("h1".into());
+        let error = observer.finish().unwrap_err();
+        assert!(error.contains("reports nothing in windlass_observation for h1"), "{error}");
     }
 }

@@ -12,8 +12,9 @@ use super::{Deployment, Site, SiteArgs, show, stages};
 use crate::bundle::Bundle;
 use crate::cli::launch::{self, Telling};
 use crate::cli::{ExitCode, Failure, print};
+use crate::deployment::holder;
+use crate::deployment::observation::{self, Observer};
 use crate::deployment::plan::{ASKED, LAYOUT, Observed, Plan, State};
-use crate::deployment::{holder, observation};
 use crate::engine;
 use crate::report::{Form, plain};
 use crate::value::Vars;
@@ -77,10 +78,12 @@ pub async fn observe(
     telling: &mut Telling,
 ) -> Result<Option<Observed>, Failure> {
     let job = site.job(Some(&site.playbook(observation::PLAYBOOK)), true, Vars::new(), None)?;
-    let mut observed = Observed::new();
-    observed.insert(ASKED.into(), inputs(&job, deployment)?);
-    let recap = telling.watch(job, |event| observation::take(&mut observed, event)).await?;
-    Ok(recap.filter(|_| !telling.is_stopping()).map(|_| observed))
+    let mut observer = Observer::new([(ASKED.into(), inputs(&job, deployment)?)].into());
+    let recap = telling.watch(job, |event| observer.take(event)).await?;
+    match recap.filter(|_| !telling.is_stopping()) {
+        Some(_) => Ok(Some(observer.finish().map_err(|error| anyhow!(error))?)),
+        None => Ok(None),
+    }
 }
 
 /// Digests of the inventory with all its variables, and of the bundles that it names.
