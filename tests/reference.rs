@@ -1,7 +1,7 @@
 //! The generated pages of the reference are what the program and the roles say: modules, options, fields of custom
 //! resources, variables of roles. `UPDATE_DOCS=1 cargo test --test reference` writes them.
 
-#![allow(clippy::unwrap_used)]
+#![expect(clippy::unwrap_used, reason = "a test fails where something is not as it should be")]
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ fn windlass(arguments: &[&str]) -> String {
 
 fn row(out: &mut String, cells: &[&str]) {
     let clean = |cell: &&str| cell.replace('|', "\\|").split_whitespace().collect::<Vec<_>>().join(" ");
-    let _ = writeln!(out, "| {} |", cells.iter().map(clean).collect::<Vec<_>>().join(" | "));
+    writeln!(out, "| {} |", cells.iter().map(clean).collect::<Vec<_>>().join(" | ")).expect("a String takes any text");
 }
 
 fn code(text: &str) -> String {
@@ -69,12 +69,13 @@ fn modules() {
 }
 
 fn module(out: &mut String, doc: &Doc) {
-    let _ = write!(out, "\n## {}\n\n`{}.{}`: {}\n", doc.name, doc.collection, doc.name, sentence(doc.summary));
+    write!(out, "\n## {}\n\n`{}.{}`: {}\n", doc.name, doc.collection, doc.name, sentence(doc.summary))
+        .expect("a String takes any text");
     if !doc.arguments.is_empty() {
         out.push_str("\n| argument | type | default | meaning |\n|---|---|---|---|\n");
         doc.arguments.iter().for_each(|argument| argument_row(out, argument));
     }
-    let _ = write!(out, "\n```yaml\n{}\n```\n", doc.example.trim_end());
+    write!(out, "\n```yaml\n{}\n```\n", doc.example.trim_end()).expect("a String takes any text");
     if !doc.returns.is_empty() {
         out.push_str("\n| result | meaning |\n|---|---|\n");
         doc.returns.iter().for_each(|result| row(out, &[&code(result.name), &sentence(result.summary)]));
@@ -85,11 +86,11 @@ fn argument_row(out: &mut String, argument: &Argument) {
     let mut meaning = sentence(argument.summary);
     if !argument.choices.is_empty() {
         let choices: Vec<String> = argument.choices.iter().map(|choice| code(choice)).collect();
-        let _ = write!(meaning, " One of {}.", choices.join(", "));
+        write!(meaning, " One of {}.", choices.join(", ")).expect("a String takes any text");
     }
     if !argument.aliases.is_empty() {
         let aliases: Vec<String> = argument.aliases.iter().map(|alias| code(alias)).collect();
-        let _ = write!(meaning, " Also {}.", aliases.join(", "));
+        write!(meaning, " Also {}.", aliases.join(", ")).expect("a String takes any text");
     }
     let default = if argument.required { "required".to_owned() } else { code(argument.default.unwrap_or_default()) };
     row(out, &[&code(argument.name), &argument.kind.words(), &default, &meaning]);
@@ -108,7 +109,7 @@ The help of every command. [Commands and exit codes](commands.md) is an overview
         let arguments: Vec<&str> = path.iter().map(String::as_str).chain(["--help"]).collect();
         let help = windlass(&arguments);
         let name = [&["windlass".to_owned()], path.as_slice()].concat().join(" ");
-        let _ = write!(out, "\n## {name}\n\n```text\n{}\n```\n", help.trim_end());
+        write!(out, "\n## {name}\n\n```text\n{}\n```\n", help.trim_end()).expect("a String takes any text");
         let below = commands(&help).into_iter().rev().map(|command| [path.as_slice(), &[command]].concat());
         wanted.extend(below);
     }
@@ -140,7 +141,7 @@ stands for every element of a list, `{}` for every name in a mapping.
         let kind = spec["names"]["kind"].as_str().unwrap();
         let about = sentence(schema["description"].as_str().unwrap_or_default());
         let group = spec["group"].as_str().unwrap();
-        let _ = write!(out, "\n## {kind}\n\n`apiVersion: {group}/{version}`. {about}\n");
+        write!(out, "\n## {kind}\n\n`apiVersion: {group}/{version}`. {about}\n").expect("a String takes any text");
         out.push_str("\n| field | type | default | meaning |\n|---|---|---|---|\n");
         field_rows(&mut out, "spec", &schema["properties"]["spec"]);
     }
@@ -174,11 +175,11 @@ fn field_row(out: &mut String, path: &str, schema: &Value, required: bool) {
     let mut meaning = sentence(schema["description"].as_str().unwrap_or_default());
     if let Some(choices) = schema["enum"].as_sequence() {
         let choices: Vec<String> = choices.iter().filter(|one| !one.is_null()).map(|one| code(&value(one))).collect();
-        let _ = write!(meaning, " One of {}.", choices.join(", "));
+        write!(meaning, " One of {}.", choices.join(", ")).expect("a String takes any text");
     }
     for rule in schema["x-kubernetes-validations"].as_sequence().into_iter().flatten() {
         if let Some(message) = rule["message"].as_str() {
-            let _ = write!(meaning, " Rule: {}.", message.trim_end_matches('.'));
+            write!(meaning, " Rule: {}.", message.trim_end_matches('.')).expect("a String takes any text");
         }
     }
     row(out, &[&code(path), &kind(schema), &default, &meaning]);
@@ -227,7 +228,8 @@ does. A default with `{{ }}` is a template.
         let specs = yaml(&role.join("meta/argument_specs.yml"));
         let defaults = yaml(&role.join("defaults/main.yml"));
         let main = &specs["argument_specs"]["main"];
-        let _ = write!(out, "\n## {name}\n\n{}\n", sentence(main["short_description"].as_str().unwrap_or_default()));
+        write!(out, "\n## {name}\n\n{}\n", sentence(main["short_description"].as_str().unwrap_or_default()))
+            .expect("a String takes any text");
         let Some(options) = main["options"].as_mapping().filter(|options| !options.is_empty()) else { continue };
         out.push_str("\n| variable | type | default | meaning |\n|---|---|---|---|\n");
         for (variable, spec) in options {
@@ -235,7 +237,7 @@ does. A default with `{{ }}` is a template.
             let mut meaning = sentence(spec["description"].as_str().unwrap_or_default());
             if let Some(choices) = spec["choices"].as_sequence() {
                 let choices: Vec<String> = choices.iter().map(|one| code(&value(one))).collect();
-                let _ = write!(meaning, " One of {}.", choices.join(", "));
+                write!(meaning, " One of {}.", choices.join(", ")).expect("a String takes any text");
             }
             let kind = spec["type"].as_str().unwrap_or("any");
             let required = spec["required"].as_bool().unwrap_or_default();
