@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::manifest::{MANIFEST, Manifest};
 use super::{Error, hex};
+use crate::value::home;
 
 /// Fast, and smaller by two thirds.
 const LEVEL: i32 = 6;
@@ -136,7 +137,8 @@ fn mode(component: &str) -> u32 {
 
 fn cache() -> Result<PathBuf, Error> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let cache = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")));
-    let cache = cache.ok_or_else(|| Error::new("there is no place to unpack a bundle: HOME is not set"))?;
+    let cache = set("XDG_CACHE_HOME").or_else(|| home::directory().map(|home| home.join(".cache")));
+    let cache = cache
+        .ok_or_else(|| Error::new("there is no place to unpack a bundle: neither XDG_CACHE_HOME nor HOME is set"))?;
     Ok(cache.join("windlass/bundles"))
 }

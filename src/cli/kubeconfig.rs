@@ -9,6 +9,7 @@ use serde_json::{Value as Json, json};
 
 use super::{ExitCode, Failure, clusters, note, options, print};
 use crate::resource::{self, Deployment, Resource};
+use crate::value::home;
 use crate::value::{Value, read, yaml};
 
 #[derive(Debug, Args)]
@@ -134,7 +135,7 @@ fn emitted(kubeconfig: &Json) -> anyhow::Result<String> {
 fn own_path() -> anyhow::Result<PathBuf> {
     let named = std::env::var_os("KUBECONFIG").unwrap_or_default();
     let named = std::env::split_paths(&named).find(|path| !path.as_os_str().is_empty());
-    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".kube/config"));
+    let home = || home::directory().map(|home| home.join(".kube/config"));
     let path = named.or_else(home).context("neither KUBECONFIG nor HOME is set")?;
     Ok(std::fs::canonicalize(&path).unwrap_or(path))
 }

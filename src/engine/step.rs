@@ -7,6 +7,7 @@ use tokio::sync::Mutex;
 use super::event::{Event, TaskStart};
 use super::{Job, Run};
 use crate::modules::question::{Answer, Question};
+use crate::value::truth;
 
 /// Whether the person is still asked, one question at a time.
 pub(crate) struct Step {
@@ -32,8 +33,8 @@ pub(super) async fn agrees(run: &Run, task: &TaskStart) -> bool {
     let (question, answer) = Question::new(format!("Perform task: {} (N)o/(y)es/(c)ontinue:", task.name), true, None);
     run.tell(Event::Question(question));
     match answer.await {
+        Ok(Answer::Text(word)) if truth::is_yes(&word) => true,
         Ok(Answer::Text(word)) => match word.trim().to_ascii_lowercase().as_str() {
-            "y" | "yes" => true,
             "c" | "continue" => {
                 *asking = false;
                 true

@@ -12,6 +12,7 @@ use crate::connection::{Confinement, HostKeys, Method, Target};
 use crate::playbook::{Keywords, Written};
 use crate::remote::{self, Become};
 use crate::template::{Error, Scope};
+use crate::value::home;
 use crate::value::{Secret, Value, Vars, truth};
 
 /// What the command line and the settings say of connections; keywords and variables win over it.
@@ -267,10 +268,7 @@ fn host_keys(look: &Lookup<'_>) -> Result<Option<HostKeys>, Error> {
 
 /// `~` of the person's home; a relative path is relative to the playbook.
 fn expand(path: &str, scope: &Scope) -> PathBuf {
-    match path.strip_prefix("~/").zip(std::env::var_os("HOME")) {
-        Some((rest, home)) => PathBuf::from(home).join(rest),
-        None => scope.base.join(path),
-    }
+    scope.base.join(home::expand(path))
 }
 
 /// Whom to become for this task; None: the login user stays.

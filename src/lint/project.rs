@@ -10,6 +10,7 @@ use crate::playbook::keywords;
 use crate::value::Origin;
 use crate::value::doc::Doc;
 use crate::value::origin::Complaint;
+use crate::value::truth;
 use crate::value::vault;
 use crate::value::yaml::{self, Node, NodeKind};
 
@@ -256,7 +257,7 @@ pub(super) fn pairs(node: &Node) -> &[(Node, Node)] {
 pub(super) fn says_yes(node: Option<&Node>) -> bool {
     match node.map(|node| &node.kind) {
         Some(NodeKind::Bool(value)) => *value,
-        Some(NodeKind::Str(text)) => !matches!(text.to_lowercase().as_str(), "false" | "no" | "off" | ""),
+        Some(NodeKind::Str(text)) => truth::of_any_text(text),
         _ => false,
     }
 }

@@ -9,6 +9,7 @@ use super::file_digest::{self, Digests};
 use super::{Controller, Error, Module, Outcome, Plan, host_path};
 use crate::remote::{Digest, FileKind, Links, Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::home;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -122,7 +123,7 @@ impl Fetch {
 
     /// Where the file goes on the controller.
     fn destination(&self, src: &str, here: &Controller<'_>) -> Result<PathBuf, Error> {
-        let dest = here.scope.base.join(expand_home(&self.dest));
+        let dest = here.scope.base.join(home::expand(&self.dest));
         if self.flat {
             let dest = match self.dest.ends_with('/') {
                 true => dest.join(host_path::base_name(src)),
@@ -159,14 +160,6 @@ fn outcome(dest: &Path, digests: &Digests) -> Outcome {
         .with("dest", dest.display().to_string())
         .with("checksum", digests.sha1.as_str())
         .with("md5sum", digests.md5.as_str())
-}
-
-/// `~/` of the controller.
-fn expand_home(path: &str) -> PathBuf {
-    match (path.strip_prefix("~/"), std::env::var_os("HOME")) {
-        (Some(rest), Some(home)) => PathBuf::from(home).join(rest),
-        _ => PathBuf::from(path),
-    }
 }
 
 /// The path without `.` and `..`, as text: links are not looked at.

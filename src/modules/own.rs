@@ -13,6 +13,7 @@ use super::{Controller, Diff, Done, Effect, Entry, Error, Outcome, Place, Run, s
 use crate::remote::{Attributes, Command, Output, Remote};
 use crate::value::doc::{ANY_NAME, Argument, Doc, Kind, OWN};
 use crate::value::lock::Mutex;
+use crate::value::truth;
 use crate::value::{CORE, Value, Vars, read};
 
 static ARGUMENTS: &[Argument] = &[Argument::new(ANY_NAME, Kind::Any, "What the module takes")];
@@ -245,7 +246,7 @@ fn outcome(mut values: Vars) -> Done {
 /// Python's truth, and that of the words for it that shell scripts print.
 fn is_true(value: &Value) -> bool {
     match value.as_str() {
-        Some(text) => !matches!(text.to_lowercase().as_str(), "" | "false" | "no" | "0"),
+        Some(text) => truth::of_any_text(text),
         None => value.is_true(),
     }
 }

@@ -24,6 +24,7 @@ use super::{Controller, Diff, Error, Module, Outcome, Plan, file_digest, host_pa
 use crate::remote::{Attributes, Command, FileKind, Links, Probe, Remote};
 use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::home;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -267,7 +268,7 @@ impl Synchronize {
         names: &Names,
     ) -> Result<Plan<Change>, Error> {
         let src = probe.expand(&self.src).await?;
-        let dest = local_path(here, &self.dest)?;
+        let dest = local_path(here, &self.dest);
         let contents = src.ends_with('/');
         let top = tree::host_item(probe, &src, contents || self.copy_links).await?;
         let top = top.ok_or_else(|| Error::failed(format!("there is no {src} on the host")))?;
@@ -441,15 +442,8 @@ fn local_root(here: &Controller<'_>, way: &Way) -> Result<Root, Error> {
 }
 
 /// A path of the controller: relative ones start at the play's directory.
-fn local_path(here: &Controller<'_>, path: &str) -> Result<PathBuf, Error> {
-    match path.strip_prefix("~/") {
-        Some(below) => {
-            let home = std::env::var_os("HOME");
-            let home = home.ok_or_else(|| Error::failed(format!("cannot expand {path}: HOME is not set")))?;
-            Ok(PathBuf::from(home).join(below))
-        }
-        None => Ok(here.scope.base.join(path)),
-    }
+fn local_path(here: &Controller<'_>, path: &str) -> PathBuf {
+    here.scope.base.join(home::expand(path))
 }
 
 /// The names of the owners of a tree.

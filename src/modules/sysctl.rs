@@ -9,6 +9,7 @@ use super::file_write::Write;
 use super::{Controller, Error, Module, Outcome, Plan};
 use crate::remote::{Command, Output, Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind};
+use crate::value::truth;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -129,11 +130,7 @@ impl Sysctl {
         if value.contains(['\n', '\r', '\0']) {
             return Err(Error::failed("sysctl: value must be one line"));
         }
-        Ok(match value.to_ascii_lowercase().as_str() {
-            "y" | "yes" | "on" | "true" | "t" | "1" | "1.0" => "1".to_owned(),
-            "n" | "no" | "off" | "false" | "f" | "0" | "0.0" => "0".to_owned(),
-            _ => value.to_owned(),
-        })
+        Ok(truth::of_word(value).map_or_else(|| value.to_owned(), |on| i32::from(on).to_string()))
     }
 
     /// The file's text as it is to be: one line for the name, the first that there was. All other lines stay.

@@ -7,6 +7,7 @@ use super::Role;
 use super::imports::{listed, normal, parent, shown, similar_name};
 use super::inherit::Around;
 use super::load::Load;
+use crate::value::home;
 use crate::value::origin::Complaint;
 use crate::value::yaml::Node;
 use crate::value::{Origin, Value, Vars};
@@ -63,11 +64,7 @@ impl Load<'_> {
         places.extend(self.loader.roles_path.iter().cloned());
         places.extend(around.role.iter().map(|role| parent(&role.path)));
         places.push(self.base.directory.clone());
-        let home = std::env::var_os("HOME").map(PathBuf::from);
-        let name_path = match (name.strip_prefix("~/"), home) {
-            (Some(rest), Some(home)) => home.join(rest),
-            _ => PathBuf::from(name),
-        };
+        let name_path = home::expand(name);
         let short = !is_collection_name(name) && !name.contains('/');
         let long =
             around.keywords.collections.iter().filter(|_| short).map(|collection| format!("{collection}.{name}"));

@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use kube::core::Rule;
 
+use crate::value::home;
 use crate::value::origin::{Complaint, Source};
 use crate::value::yaml::Node;
 
@@ -124,10 +125,7 @@ fn subject_names() -> Rule {
 
 /// A path of a document that lies in a directory.
 pub fn path(directory: &Path, given: &str) -> PathBuf {
-    match given.strip_prefix("~/").zip(std::env::var_os("HOME")) {
-        Some((rest, home)) => PathBuf::from(home).join(rest),
-        None => directory.join(given),
-    }
+    directory.join(home::expand(given))
 }
 
 impl Deployment {

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::value::home;
 use crate::value::origin::{Complaint, Source};
 
 /// What surrounds a program, as far as settings depend on it.
@@ -26,7 +27,7 @@ impl Surroundings {
         Surroundings {
             variables: variables.collect(),
             directory: std::env::current_dir().unwrap_or_default(),
-            home: std::env::home_dir(),
+            home: home::directory(),
             etc: "/etc/ansible".into(),
         }
     }
@@ -40,11 +41,7 @@ impl Surroundings {
     pub fn path(&self, text: &str, base: &Path) -> PathBuf {
         let text = text.replace("{{CWD}}", &self.directory.display().to_string());
         let text = self.with_variables(&text);
-        let path = match (text.strip_prefix('~'), &self.home) {
-            (Some(""), Some(home)) => home.clone(),
-            (Some(rest), Some(home)) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
-            _ => base.join(&text),
-        };
+        let path = base.join(home::expand_in(self.home.as_deref(), &text));
         // `a/./b` and a slash at the end are the same path.
         path.components().collect()
     }

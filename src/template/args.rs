@@ -4,7 +4,7 @@ use minijinja::value::{Kwargs, ValueKind};
 use minijinja::{Error, ErrorKind, State};
 
 use super::lazy;
-use crate::value::{Value, float};
+use crate::value::{Value, float, truth};
 
 /// Arguments, settled (no lazy parts), with nothing undefined among them.
 pub struct Args {
@@ -167,7 +167,7 @@ pub(super) fn int(value: &Value) -> Result<i64, Error> {
 /// Python's truth, with Ansible's strings (`'no'` is false).
 pub(super) fn truthy(value: &Value) -> bool {
     match value.as_str() {
-        Some(text) => !matches!(text.to_lowercase().as_str(), "" | "no" | "false" | "off" | "0" | "n" | "f"),
+        Some(text) => truth::of_any_text(text),
         None => value.is_true(),
     }
 }

@@ -5,6 +5,7 @@ mod deferred;
 pub mod doc;
 pub mod float;
 pub mod hidden;
+pub mod home;
 pub mod lock;
 mod merge;
 pub mod origin;

@@ -1,4 +1,5 @@
-//! The words that Ansible takes for true and false. Any other word is neither, and never quietly false.
+//! The words for true and false, of Ansible and of the other languages that are read here. Any other word is neither, and
+//! never quietly false.
 
 use super::Value;
 
@@ -8,9 +9,53 @@ const FALSE: [&str; 7] = ["false", "no", "off", "0", "f", "n", "0.0"];
 
 /// What a word says; None: it is no boolean.
 pub fn of_word(text: &str) -> Option<bool> {
-    let word = text.trim().to_ascii_lowercase();
+    of_exact_word(text.trim())
+}
+
+/// As [`of_word`], where blanks around it make it another word.
+pub fn of_exact_word(text: &str) -> Option<bool> {
+    let word = text.to_ascii_lowercase();
     let is = |words: [&str; 7]| words.contains(&word.as_str());
     if is(TRUE) { Some(true) } else { is(FALSE).then_some(false) }
+}
+
+/// Whether a text counts as true where any text does but the empty one and the words for false.
+pub fn of_any_text(text: &str) -> bool {
+    !text.is_empty() && of_exact_word(text) != Some(false)
+}
+
+/// What a plain scalar of YAML 1.1 says: `yes`, `true` and `on` and their opposites, in lower or upper case or with a capital.
+pub fn of_yaml(text: &str) -> Option<bool> {
+    let capital = text.starts_with(|first: char| first.is_ascii_uppercase());
+    let rest = text.get(1..)?;
+    let is_spelled = match capital {
+        false => rest.chars().all(|letter| letter.is_ascii_lowercase()),
+        true => rest.chars().all(|letter| letter.is_ascii_lowercase()) || rest.chars().all(|l| l.is_ascii_uppercase()),
+    };
+    is_spelled.then(|| text.to_ascii_lowercase()).and_then(|word| match word.as_str() {
+        "yes" | "true" | "on" => Some(true),
+        "no" | "false" | "off" => Some(false),
+        _ => None,
+    })
+}
+
+/// What a word of OpenSSH's configuration says.
+pub fn of_ssh(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "yes" | "true" => Some(true),
+        "no" | "false" => Some(false),
+        _ => None,
+    }
+}
+
+/// What the value of a boolean flag or feature gate of Kubernetes' programs says.
+pub fn of_flag(text: &str) -> Option<bool> {
+    text.to_ascii_lowercase().parse().ok()
+}
+
+/// Whether somebody who was asked agrees.
+pub fn is_yes(answer: &str) -> bool {
+    matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 
 /// What a value says: a boolean, 0 and 1, or a word; None: it is no boolean.
@@ -54,6 +99,18 @@ mod tests {
             assert_eq!(of(&Value::from(word)), None, "{word}");
         }
         assert_eq!(of(&Value::from(vec![true])), None);
+        assert_eq!([" yes", "Yes", "1.0"].map(of_exact_word), [None, Some(true), Some(true)]);
+        assert_eq!(["", "Off", "0", "2", "no way"].map(of_any_text), [false, false, false, true, true]);
+    }
+
+    #[test]
+    fn other_languages_have_their_own_words() {
+        let yaml = ["yes", "Yes", "YES", "yEs", "On", "NO", "y", "1", "", "é"].map(of_yaml);
+        let (yes, no) = (Some(true), Some(false));
+        assert_eq!(yaml, [yes, yes, yes, None, yes, no, None, None, None, None]);
+        assert_eq!(["Yes", "false", "on", "ask"].map(of_ssh), [yes, no, None, None]);
+        assert_eq!(["True", "false", "yes", "1"].map(of_flag), [yes, no, None, None]);
+        assert_eq!(["y", " YES ", "yo", ""].map(is_yes), [true, true, false, false]);
     }
 
     #[test]

@@ -26,6 +26,7 @@ use crate::engine::{self, Defaults, Job, Tags};
 use crate::remote::{Hold, Remote};
 use crate::resource::{self, HookTime};
 use crate::settings::Settings;
+use crate::value::truth;
 use crate::value::vault::Keyring;
 use crate::value::{Secret, Value, Vars};
 
@@ -320,5 +321,5 @@ fn agrees(question: &str, otherwise: &str) -> Result<bool, Failure> {
         return Err(anyhow!("standard input is no terminal, so nobody can be asked: {otherwise}").into());
     }
     let answer = super::ask::line(&format!("{question} [y/N] ")).context("cannot ask")?;
-    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+    Ok(truth::is_yes(&answer))
 }

@@ -13,6 +13,7 @@ use std::time::Duration;
 use super::known_hosts::Name;
 use super::{Error, HostKeys, Target};
 use crate::value::Secret;
+use crate::value::truth;
 use parse::Options;
 use tokens::Tokens;
 use tokens::local_user;
@@ -302,10 +303,8 @@ fn methods(options: &mut Options) -> Result<Vec<Method>, String> {
     }
     for (_, keyword, method) in all {
         let on = options.parsed(keyword, "yes or no", |value| match value.to_lowercase().as_str() {
-            "yes" | "true" => Some(true),
             "unbound" | "host-bound" if method == Method::PublicKey => Some(true),
-            "no" | "false" => Some(false),
-            _ => None,
+            word => truth::of_ssh(word),
         })?;
         order.retain(|kept| on != Some(false) || *kept != method);
     }

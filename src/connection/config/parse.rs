@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::super::pattern::{matches, matches_any, matches_list};
 use super::tokens::{Tokens, home, local_user, tilde};
+use crate::value::truth;
 
 const SYSTEM_DIRECTORY: &str = "/etc/ssh";
 /// As OpenSSH; a file that includes itself ends here.
@@ -55,11 +56,7 @@ impl Options {
     }
 
     pub(super) fn flag(&mut self, keyword: &str) -> Result<Option<bool>, String> {
-        self.parsed(keyword, "yes or no", |value| match value.to_lowercase().as_str() {
-            "yes" | "true" => Some(true),
-            "no" | "false" => Some(false),
-            _ => None,
-        })
+        self.parsed(keyword, "yes or no", truth::of_ssh)
     }
 
     /// The value as `read` understands it; an error says what it should be.

@@ -3,7 +3,9 @@
 use std::env;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use crate::value::home;
 
 /// What the `%` tokens of one host stand for.
 #[derive(Debug, Clone, Copy)]
@@ -62,11 +64,7 @@ impl<'a> Tokens<'a> {
 
 /// Replaces `~/` by the home directory.
 pub(super) fn tilde(text: &str) -> String {
-    match text.strip_prefix('~') {
-        Some("") => home(),
-        Some(rest) if rest.starts_with('/') => format!("{}{rest}", home()),
-        _ => text.to_owned(),
-    }
+    home::expand_in(Some(Path::new(&home())), text).to_string_lossy().into_owned()
 }
 
 fn variables(text: &str) -> Result<String, String> {
@@ -84,8 +82,7 @@ fn variables(text: &str) -> Result<String, String> {
 
 /// The home directory of whoever runs us.
 pub(crate) fn home() -> String {
-    let from_environment = env::var("HOME").ok().filter(|home| home.starts_with('/'));
-    from_environment.or_else(|| account().and_then(|fields| fields.get(5).cloned())).unwrap_or_else(|| "/".to_owned())
+    home::directory().map_or_else(|| "/".to_owned(), |home| home.to_string_lossy().into_owned())
 }
 
 /// The name of whoever runs us.

@@ -3,6 +3,7 @@
 use crate::lint::{Found, Level, Project, Rule};
 use crate::value::Origin;
 use crate::value::origin::Complaint;
+use crate::value::truth;
 use crate::value::yaml::{Node, NodeKind};
 
 /// How a reason begins: a comment directly above `failed_when`. Further lines of comment may follow it.
@@ -32,7 +33,7 @@ fn check(project: &Project, found: &mut Found) {
 fn is_false(condition: &Node) -> bool {
     match &condition.kind {
         NodeKind::Bool(value) => !value,
-        NodeKind::Str(text) => matches!(text.trim().to_lowercase().as_str(), "false" | "no" | "off"),
+        NodeKind::Str(text) => truth::of_word(text) == Some(false),
         NodeKind::Seq(conditions) => conditions.iter().any(is_false),
         _ => false,
     }

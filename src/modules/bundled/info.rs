@@ -53,8 +53,8 @@ impl Local for BundleInfo {
         ],
     };
 
-    async fn run(&self, here: &Controller<'_>) -> Result<Done, Error> {
-        let bundle = place(here, &self.bundle)?;
+    async fn run(&self, _: &Controller<'_>) -> Result<Done, Error> {
+        let bundle = place(&self.bundle);
         let mut components = Vec::new();
         let mut versions = Vec::new();
         for component in &self.components {

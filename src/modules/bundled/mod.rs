@@ -10,8 +10,9 @@ use std::sync::{Arc, LazyLock};
 
 use tokio::sync::OnceCell;
 
-use super::{Controller, Error};
+use super::Error;
 use crate::bundle::{Bundle, Found, Wanted};
+use crate::value::home;
 use crate::value::lock::Mutex;
 
 impl From<crate::bundle::Error> for Error {
@@ -59,9 +60,6 @@ async fn blocking<T: Send + 'static>(
 }
 
 /// The path of a bundle: relative to where windlass was called, as paths of a command line are.
-fn place(here: &Controller<'_>, bundle: &str) -> Result<PathBuf, Error> {
-    match bundle.starts_with("~/") {
-        true => here.find("files", bundle),
-        false => Ok(PathBuf::from(bundle)),
-    }
+fn place(bundle: &str) -> PathBuf {
+    home::expand(bundle)
 }

@@ -113,7 +113,7 @@ impl Module for Program {
     type Change = Change;
 
     async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
-        let found = self.in_bundle(probe, here).await?;
+        let found = self.in_bundle(probe).await?;
         let version = one_version(&found)?;
         let component = format!("{}/{}", probe.expand(&self.root).await?.trim_end_matches('/'), self.name);
         let directory = format!("{component}/{version}");
@@ -194,14 +194,14 @@ async fn note(remote: &Remote, directory: &str, programs: &[Wanted]) -> Result<(
 
 impl Program {
     /// Every program with its file in the bundle.
-    async fn in_bundle(&self, probe: &Probe, here: &Controller<'_>) -> Result<Vec<(String, Found)>, Error> {
+    async fn in_bundle(&self, probe: &Probe) -> Result<Vec<(String, Found)>, Error> {
         let architecture = match &self.architecture {
             Some(given) => given.clone(),
             None => String::from_utf8_lossy(&probe.query(&Command::program(["uname", "-m"])).await?.stdout)
                 .trim()
                 .to_owned(),
         };
-        let bundle = place(here, &self.bundle)?;
+        let bundle = place(&self.bundle);
         let names = self.programs.clone().filter(|names| !names.is_empty()).unwrap_or_else(|| vec![self.name.clone()]);
         let mut found = Vec::new();
         for component in names {

@@ -1,10 +1,11 @@
 //! What the environment of a host's programs says of the network: its proxies, and the logins in `~/.netrc`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::Url;
 use crate::modules::Error;
 use crate::remote::{Command, Probe};
+use crate::value::home;
 
 /// None of it unless it was asked for.
 #[derive(Default)]
@@ -46,7 +47,7 @@ impl Network {
         let set =
             |name: &str| if proxies { variable(name).unwrap_or_default().trim().to_owned() } else { String::new() };
         let file = std::env::var_os("NETRC").map(PathBuf::from);
-        let file = file.or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".netrc")));
+        let file = file.or_else(|| home::directory().map(|home| home.join(".netrc")));
         let text = file.filter(|_| netrc).and_then(|file| std::fs::read_to_string(file).ok()).unwrap_or_default();
         Network { http: set("http_proxy"), https: set("https_proxy"), direct: set("no_proxy"), logins: logins(&text) }
     }

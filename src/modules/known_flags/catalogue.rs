@@ -7,6 +7,7 @@ use minijinja::value::ValueKind;
 use serde::Deserialize;
 
 use crate::modules::Error;
+use crate::value::truth;
 use crate::value::vault::Keyring;
 use crate::value::{Value, yaml};
 
@@ -67,7 +68,7 @@ impl Flag {
     pub(super) fn refuses(&self, value: &Value) -> Option<&'static str> {
         let text = flag_text(value);
         let (good, wanted) = match self.kind.as_str() {
-            "bool" => (matches!(text.to_ascii_lowercase().as_str(), "true" | "false"), "true or false"),
+            "bool" => (truth::of_flag(&text).is_some(), "true or false"),
             "int" | "int32" | "int64" => (text.parse::<i64>().is_ok(), "a whole number"),
             "uint" | "uint32" | "uint64" => (text.parse::<u64>().is_ok(), "a whole number, not negative"),
             "float" | "float32" | "float64" => (text.parse::<f64>().is_ok(), "a number"),

@@ -12,6 +12,7 @@ use super::{Controller, Done, Error, Local, Outcome};
 use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
 use crate::value::origin::nearest;
+use crate::value::truth;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -116,7 +117,7 @@ impl Judged {
         for gate in text.split(',').filter(|gate| !gate.trim().is_empty()) {
             let (gate, choice) = gate.split_once('=').unwrap_or((gate, ""));
             let gate = gate.trim().rsplit(':').next().unwrap_or_default();
-            if !matches!(choice.trim().to_ascii_lowercase().as_str(), "true" | "false") {
+            if truth::of_flag(choice.trim()).is_none() {
                 self.problems.push(format!("the feature gate {gate} of {name} must be true or false, not {choice:?}"));
             }
             if !program.gates.iter().any(|known| known == gate) {

@@ -9,6 +9,7 @@ use super::super::args::{Args, fail, items, list, only_text, text};
 use super::super::environment::Filter;
 use crate::value::Value;
 use crate::value::doc::Word;
+use crate::value::home;
 
 /// The filters of this file.
 pub(super) const FILTERS: &[(Word, Filter)] = &[
@@ -142,10 +143,7 @@ pub(super) fn expanduser(_: &mut State<'_, '_>, mut args: Args) -> Result<Value,
 
 /// `~` and `~/x` with the home directory of who runs us.
 pub(crate) fn expand_home(path: &str) -> String {
-    match (path.strip_prefix('~'), std::env::var("HOME")) {
-        (Some(rest), Ok(home)) if rest.is_empty() || rest.starts_with('/') => format!("{home}{rest}"),
-        _ => path.to_owned(),
-    }
+    home::expand(path).to_string_lossy().into_owned()
 }
 
 /// `$NAME` and `${NAME}` from the environment; unknown ones stay.

@@ -8,6 +8,7 @@ use super::super::environment::Filter;
 use super::super::{mutable, own, python, versions};
 use crate::value::Value;
 use crate::value::doc::Word;
+use crate::value::truth;
 
 /// The filters of this file.
 pub(super) const FILTERS: &[(Word, Filter)] = &[
@@ -67,10 +68,9 @@ pub(super) fn boolean(value: &Value) -> Option<bool> {
         ValueKind::Bool => Some(value.is_true()),
         ValueKind::None => Some(false),
         ValueKind::Number => Some(value.as_i64() == Some(1)),
-        _ => match text(value).to_lowercase().as_str() {
-            "yes" | "on" | "1" | "true" | "t" | "y" | "1.0" => Some(true),
-            "no" | "off" | "0" | "false" | "f" | "n" | "0.0" | "" => Some(false),
-            _ => None,
+        _ => match &*text(value) {
+            "" => Some(false),
+            word => truth::of_exact_word(word),
         },
     }
 }

@@ -10,6 +10,7 @@ use super::super::filters::Hashing;
 use super::super::{file as template_file, filters};
 use super::{Call, fail};
 use crate::template::{Error, Options};
+use crate::value::truth;
 use crate::value::{Value, read as whole, vault};
 
 fn not_found(call: &Call<'_>, name: &str, folder: &str) -> Error {
@@ -221,7 +222,7 @@ pub(super) fn ini(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
         };
         let (_, text) = read(call, &get("file", "ansible.ini"), "files")?;
         let section = if get("type", "ini") == "properties" { String::new() } else { get("section", "global") };
-        if matches!(get("re", "false").to_lowercase().as_str(), "true" | "yes" | "1") {
+        if truth::of_exact_word(&get("re", "false")) == Some(true) {
             let pattern = filters::regex(&key, true, false).map_err(|error| fail(crate::template::words(&error)))?;
             let matches = |name: &str| pattern.find(name).is_ok_and(|found| found.is_some_and(|at| at.start() == 0));
             found.extend(

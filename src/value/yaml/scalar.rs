@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 use regex::Regex;
 
 use super::NodeKind;
+use crate::value::truth;
 
 static INT: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^[-+]?(?:0b[01_]+|0[0-7_]+|0|[1-9][0-9_]*|0x[0-9a-fA-F_]+|[1-9][0-9_]*(?::[0-5]?[0-9])+)$")
@@ -35,7 +36,7 @@ pub(super) fn resolve(text: &str) -> NodeKind {
         None => NodeKind::Null,
         Some(b'~' | b'n' | b'N') if matches!(text, "~" | "null" | "Null" | "NULL") => NodeKind::Null,
         Some(b'-' | b'+' | b'.' | b'0'..=b'9') => number(text).unwrap_or_else(|| NodeKind::Str(text.into())),
-        _ => boolean(text).map_or_else(|| NodeKind::Str(text.into()), NodeKind::Bool),
+        _ => truth::of_yaml(text).map_or_else(|| NodeKind::Str(text.into()), NodeKind::Bool),
     }
 }
 
@@ -45,15 +46,6 @@ pub(super) fn is_special(text: &str) -> bool {
         || matches!(text, "=" | "<<")
         || TIME.is_match(text)
         || INT.is_match(text)
-}
-
-/// A boolean in any of its spellings.
-pub(super) fn boolean(text: &str) -> Option<bool> {
-    match text {
-        "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => Some(true),
-        "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => Some(false),
-        _ => None,
-    }
 }
 
 /// A number, if it is one and fits.
@@ -110,7 +102,7 @@ pub(super) fn tagged(suffix: &str, text: &str) -> Option<NodeKind> {
     match suffix {
         "str" | "timestamp" | "value" => Some(NodeKind::Str(Arc::from(text))),
         "null" => Some(NodeKind::Null),
-        "bool" => boolean(text).or_else(|| boolean(&text.to_lowercase())).map(NodeKind::Bool),
+        "bool" => truth::of_yaml(text).or_else(|| truth::of_yaml(&text.to_lowercase())).map(NodeKind::Bool),
         "int" => integer(text),
         "float" => float(text).map(NodeKind::Float),
         "binary" => {

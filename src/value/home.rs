@@ -1,0 +1,38 @@
+//! The home directory of whoever runs windlass, and paths that begin with it. The one place that expands `~/` for files
+//! of this machine; a host's own are expanded there (`remote::Probe::expand`).
+
+use std::path::{Path, PathBuf};
+
+/// `HOME`, or what the account says where that is not set.
+pub fn directory() -> Option<PathBuf> {
+    std::env::home_dir().filter(|home| home.is_absolute())
+}
+
+/// A path with `~` or `~/` at its begin replaced. Any other path, and `~name`, stays as it is.
+pub fn expand(path: &str) -> PathBuf {
+    expand_in(directory().as_deref(), path)
+}
+
+/// As [`expand`], with a home directory of the caller's.
+pub fn expand_in(home: Option<&Path>, path: &str) -> PathBuf {
+    match (path.strip_prefix('~'), home) {
+        (Some(""), Some(home)) => home.to_owned(),
+        (Some(rest), Some(home)) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
+        _ => PathBuf::from(path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_own_home_directory_is_expanded() {
+        let home = Some(Path::new("/home/ops"));
+        let expanded = |path| expand_in(home, path).display().to_string();
+        let paths = ["~", "~/", "~/a/b", "~//a", "~ops/a", "a/~/b", "/a", ""].map(expanded);
+        let wanted = ["/home/ops", "/home/ops/", "/home/ops/a/b", "/home/ops/a", "~ops/a", "a/~/b", "/a", ""];
+        assert_eq!(paths, wanted);
+        assert_eq!(expand_in(None, "~/a"), Path::new("~/a"));
+    }
+}
