@@ -54,7 +54,9 @@ mod tests {
             panic!("while both are held");
         });
         assert!(std::panic::catch_unwind(panics).is_err());
-        assert_eq!((*one.lock(), *many.read(), *many.write()), (1, 2, 2));
+        assert_eq!(*one.lock(), 1);
+        assert_eq!(*many.read(), 2);
+        assert_eq!(*many.write(), 2);
         assert_eq!(one.into_inner(), 1);
     }
 }
