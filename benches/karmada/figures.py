@@ -4,10 +4,9 @@ import json
 import pathlib
 import sys
 
-COPIES = ("Install the program", "Install the programs")
+COPIES = ("Install the program", "Install the etcd programs")
 WAITS = (
-    "It is ready", "It listens", "Who leads", "The leader renews its lease", "Wait for", "Ask the cluster",
-    "Ask the member how it is", "Give it time", "And stays so", "Register the API",
+    "Wait until", "Wait for", "Give the member time", "Let the cluster settle", "Register the API",
 )
 
 

@@ -9,7 +9,7 @@ rm "$credentials/ca.crt" "$credentials/ca.key"
 for mode in --check --diff; do
   etcd_playbook $mode
   exits 2
-  says 'ca\.crt is missing, and h[123] trusts an authority'
+  says 'ca\.crt is missing on the controller, and h[123] trusts a CA'
   says 'Bring ca.crt and ca.key back'
   [ ! -e "$credentials/ca.key" ] || broken "it made a new authority"
 done
@@ -19,7 +19,7 @@ openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 3650 
 for mode in --check --diff; do
   etcd_playbook $mode
   exits 2
-  says 'is not the authority that h[123] trusts'
+  says 'is not the CA that h[123] trusts'
 done
 cmp "$credentials/hosts/h1/server.crt" "$scratch/credentials/hosts/h1/server.crt" || broken "it made certificates of another authority"
 

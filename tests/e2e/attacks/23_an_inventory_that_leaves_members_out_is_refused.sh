@@ -6,7 +6,7 @@ for stopped in no yes; do
   if [ $stopped = yes ]; then on h1 systemctl stop etcd; fi
   etcd_playbook
   exits 2
-  says 'the inventory leaves out h2, h3'
+  says 'The inventory lacks h2, h3'
 done
 on h1 systemctl start --no-block etcd
 members_files >"$scratch/after"

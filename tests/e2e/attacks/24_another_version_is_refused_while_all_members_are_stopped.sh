@@ -9,12 +9,12 @@ wait
 members_files >"$scratch/before"
 ETCD=3.4 etcd_playbook
 exits 2
-says 'does not run; its data are of etcd 3\.5\.0, installed is 3\.5\.16, and 3\.4\.23 was supplied'
+says 'does not run\. Its data is of etcd 3\.5\.0, 3\.5\.16 is installed, and the bundle has 3\.4\.23'
 # Data of 3.5 are never taken for older ones because the programs are.
 on h1 'cd /opt/windlass/etcd/etcd && cp -a 3.5.16 3.4.23 && ln -sfn 3.4.23 current'
 ETCD=3.4 etcd_playbook --limit h1
 exits 2
-says 'its data are of etcd 3\.5\.0, installed is 3\.4\.23'
+says 'Its data is of etcd 3\.5\.0, 3\.4\.23 is installed'
 on h1 'cd /opt/windlass/etcd/etcd && ln -sfn 3.5.16 current && rm -r 3.4.23'
 members_files >"$scratch/after"
 diff "$scratch/before" "$scratch/after" || broken "it changed something"

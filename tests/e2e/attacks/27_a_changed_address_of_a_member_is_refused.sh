@@ -9,7 +9,7 @@ sed "s/^h2 .*/& etcd_address=$other/" "$inventory" >"$state/other-address.ini"
 members_files >"$scratch/before"
 etcd_inventory=$state/other-address.ini etcd_playbook
 exits 2
-says "h2 is registered in the cluster etcd with the peer address https://$address:2380, and would be reached at https://$other:2380"
+says "h2 is registered in the cluster etcd with the peer address https://$address:2380, but would now listen on https://$other:2380"
 members_files >"$scratch/after"
 diff "$scratch/before" "$scratch/after" || broken "it changed something"
 # The way out that it named.

@@ -11,5 +11,5 @@ nothing_changed
 # Nobody goes back.
 ETCD=3.4 etcd_playbook
 exits 2
-says 'not down'
+says 'not downgraded'
 healthy
