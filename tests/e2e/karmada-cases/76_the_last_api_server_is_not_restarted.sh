@@ -9,7 +9,7 @@ hosts kill h3
 before=$(begun_at h1 apiserver)
 karmada karmada --limit h1 -e karmada_apiserver_verbosity=1
 exits 2
-says 'h1 has the last API server of karmada that serves: of h2, h3 none does'
+says 'h1 has the last API server of karmada that serves; the API servers of h2, h3 do not'
 says 'hint: run status.yml, start what is down there'
 [ "$(begun_at h1 apiserver)" = "$before" ] || broken "the last API server was restarted"
 ready h1

@@ -23,7 +23,7 @@ since | diff "$scratch/since" - || broken "something was restarted"
 # And leaves again.
 karmada remove-host -e host=h9
 exits 2
-says 'h9 is no host of the groups'
+says 'h9 is not a host of the groups'
 client_begins
 karmada remove-host -e host=h4
 exits 0

@@ -2,7 +2,7 @@
 on h1 'echo mine >/etc/windlass/mine'
 karmada karmada-reset -e confirm_instance=other
 exits 2
-says 'nothing has been removed'
+says 'Nothing has been removed'
 [ "$(on h1 systemctl is-active karmada-apiserver)" = active ] || broken "it was stopped all the same"
 karmada karmada-reset -e confirm_instance=karmada
 exits 0
