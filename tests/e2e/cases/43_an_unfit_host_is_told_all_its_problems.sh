@@ -6,18 +6,18 @@ hosts split h1 h3
 trees >"$scratch/before"
 etcd_playbook
 exits 2
-says 'h2.*ports: somebody listens on TCP port 2380; machine_id: the same as of h1'
-says 'h1.*machine_id: the same as of h2.*reachability: cannot reach .*\.13/2379'
+says 'h2.*ports: TCP port 2380 is already in use; machine_id: the same as on h1'
+says 'h1.*machine_id: the same as on h2.*reachability: cannot reach .*\.13/2379'
 says 'h3.*reachability: cannot reach .*\.11/2380'
 trees >"$scratch/after"
 same_trees "$scratch/before" "$scratch/after"
 # What is left out is left out, by name.
 etcd_playbook --check -e preflight_skip=machine_id,reachability
 exits 2
-says 'h2.*ports: somebody'
+says 'h2.*ports: TCP port 2380 is already in use'
 does_not_say 'machine_id:|reachability:'
 recap h1 failed 0
 etcd_playbook --check -e preflight_skip=machine-id
 exits 2
-says 'preflight_skip names machine-id'
+says 'preflight_skip has unknown checks: machine-id'
 hosts join h1 h3

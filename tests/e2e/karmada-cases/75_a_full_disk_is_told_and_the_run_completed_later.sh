@@ -3,7 +3,7 @@ hosts shrink h2 /opt/windlass 5m
 karmada karmada
 hosts unmount h2 /opt/windlass
 exits 2
-says 'h2.*space: /opt/windlass has 5 MB free, needed are 1024 MB'
+says 'h2.*space: /opt/windlass has 5 MB free and needs 1024 MB'
 nothing_touched
 # Room for all but one program, which has to be brought anew.
 program=$(on h2 readlink -f /opt/windlass/karmada/scheduler/current/karmada-scheduler)
