@@ -39,20 +39,20 @@ has() { [ "$(workload 'jsonpath={.spec.replicas}')" = "$1" ]; }
 # What cannot be is refused before any host is touched.
 karmada karmada
 exits 2
-says 'upgrade.yml changes versions'
+says 'Run upgrade.yml to change versions'
 nothing_touched
 karmada upgrade -e component=scheduler
 exits 2
-says 'before scheduler comes .*webhook'
+says 'before scheduler, upgrade .*webhook'
 karmada upgrade -e component=apiservers
 exits 2
-says 'component is apiservers: it is one of'
+says 'component is apiservers: it must be one of'
 karmada upgrade -e '{"karmada_aggregated_apiserver_feature_gates": {"DeclarativeValidation": true}}'
 exits 2
 says 'has no feature gate DeclarativeValidation'
 karmada rollback
 exits 2
-says 'no upgrade of karmada has been made here'
+says 'this host has no upgrade of karmada that could be rolled back'
 nothing_touched
 
 may_move() {
@@ -127,4 +127,4 @@ karmada karmada "$before"
 exits 0
 karmada rollback
 exits 2
-says 'no upgrade of karmada has been made here'
+says 'this host has no upgrade of karmada that could be rolled back'

@@ -12,11 +12,11 @@ old=$(runs h1 scheduler)
 all_run "$old"
 karmada karmada
 exits 2
-says 'upgrade.yml changes versions'
+says 'Run upgrade.yml to change versions'
 recap h1 changed 0
 karmada upgrade -e component=scheduler
 exits 2
-says 'before scheduler comes .*webhook'
+says 'before scheduler, upgrade .*webhook'
 karmada upgrade
 exits 0
 new=$(runs h1 scheduler)
@@ -31,7 +31,7 @@ exits 0
 all_run "$old"
 karmada rollback
 exits 2
-says 'no upgrade of karmada has been made here'
+says 'this host has no upgrade of karmada that could be rolled back'
 karmada karmada "$before"
 exits 0
 recap h1 changed 0
