@@ -42,7 +42,7 @@ nothing_changed
 # By a name that nobody has, and a file that is not there: all is refused before anything is applied.
 karmada addons -e "@$scratch/addons.yml" -e '{"karmada_addons": [{"name": "a", "to": ["member-2"], "src": ["/etc/hosts"]}]}'
 exits 2
-says 'the add-on a is for member-2, and known are control_plane, host_cluster, member-1'
+says 'the add-on a is for unknown clusters: member-2\. Known are control_plane, host_cluster, member-1'
 karmada addons -e "@$scratch/addons.yml" -e '{"karmada_addons": [{"name": "a", "to": ["members"], "src": ["nowhere"]}]}'
 exits 2
 says 'the add-on a has no file .*/nowhere'
