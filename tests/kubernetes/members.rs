@@ -256,7 +256,7 @@ fn a_member_joins_is_left_alone_and_leaves_by_the_lines_of_a_resource() {
     let id = uid(&site.member, "kube-system");
     let evidence = format!(
         "again is refused: it is the same cluster as north: the namespace kube-system has the uid {id} in both; \
-         it has joined as north already: the namespace kube-system has the uid {id}, which is the id of that Cluster"
+         it has already joined as north: the namespace kube-system has the uid {id}, which is the id of that Cluster"
     );
     assert!(!well && told.contains(&evidence), "{told}");
     assert!(recap(&told, "north").contains("changed=0"), "{told}");
@@ -293,13 +293,17 @@ fn a_member_joins_is_left_alone_and_leaves_by_the_lines_of_a_resource() {
     let playbook = root().join("playbooks/del-member.yml").display().to_string();
     let (well, told) = site.windlass(&["playbook", "-i", "others.ini", &playbook]);
     assert!(
-        !well && told.contains("others stays: it was not joined for the deployment trial of this control plane"),
+        !well
+            && told.contains("others is not removed: it was not joined for the deployment trial of this control plane"),
         "{told}"
     );
 
     // Its lines are gone, and so is it: by what was recorded when it joined.
     let (well, told) = site.play("del-member.yml", &["--check"]);
-    assert!(well && told.contains("north: it has nothing of the control plane but its accounts, which go"), "{told}");
+    assert!(
+        well && told.contains("north: has no objects of the control plane except its accounts, which windlass removes"),
+        "{told}"
+    );
     assert!(site.plane.get(&["clusters.cluster.karmada.io", "north"]).is_some(), "check mode removed it");
     let (well, told) = site.play("del-member.yml", &[]);
     assert!(well, "{told}");

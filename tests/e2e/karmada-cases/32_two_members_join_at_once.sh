@@ -54,7 +54,7 @@ recap m1 changed 2
 [ -z "$(kubectl get cluster m1 -o 'jsonpath={.spec.region}{.metadata.labels.tier}{.spec.taints}')" ] || broken "it is still said of m1"
 with_members '[members]' "$m1" "$m2" "again ansible_connection=local member_kubeconfig=members/h4.kubeconfig"
 karmada add-member
-says 'fatal: \[again\]: again is refused: it is the same cluster as m1.* it has joined as m1 already: the namespace kube-system has the uid [0-9a-f-]+'
+says 'fatal: \[again\]: again is refused: it is the same cluster as m1.* it has already joined as m1: the namespace kube-system has the uid [0-9a-f-]+'
 recap m2 changed 0
 # The member has other keys: its tokens are made anew.
 on h4 'cd /srv/member/pki && openssl genrsa -out sa.key 2048 2>/dev/null && openssl rsa -in sa.key -pubout -out sa.pub 2>/dev/null && systemctl restart member-apiserver && sleep 5 && systemctl restart member-kcm'

@@ -14,15 +14,15 @@ dead() { kubectl get apiservice v1.dead.example.org -o 'jsonpath={.status.condit
 eventually dead
 karmada del-member
 exits 2
-says 'm2 stays: .*v1.dead.example.org \('
+says 'm2 is not removed: .*v1.dead.example.org \('
 kubectl delete apiservice v1.dead.example.org
 karmada del-member --check
 exits 0
-says 'm2: 2 objects of the control plane stay in it and belong to nobody then: 1 Deployment, 1 Namespace'
+says 'm2: keeps 2 objects of the control plane, which nobody manages afterwards: 1 Deployment, 1 Namespace'
 joined m2 Pull || broken "check mode removed it"
 karmada del-member
 exits 0
-says 'm2: 2 objects of the control plane stay in it'
+says 'm2: keeps 2 objects of the control plane'
 ! kubectl get cluster m2 || broken "it is still there"
 ! kubectl get namespace karmada-es-m2 || broken "its namespace is still there"
 [ "$(uid h5)" = "$before" ] || broken "the workload is not the one that it was"

@@ -6,13 +6,13 @@ for _ in 1 2 3; do eventually not_ready && break; done
 with_members '[del_member]' "$m1 member_workloads=keep"
 karmada del-member
 exits 2
-says 'm1 stays: it is not ready since .* \(ClusterNotReachable: '
-says 'member_force: true removes it all the same'
+says 'm1 is not removed: it has not been ready since .* \(ClusterNotReachable: '
+says 'To remove it anyway and leave its objects in it, set member_force: true'
 kubectl get cluster m1 || broken "it was removed"
 karmada del-member -e member_force=true
 exits 0
-says 'm1: 2 objects of the control plane stay in it, as it is not ready'
-says 'm1 was not reached. Left in it are:'
+says 'm1: keeps 2 objects of the control plane, because it has not been ready'
+says 'm1 is unreachable\. These objects stay in it:'
 says 'Deployment shop/web'
 says 'Namespace karmada-cluster, with accounts and tokens'
 ! kubectl get cluster m1 || broken "it is still there"

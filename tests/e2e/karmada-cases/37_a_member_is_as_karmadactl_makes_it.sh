@@ -28,11 +28,11 @@ objects member >"$scratch/theirs"
 with_members '[del_member]' "$m1"
 karmada del-member
 exits 2
-says 'm1 stays: it was not joined for the deployment karmada of this control plane, but for nobody who left a name'
+says 'm1 is not removed: it was not joined for the deployment karmada of this control plane, but for an unknown deployment'
 with_members '[members]' "$m1"
 karmada add-member
 exits 2
-says 'm1 is refused: its Cluster was not joined for the deployment karmada: it says nothing in the label'
+says 'm1 is refused: its Cluster was not joined for the deployment karmada: the label windlass\.dev/deployment is missing'
 joined m1 Push || broken "it was removed all the same"
 karmadactl unjoin m1 --cluster-kubeconfig "$state/members/h4.kubeconfig" --cluster-context member
 gone() { ! member get namespace karmada-cluster; }
