@@ -7,7 +7,7 @@ use std::path::Path;
 use super::super::file_attributes::{Wanted, is_empty};
 use super::super::host_tree::Tree;
 use super::super::{Error, file_write, host_path};
-use crate::remote::{Attributes, Command, Probe, Stat};
+use crate::remote::{Attributes, Command, Probe, Remote, Stat};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
@@ -139,6 +139,25 @@ pub(super) async fn lacking(
         (host_path::join(dest, &name), stat, attributes)
     });
     Ok(lacking.filter(|(_, _, attributes)| !is_empty(attributes)).collect())
+}
+
+/// Removes those files of the archive that changed after `begun` was made. Others were there before: tar lists a name also when
+/// it leaves the file alone.
+pub(super) async fn remove_files(
+    remote: &Remote,
+    archive: &Archive,
+    names: &[String],
+    begun: &str,
+) -> Result<(), Error> {
+    const SCRIPT: &str = r#"begun=$1
+shift
+for file do find "$file" -maxdepth 0 -type f -cnewer "$begun" -exec rm -f {} +; done"#;
+    for some in names.chunks(500) {
+        let mut argv: Vec<String> = ["sh", "-c", SCRIPT, "sh", begun].map(str::to_owned).to_vec();
+        argv.extend(some.iter().map(|name| host_path::join(&archive.dest, name)));
+        remote.run(&Command::program(argv)).await?;
+    }
+    Ok(())
 }
 
 /// The host's words for why something did not work, on one line.

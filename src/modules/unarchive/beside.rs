@@ -3,7 +3,7 @@
 
 use super::super::Error;
 use super::super::host_tree::Tree;
-use super::archive::{Archive, Tool, refused};
+use super::archive::{Archive, Tool, refused, remove_files};
 use crate::remote::{Command, FileKind, Links, Remote};
 
 /// 1 the directory beside, 2 the destination, 3 `-u` to keep newer files. Prints `changed` if something differs.
@@ -64,7 +64,7 @@ async fn unpack_in(
     }
     let tree = Tree::read(remote, directory, Links::Keep).await?.sorted();
     let slash = |kind| if kind == FileKind::Directory { "/" } else { "" };
-    let names = tree.into_iter().map(|(name, stat)| format!("{name}{}", slash(stat.kind))).collect();
+    let names = tree.into_iter().map(|(name, stat)| format!("{name}{}", slash(stat.kind))).collect::<Vec<_>>();
     // `cp -a . dest` would give dest the mode of a private directory.
     let keep_mode =
         r#"chmod "$(stat -L -c %a -- "$2")" -- "$1" && chown "$(stat -L -c %u:%g -- "$2")" -- "$1" 2>/dev/null; "#;
@@ -74,8 +74,9 @@ async fn unpack_in(
     match moved.code {
         0 => {
             let changed = moved.stdout.starts_with(b"changed");
-            if changed {
-                remote.flush(&archive.dest).await?;
+            if changed && let Err(error) = remote.flush(&archive.dest).await {
+                remove_files(remote, archive, &names, directory).await?;
+                return Err(error.into());
             }
             Ok((changed, names))
         }

@@ -1,7 +1,7 @@
 //! GNU tar on the host: what is in an archive, whether it is unpacked already, unpacking it.
 
-use super::super::{Error, host_path};
-use super::archive::{Archive, refused};
+use super::super::Error;
+use super::archive::{Archive, refused, remove_files};
 use crate::remote::{Command, Output, Probe, Remote};
 
 /// Arguments that all uses share; `verb` first, members last.
@@ -53,43 +53,48 @@ pub(super) async fn unpack(remote: &Remote, archive: &Archive) -> Result<(), Err
     if archive.keep_newer {
         verb.push("--keep-newer-files");
     }
+    // What is newer than this was written by tar.
+    let begun = remote.temporary_directory().await?;
     let Output { code, stdout, stderr } = remote.run(&command(archive, &verb)).await?;
     if code == 0 {
         let flushed = remote.flush(&archive.dest).await;
         // The disk refused something of it, and nothing tells which: whoever asks for a file (`creates`) would believe in it.
         if flushed.is_err() {
-            for name in names_in(&stdout).iter().filter(|name| !name.ends_with('/')) {
-                remote.remove(&host_path::join(&archive.dest, name)).await?;
-            }
+            remove_files(remote, archive, &names_in(&stdout), &begun).await?;
         }
         return Ok(flushed?);
     }
-    remove_parts(remote, archive, &stdout).await?;
+    remove_parts(remote, archive, &stdout, &begun).await?;
     Err(refused(&format!("unpack {} to {}", archive.path, archive.dest), &stderr))
 }
 
 /// Removes the files that tar began, as `begun` lists them, and could not write whole, as on a full disk: whoever asks for
 /// such a file only (`creates`) would believe in it.
-async fn remove_parts(remote: &Remote, archive: &Archive, begun: &[u8]) -> Result<(), Error> {
-    let begun = names_in(begun);
+async fn remove_parts(remote: &Remote, archive: &Archive, listed: &[u8], begun: &str) -> Result<(), Error> {
+    let listed = names_in(listed);
     let output = remote.query(&command(archive, &["--diff", "--quoting-style=escape"])).await?;
     let mut parts: Vec<String> = Vec::new();
     for line in String::from_utf8_lossy(&output.stdout).lines() {
         let part = [": Size differs", ": Contents differ"].iter().find_map(|end| line.strip_suffix(end));
-        parts.extend(part.map(|name| unescape(name.trim_start_matches('/'))));
+        parts.extend(part.map(extracted));
     }
     parts.dedup();
-    for part in parts.iter().filter(|part| begun.contains(part)) {
-        remote.remove(&host_path::join(&archive.dest, part)).await?;
-    }
-    Ok(())
+    parts.retain(|part| listed.contains(part));
+    remove_files(remote, archive, &parts, begun).await
 }
 
 /// The names that tar prints with `--quoting-style=escape`, as they are unpacked.
 fn names_in(text: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(text);
-    let names = text.lines().map(|line| unescape(line.trim_start_matches('/')));
-    names.filter(|name| !name.is_empty()).collect()
+    text.lines().map(extracted).filter(|name| !name.is_empty()).collect()
+}
+
+/// Where a name that tar prints is unpacked to: without leading slashes, and without all up to the last `..`.
+fn extracted(line: &str) -> String {
+    let name = unescape(line);
+    let parts: Vec<&str> = name.split('/').collect();
+    let from = parts.iter().rposition(|part| *part == "..").map_or(0, |at| at + 1);
+    parts[from..].join("/").trim_start_matches('/').to_owned()
 }
 
 /// Whether a line that `tar --diff` printed is of a difference that unpacking would end.
@@ -155,6 +160,21 @@ fn unescape(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_lead_nowhere_else() {
+        for (name, inside) in [
+            ("a/b", "a/b"),
+            ("/etc/x", "etc/x"),
+            ("../../v", "v"),
+            ("a/../../b/c", "b/c"),
+            ("a/..", ""),
+            ("..x/y", "..x/y"),
+        ] {
+            assert_eq!(extracted(name), inside);
+        }
+        assert_eq!(extracted(r"d/caf\303\251/"), "d/café/");
+    }
 
     #[test]
     fn names_are_unescaped() {

@@ -26,6 +26,17 @@ for user in root dashy busy; do
   says 'cannot write /mnt/small: No space left on device'
   says 'hint: make room on the host'
 done
+# What tar leaves alone, as it is newer than in the archive, is not removed because of a full disk either.
+on h1 'rm -rf /mnt/fill /mnt/small /mnt/tree; mkdir /mnt/tree; echo precious >/mnt/tree/file1; touch -d 2037-01-01 /mnt/tree/file1'
+cat >"$scratch/newer.yml" <<PLAY
+- hosts: h1
+  gather_facts: false
+  tasks:
+    - unarchive: {src: "$scratch/tree.tgz", dest: /mnt, keep_newer: true}
+PLAY
+windlass playbook -i "$inventory" "$scratch/newer.yml"
+exits 2
+[ "$(on h1 cat /mnt/tree/file1)" = precious ] || broken "a file that tar did not write was removed"
 hosts unmount h1 /mnt
 windlass playbook -i "$inventory" -e archive=true "$scratch/playbook.yml"
 exits 0
