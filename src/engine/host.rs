@@ -11,7 +11,7 @@ use crate::inventory::VarsFiles;
 use crate::playbook::{Role, Task};
 use crate::template::Layer;
 use crate::value::lock::RwLock;
-use crate::value::{Vars, mapping};
+use crate::value::{HashBehaviour, Vars, mapping};
 
 /// A host in a play: it goes into a task and comes out of it; nobody else holds it meanwhile.
 #[derive(Debug, Clone)]
@@ -76,6 +76,8 @@ pub(crate) struct HostVars {
     /// Whether `facts` come of `setup`, in this run or an earlier one.
     pub gathered: bool,
     pub include_vars: Arc<Vars>,
+    /// Those that `include_vars` merged with what a host may have said. A name is in one of the two.
+    pub merged_vars: Arc<Vars>,
     /// `set_fact` and `register`.
     pub set: Arc<Vars>,
     /// Roles that `include_role` made public to it.
@@ -109,6 +111,15 @@ impl HostVars {
         }
         extend(&mut self.facts, facts.into_iter().filter(|(name, _)| !target::is_connection_variable(name)).collect());
         extend(&mut self.facts, Vars::from([("ansible_facts".into(), mapping(dict))]));
+    }
+
+    /// Adds variables of `include_vars`.
+    pub(super) fn include(&mut self, own: Vars, merged: Vars, behaviour: HashBehaviour) {
+        let (mine, theirs) = (Arc::make_mut(&mut self.include_vars), Arc::make_mut(&mut self.merged_vars));
+        own.keys().for_each(|name| _ = theirs.shift_remove(name));
+        merged.keys().for_each(|name| _ = mine.shift_remove(name));
+        behaviour.combine(mine, own);
+        theirs.extend(merged);
     }
 
     fn take(&mut self, gift: Gift) {

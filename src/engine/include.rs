@@ -239,7 +239,7 @@ fn bring_handlers(batch: &Batch, role: &Role, vars: &Vars) {
         let mut handler = handler.clone();
         if !vars.is_empty() {
             let task = Arc::make_mut(&mut handler.task);
-            Arc::make_mut(&mut task.keywords).vars.insert(0, Arc::new(vars.clone()));
+            Arc::make_mut(&mut task.keywords).include_vars = Some(Arc::new(vars.clone()));
         }
         Arc::new(handler)
     };
@@ -248,6 +248,7 @@ fn bring_handlers(batch: &Batch, role: &Role, vars: &Vars) {
     let same = |(one, other): (&Arc<Handler>, &Arc<Handler>)| {
         one.task.origin == other.task.origin
             && one.task.keywords.vars == other.task.keywords.vars
+            && one.task.keywords.include_vars == other.task.keywords.include_vars
             && use_vars(one) == use_vars(other)
     };
     let mut known = batch.handlers.write();

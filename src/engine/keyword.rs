@@ -75,8 +75,12 @@ pub(super) fn sharing(batch: &Batch, task: &Task, hosts: Vec<HostRun>) -> (Shari
     for host in hosts {
         match sharing_of(batch, task, &host) {
             Ok(sharing) => {
+                // Who says that it runs once is the one that runs it.
+                match (first, sharing) {
+                    (None, Some(sharing)) if sharing.once => able.insert(0, host),
+                    _ => able.push(host),
+                }
                 first = first.or(sharing);
-                able.push(host);
             }
             Err(error) => refused.push((host, error)),
         }

@@ -239,7 +239,9 @@ impl Batch {
             // `vars:` where the role is used: for its own tasks only.
             scope.push_own(role.use_vars.clone());
         }
+        keywords.include_vars.iter().for_each(|layer| scope.push(layer.clone()));
         keywords.vars.iter().for_each(|layer| scope.push_own(layer.clone()));
+        scope.push(host.vars.merged_vars.clone());
         scope.push_own(host.vars.include_vars.clone());
         scope.push(host.vars.set.clone());
         if let Some(role) = role {
@@ -433,6 +435,7 @@ fn published_scope(run: &Arc<Run>, name: &str) -> Scope {
     let playbook = playbook.or_else(|| Some(run.job.playbooks.first()?.first()?.directory.as_path()));
     inventory_layers(&inventory, &files, name, &mut scope);
     scope.push(facts_layer(&run.job, &vars.facts));
+    scope.push(vars.merged_vars);
     scope.push(vars.include_vars);
     scope.push(vars.set);
     scope.push(run.job.extra_vars.clone());

@@ -124,7 +124,9 @@ async fn on_first(
             }
             extend(&mut host.vars.set, left.set.clone());
             let behaviour = batch.run.job.options.hash_behaviour;
-            behaviour.combine(Arc::make_mut(&mut host.vars.include_vars), left.include_vars.clone());
+            for (own, merged) in &left.included {
+                host.vars.include(own.clone(), merged.clone(), behaviour);
+            }
         }
         if host.going() && !matches!(first.state, State::Going | State::Ended) {
             host.failure = first.failure.clone();
@@ -171,7 +173,8 @@ async fn on_each(
 struct Left {
     facts: Vars,
     set: Vars,
-    include_vars: Vars,
+    /// Of each `include_vars`: the person's own, and those merged with what a host may have said.
+    included: Vec<(Vars, Vars)>,
 }
 
 /// One host goes in and comes out, with what the task left it.
@@ -310,10 +313,10 @@ async fn apply(
                 extend(&mut host.vars.set, vars);
             }
         },
-        Effect::IncludeVars(vars) => {
+        Effect::IncludeVars { own, merged } => {
             let behaviour = batch.run.job.options.hash_behaviour;
-            behaviour.combine(&mut left.include_vars, vars.clone());
-            behaviour.combine(Arc::make_mut(&mut host.vars.include_vars), vars);
+            left.included.push((own.clone(), merged.clone()));
+            host.vars.include(own, merged, behaviour);
         }
         Effect::AddHost { name, groups, vars } => batch.run.change_inventory(|inventory| {
             if let Err(complaint) = inventory.add_host(&name, &groups, vars) {

@@ -78,10 +78,14 @@ impl Local for IncludeVars {
         if let Some(name) = &self.name {
             vars = Vars::from_iter([(Arc::from(name.as_str()), Value::from_pairs(vars))]);
         }
+        let mut foreign = Vars::new();
         if self.hash_behaviour.as_deref() == Some("merge") {
             for (name, value) in &mut vars {
                 if let Some(old) = here.scope.get(name) {
                     *value = merged(old, value);
+                    if here.scope.own(name).is_none() {
+                        foreign.insert(name.clone(), value.clone());
+                    }
                 }
             }
         }
@@ -89,7 +93,10 @@ impl Local for IncludeVars {
         let outcome = Outcome::default()
             .with("ansible_included_var_files", paths)
             .with("ansible_facts", Value::from_pairs(vars.clone()))
-            .effect(Effect::IncludeVars(vars));
+            .effect(Effect::IncludeVars {
+                own: vars.into_iter().filter(|(name, _)| !foreign.contains_key(name)).collect(),
+                merged: foreign,
+            });
         Ok(Done::unchanged(outcome))
     }
 }
@@ -214,7 +221,7 @@ mod tests {
         bench.on_controller("vars/all/1.yml", "a: 1\n");
         bench.on_controller("vars/all/2.json", "{\"a\": 3}");
         let done = bench.run("include_vars: {file: one.yml, hash_behaviour: merge}").await.unwrap();
-        let [Effect::IncludeVars(vars)] = done.outcome.effects.as_slice() else { panic!() };
+        let [Effect::IncludeVars { own: vars, .. }] = done.outcome.effects.as_slice() else { panic!() };
         assert_eq!(vars["a"].get_attr("x").unwrap().as_i64(), Some(1));
         assert!(!vars["a"].get_attr("y").unwrap().is_undefined());
         let done = bench.run("include_vars: {dir: all, name: n}").await.unwrap();

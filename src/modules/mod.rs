@@ -350,8 +350,11 @@ pub enum Effect {
     Facts(Vars),
     /// Variables of `set_fact`.
     SetFact(Vars),
-    /// Variables of `include_vars`.
-    IncludeVars(Vars),
+    /// Variables of `include_vars`: those that the person wrote, and those that were merged with what a host may have said.
+    IncludeVars {
+        own: Vars,
+        merged: Vars,
+    },
     AddHost {
         name: String,
         groups: Vec<String>,
