@@ -108,6 +108,8 @@ pub fn words(time: Duration) -> String {
 /// What is known of a run that stands in a lock.
 struct Other {
     record: Record,
+    /// What hosts say of it in another way: one host alone must not declare it dead.
+    disputed: Vec<Record>,
     silent: Duration,
     /// None: some host cannot tell.
     sessions: Option<usize>,
@@ -224,10 +226,11 @@ impl Asked<'_> {
             }
             match others.iter_mut().find(|other| other.record.run == record.run) {
                 Some(other) => {
+                    other.disputed.push(record);
                     other.silent = other.silent.min(silent);
-                    other.sessions = other.sessions.zip(sessions).map(|(one, more)| one + more);
+                    other.sessions = other.sessions.zip(sessions).map(|(one, more)| one.saturating_add(more));
                 }
-                None => others.push(Other { record, silent, sessions }),
+                None => others.push(Other { record, disputed: Vec::new(), silent, sessions }),
             }
         }
         self.needs(doors.len(), why)?;
@@ -239,11 +242,12 @@ impl Asked<'_> {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         let mut over = Vec::new();
         for other in others {
-            let gone = match holder::process(&other.record) {
-                Process::Ended => true,
-                Process::Here => false,
-                Process::Elsewhere => other.sessions == Some(0),
-            };
+            let gone =
+                std::iter::once(&other.record).chain(&other.disputed).all(|record| match holder::process(record) {
+                    Process::Ended => true,
+                    Process::Here => false,
+                    Process::Elsewhere => other.sessions == Some(0),
+                });
             if !gone && !self.breaks {
                 let age = now.saturating_sub(Duration::from_secs(other.record.since));
                 let unsure = other.sessions.is_none();
@@ -263,7 +267,8 @@ impl Asked<'_> {
         over: &[Record],
         why: &mut Vec<String>,
     ) -> Result<Option<Claims<'d>>, Error> {
-        self.run.token += 1;
+        // No host brings it near its end in earnest.
+        self.run.token = self.run.token.checked_add(1).filter(|token| *token < 1 << 62).ok_or(Error::Contended)?;
         let mut claims = Claims { hosts: Vec::new(), waits: Duration::ZERO };
         for (door, remote) in doors {
             match within(self.claim_on(remote, over)).await {
