@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::{Deployment, Site, SiteArgs, agrees, plan, show, stages};
 use crate::cli::launch::{self, Telling};
-use crate::cli::{ExitCode, Failure, note, print};
+use crate::cli::{ExitCode, Failure, note, plain_text, print};
 use crate::deployment::held::Lock;
 use crate::deployment::journal::{self, Entry, Journal};
 use crate::deployment::lock;
@@ -72,7 +72,7 @@ async fn apply(
             None => return Ok(ExitCode::Interrupted),
         },
     };
-    print(show::plan(&plan, args.site.reporting.verbosity(&site.settings) > 0))?;
+    print(plain_text(&show::plan(&plan, args.site.reporting.verbosity(&site.settings) > 0)).as_bytes())?;
     if let Some(owed) = &owed {
         note(&words_of(owed));
     }

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use super::{Deployment, Site, SiteArgs, show, stages};
 use crate::bundle::Bundle;
 use crate::cli::launch::{self, Telling};
-use crate::cli::{ExitCode, Failure, print};
+use crate::cli::{ExitCode, Failure, plain_text, print};
 use crate::deployment::holder;
 use crate::deployment::observation::{self, Observer};
 use crate::deployment::plan::{ASKED, LAYOUT, Observed, Plan, State};
@@ -20,7 +20,7 @@ use crate::report::{Form, plain};
 use crate::value::Vars;
 
 #[derive(Debug, Args)]
-pub struct PlanArgs {
+pub(crate) struct PlanArgs {
     #[command(flatten)]
     site: SiteArgs,
     /// Save the plan, for `windlass apply FILE`
@@ -29,7 +29,7 @@ pub struct PlanArgs {
 }
 
 /// Tries every stage out, and says what it would change.
-pub fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
     let site = Site::open(&args.site, &[])?;
     launch::in_runtime(async || {
         let mut telling = site.telling()?;
@@ -38,7 +38,7 @@ pub fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
         deployment.journal_of_same_hosts().await?;
         let made = make(&site, &deployment, &mut telling).await?;
         let Some(plan) = made else { return telling.end(ExitCode::Interrupted).await };
-        print(show::plan(&plan, args.site.reporting.verbosity(&site.settings) > 0))?;
+        print(plain_text(&show::plan(&plan, args.site.reporting.verbosity(&site.settings) > 0)).as_bytes())?;
         if let Some(file) = &args.out {
             save(&plan, file)?;
         }
@@ -49,14 +49,18 @@ pub fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
 
 impl Site<'_> {
     /// Reports for the runs that are told of.
-    pub fn telling(&self) -> Result<Telling, Failure> {
+    pub(crate) fn telling(&self) -> Result<Telling, Failure> {
         let fence = self.job(None, true, Vars::new(), None)?.fence();
         Telling::open(&self.args.reporting, &self.settings, Form::Human, &self.keyring().hidden, fence.as_ref())
     }
 }
 
 /// A plan, with what was observed before it was made. None: Ctrl-C.
-pub async fn make(site: &Site<'_>, deployment: &Deployment, telling: &mut Telling) -> Result<Option<Plan>, Failure> {
+pub(crate) async fn make(
+    site: &Site<'_>,
+    deployment: &Deployment,
+    telling: &mut Telling,
+) -> Result<Option<Plan>, Failure> {
     let Some(observed) = observe(site, deployment, telling).await? else { return Ok(None) };
     let Some(stages) = stages::plan(site, telling).await? else { return Ok(None) };
     let me = holder::this_run("plan");
@@ -72,7 +76,7 @@ pub async fn make(site: &Site<'_>, deployment: &Deployment, telling: &mut Tellin
 }
 
 /// What the world is like, and what was asked for. None: Ctrl-C.
-pub async fn observe(
+pub(crate) async fn observe(
     site: &Site<'_>,
     deployment: &Deployment,
     telling: &mut Telling,
@@ -136,6 +140,10 @@ fn save(plan: &Plan, file: &Path) -> Result<(), Failure> {
     let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let beside = directory.join(format!(".{}.new", file.file_name().unwrap_or_default().to_string_lossy()));
     let write = || -> std::io::Result<()> {
+        #[expect(
+            clippy::let_underscore_must_use,
+            reason = "what was left by an interrupted plan; create_new reports what stays"
+        )]
         let _ = std::fs::remove_file(&beside);
         let mut new = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
         new.write_all(&text)?;
@@ -147,7 +155,7 @@ fn save(plan: &Plan, file: &Path) -> Result<(), Failure> {
 }
 
 /// Reads a plan that was saved.
-pub fn load(file: &Path) -> Result<Plan, Failure> {
+pub(crate) fn load(file: &Path) -> Result<Plan, Failure> {
     let text = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     let plan: Result<Plan, _> = serde_json::from_slice(&text);
     match plan {
