@@ -219,8 +219,8 @@ impl MountFacts {
             let numbers: Vec<u64> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
             let [fragment, block, total, available, inodes, free] = numbers[..] else { continue };
             let sizes = [
-                ("size_total", fragment * total),
-                ("size_available", fragment * available),
+                ("size_total", fragment.saturating_mul(total)),
+                ("size_available", fragment.saturating_mul(available)),
                 ("block_size", block),
                 ("block_total", total),
                 ("block_available", available),

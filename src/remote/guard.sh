@@ -81,6 +81,8 @@ wl_c=$!
 wait $wl_c
 wl_parent $wl_own
 [ "$wl_v" = $$ ] || exit
+# Without its directory the session can do nothing more: another one takes its place.
+[ -d "$wl_d" ] || { kill -HUP $$; exit; }
 wl_age=$((wl_age+wl_pause))
 # Most sessions are over before that.
 [ "$wl_cat" ] || [ "$wl_age" -lt 5 ] || wl_forwarder

@@ -27,6 +27,7 @@ n=0
 while [ -e code ] || [ "$n" -lt "$1" ]; do
 sleep 1
 n=$((n+1))
+[ -e err ] || exit
 [ "$(( $(stat -c "%s +" out err) 0 ))" -le @MOST@ ] || { : >much; kill -KILL "-$2"; : >out; : >err; exit; }
 [ ! -e code ] || kill -0 "-$2" || exit
 done

@@ -27,7 +27,8 @@ if [ -O /run ]; then
 set -- /run /var/lib /root /dev/shm /tmp /var/tmp
 [ "${XDG_RUNTIME_DIR-}" != /run/user/0 ] || set -- /run/user/0 "$@"
 else
-set -- "${XDG_RUNTIME_DIR-}" /dev/shm "${TMPDIR:-/tmp}" /tmp /var/tmp "$HOME"
+# logind removes what a user has in /dev/shm when the last login of that user ends (RemoveIPC).
+set -- "${XDG_RUNTIME_DIR-}" "${TMPDIR:-/tmp}" /tmp /var/tmp /dev/shm "$HOME"
 fi
 for wl_i do
 [ -O "$wl_i" ] || [ -k "$wl_i" ] || continue
