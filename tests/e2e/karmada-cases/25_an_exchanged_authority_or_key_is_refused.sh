@@ -67,6 +67,7 @@ restore
 openssl x509 -in "$credentials/karmada/ca.crt" -signkey "$credentials/karmada/ca.key" -days 3650 -out "$scratch/renewed.crt" 2>/dev/null
 cp "$scratch/renewed.crt" "$credentials/karmada/ca.crt"
 sed -i 's|secret: .*|&\n            - name: key2\n              secret: '"$(head -c 32 /dev/urandom | base64)"'|' "$credentials/karmada/encryption-config.yaml"
+sed -i '/identity: {}/d' "$credentials/karmada/encryption-config.yaml"
 karmada load-balancer --check
 exits 0
 restore
