@@ -22,11 +22,21 @@ etcd_playbook
 exits 0
 healthy
 [ "$(etcdctl get e2e --print-value-only)" = kept ] || broken "data was lost"
+# Whoever brought back the authority alone has no certificates of hosts here.
+mv "$state/credentials/etcd/hosts" "$scratch/hosts"
+reset -i "$inventory" --limit h1
+exits 0
+[ -e "$state/credentials/etcd/ca.key" ] || broken "the authority of h2 and h3 is gone"
+mv "$scratch/hosts" "$state/credentials/etcd/hosts"
 reset -i "$(inventory_of h1)"
 exits 0
 says 'credentials/etcd is kept: h2, h3 have certificates of its authority'
 [ -e "$state/credentials/etcd/ca.key" ] || broken "the authority of h2 and h3 is gone"
 [ "$(etcdctl endpoint health 2>&1 | grep -c 'is healthy')" = 2 ] || broken "h2 and h3 are not healthy"
+# Of a majority that is gone for good there is nothing to keep.
+on h3 systemctl stop etcd
+reset -i "$(inventory_of h2)"
+exits 0
 reset -i "$inventory"
 exits 0
 [ ! -e "$state/credentials/etcd" ] || broken "credentials are left"
