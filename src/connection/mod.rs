@@ -80,6 +80,9 @@ pub enum Error {
     Lost { name: String, reason: String },
     #[error("cannot start {what:?}: {reason}")]
     Start { what: String, reason: String },
+    /// The host's SSH server opens no tunnels for this login.
+    #[error("cannot start {what:?}: {reason}")]
+    NoTunnels { what: String, reason: String },
 }
 
 pub type Reader = Box<dyn AsyncRead + Send + Unpin>;

@@ -454,6 +454,10 @@ pub(super) fn finished(done: Done) -> (TaskResult, Vec<Effect>) {
 pub(super) fn from_error(error: &modules::Error) -> TaskResult {
     let (status, hint) = match error {
         modules::Error::Failed { hint, .. } => (Status::Failed, hint.clone()),
+        modules::Error::Answered { message, hint, values } => {
+            let (message, hint, values) = (Some(message.clone()), hint.clone(), values.clone());
+            return TaskResult { message, hint, values, ..blank(Status::Failed) };
+        }
         modules::Error::Template(error) => return failed_to_render(error).0,
         modules::Error::Remote(error @ crate::remote::Error::Connection(_)) => (Status::Unreachable, error.hint()),
         // Ansible, too, counts a refused sudo as a failure of the host, which was reached.

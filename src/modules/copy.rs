@@ -236,7 +236,7 @@ impl Copy {
 
     async fn plan_file(&self, probe: &Probe, here: &Controller<'_>, source: Source) -> Result<Plan<Change>, Error> {
         let destination = Destination::find(probe, &self.dest, source.base_name.as_deref(), self.follow).await?;
-        let src = (!source.name.starts_with("dynamically")).then(|| source.name.clone());
+        let src = source.base_name.is_some().then(|| source.name.clone());
         let source = match self.vault {
             true => self.sealed(probe, here, &destination, source).await?,
             false => source,

@@ -108,6 +108,7 @@ use self::file_labels::Labels;
 use crate::remote::{Probe, Remote};
 use crate::template::{Scope, Templar};
 use crate::value::doc::Doc;
+use crate::value::home;
 use crate::value::{Value, Vars};
 
 /// Every module, sorted by name.
@@ -279,13 +280,9 @@ impl Controller<'_> {
     }
 
     fn search_for(&self, folder: &str, name: &str) -> Result<PathBuf, Error> {
-        if let Some(below_home) = name.strip_prefix("~/") {
-            let home = std::env::var_os("HOME")
-                .ok_or_else(|| Error::failed(format!("cannot expand {name}: HOME is not set")))?;
-            return Ok(PathBuf::from(home).join(below_home));
-        }
-        if name.starts_with('/') {
-            return Ok(PathBuf::from(name));
+        let named = home::expand(name);
+        if named.is_absolute() {
+            return Ok(named);
         }
         let candidates = || self.search.iter().flat_map(|d| [d.join(folder).join(name), d.join(name)]);
         candidates().find(|path| path.exists()).ok_or_else(|| {
@@ -385,6 +382,9 @@ pub enum Error {
     /// The task failed: a message for the person.
     #[error("{message}")]
     Failed { message: String, hint: Option<String> },
+    /// As `Failed`; a server answered, and what it answered is in the task's result.
+    #[error("{message}")]
+    Answered { message: String, hint: Option<String>, values: Vars },
     #[error(transparent)]
     Remote(#[from] crate::remote::Error),
     #[error(transparent)]

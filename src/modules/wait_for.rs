@@ -194,12 +194,12 @@ impl WaitFor {
             Ok(Ok(stream)) => stream,
             Ok(Err(Failure::Host(error))) => return Err(error.into()),
             Ok(Err(error @ Failure::Offline { .. })) => return Err(Error::failed(error.to_string())),
-            Ok(Err(Failure::Connect { reason, .. })) if reason.contains("forbids") && regex.is_none() => {
+            Ok(Err(Failure::NoTunnels { .. })) if regex.is_none() => {
                 return Ok(answers_without_tunnel(probe, &self.host, port, limit)
                     .await?
                     .then(|| Some(Found::default())));
             }
-            Ok(Err(Failure::Connect { reason, .. })) if reason.contains("forbids") => {
+            Ok(Err(Failure::NoTunnels { reason, .. })) => {
                 return Err(Error::failed(reason));
             }
             Ok(Err(_)) => return Ok(None),

@@ -358,8 +358,8 @@ impl<'l> Load<'l> {
         let mut duplicates = Vec::new();
         let read = yaml::load_with(shown, &self.loader.keyring, &mut duplicates);
         match self.loader.keyring.duplicates.rule {
-            DuplicateKeys::Warn => self.warnings.extend(duplicates),
-            DuplicateKeys::Error => self.complaints.extend(duplicates.into_iter().map(yaml::refusal)),
+            DuplicateKeys::Warn => self.warnings.extend(duplicates.into_iter().map(yaml::warning)),
+            DuplicateKeys::Error => self.complaints.extend(duplicates),
             DuplicateKeys::Ignore => {}
         }
         let node = self.keep(read)?.map(Arc::new);

@@ -32,6 +32,7 @@ pub fn of_source(
 ) -> Result<(Vec<Resource>, Vec<Complaint>), Vec<Complaint>> {
     let mut warnings = Vec::new();
     let nodes = yaml::parse_with(source, &mut warnings).map_err(|complaint| vec![complaint])?;
+    warnings = warnings.into_iter().map(yaml::warning).collect();
     let (mut resources, mut complaints) = (Vec::new(), Vec::new());
     for node in nodes.into_iter().filter(|node| !matches!(node.kind, NodeKind::Null)) {
         if !is_resource(&node) {

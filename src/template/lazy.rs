@@ -1,6 +1,6 @@
 //! Views of values that hold unrendered templates: each part is rendered when it is looked at, and never before.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use minijinja::value::{Enumerator, Object, ObjectRepr, ValueKind};
 
@@ -257,10 +257,20 @@ pub(super) fn needs_settling(value: &Value) -> bool {
                 || super::mutable::plain(value).is_some()
                 || is_plain_container(value)
                 // The engine's own, which may have been put into itself.
-                || object.type_name().ends_with("::Namespace")
+                || object.type_name() == namespace()
         }
         _ => object.is::<Template>() || object.is::<Deferred>(),
     }
+}
+
+/// The type of what `namespace()` gives, whatever the engine calls it.
+fn namespace() -> &'static str {
+    static NAME: LazyLock<&str> = LazyLock::new(|| {
+        let engine = minijinja::Environment::new();
+        let made = engine.compile_expression("namespace()").and_then(|expression| expression.eval(()));
+        made.ok().as_ref().and_then(Value::as_object).map_or("", |object| object.type_name())
+    });
+    *NAME
 }
 
 /// What a failing value says, as our error.

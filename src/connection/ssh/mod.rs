@@ -152,15 +152,16 @@ impl Connection for Ssh {
         let opening = self.handle().channel_open_direct_tcpip(host, u32::from(port), "127.0.0.1", 0);
         match self.unless_lost(opening).await? {
             Ok(channel) => Ok(channel::tunnel(channel, self.line.clone())),
-            Err(russh::Error::ChannelOpenFailure(why)) => Err(Error::Start {
-                what: format!("tunnel to {}:{port}", super::config::bracketed(host)),
-                reason: match why {
+            Err(russh::Error::ChannelOpenFailure(why)) => {
+                let what = format!("tunnel to {}:{port}", super::config::bracketed(host));
+                Err(match why {
                     ChannelOpenFailure::AdministrativelyProhibited => {
-                        "the host's SSH server forbids it (AllowTcpForwarding)".to_owned()
+                        let reason = "the host's SSH server forbids it (AllowTcpForwarding)".to_owned();
+                        Error::NoTunnels { what, reason }
                     }
-                    _ => "the host cannot connect to it".to_owned(),
-                },
-            }),
+                    _ => Error::Start { what, reason: "the host cannot connect to it".to_owned() },
+                })
+            }
             Err(_) => Err(self.line.error()),
         }
     }

@@ -38,6 +38,9 @@ pub(crate) enum Failure {
     Host(remote::Error),
     #[error("cannot connect to {address}: {reason}")]
     Connect { address: String, reason: String },
+    /// The host was reached by SSH, whose server opens no tunnels.
+    #[error("cannot connect to {address}: {reason}")]
+    NoTunnels { address: String, reason: String },
     #[error("cannot connect to {address}: {reason}")]
     Offline { address: String, reason: String },
     #[error("no TLS with {address}: {reason}")]
@@ -138,6 +141,9 @@ pub(crate) async fn connect_to_api(probe: &Probe, host: &str, port: u16) -> Resu
     probe.tunnel(host, port).await.map_err(|error| match error {
         remote::Error::Connection(connection::Error::Start { reason, .. }) => {
             Failure::Connect { address: format!("{host}:{port}"), reason }
+        }
+        remote::Error::Connection(connection::Error::NoTunnels { reason, .. }) => {
+            Failure::NoTunnels { address: format!("{host}:{port}"), reason }
         }
         remote::Error::Refused { reason, .. } => Failure::Connect { address: format!("{host}:{port}"), reason },
         gone => Failure::Host(gone),

@@ -8,6 +8,7 @@ use kube::core::response::StatusCause;
 use crate::connection;
 use crate::modules::{Error, http};
 use crate::remote;
+use crate::value::{Value, Vars};
 
 /// `what` is what was to be done: `read Deployment default/web`.
 pub(super) fn explain(error: kube::Error, what: &str) -> Error {
@@ -37,7 +38,8 @@ fn of_status(status: &Status, what: &str) -> Error {
         ),
         _ => None,
     };
-    Error::Failed { message: format!("cannot {what}: {}", message.trim_end()), hint }
+    let values = [("status".into(), Value::from(status.code)), ("reason".into(), Value::from(&*status.reason))];
+    Error::Answered { message: format!("cannot {what}: {}", message.trim_end()), hint, values: Vars::from(values) }
 }
 
 /// `.spec.replicas belongs to "kubectl"`
@@ -74,6 +76,9 @@ fn lost(error: &connection::Error) -> Error {
         connection::Error::Lost { name, reason } => {
             connection::Error::Lost { name: name.clone(), reason: reason.clone() }
         }
+        connection::Error::NoTunnels { what, reason } => {
+            connection::Error::NoTunnels { what: what.clone(), reason: reason.clone() }
+        }
         connection::Error::Start { what, reason } => {
             connection::Error::Start { what: what.clone(), reason: reason.clone() }
         }
@@ -89,7 +94,7 @@ mod tests {
 
     fn told(status: Status) -> (String, Option<String>) {
         match explain(kube::Error::Api(Box::new(status)), "apply Deployment default/web") {
-            Error::Failed { message, hint } => (message, hint),
+            Error::Failed { message, hint } | Error::Answered { message, hint, .. } => (message, hint),
             other => panic!("{other}"),
         }
     }
@@ -125,5 +130,10 @@ mod tests {
         assert_eq!(message, "cannot apply Deployment default/web: it is not valid");
         let (_, hint) = told(Status::failure("Unauthorized", "Unauthorized").with_code(401));
         assert!(hint.unwrap().contains("certificate"));
+        let unauthorized = Status::failure("", "Unauthorized").with_code(401);
+        match explain(kube::Error::Api(Box::new(unauthorized)), "read it") {
+            Error::Answered { values, .. } => assert_eq!(values["status"], Value::from(401)),
+            other => panic!("{other}"),
+        }
     }
 }

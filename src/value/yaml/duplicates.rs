@@ -6,10 +6,9 @@ use std::sync::Arc;
 use crate::value::lock::Mutex;
 use crate::value::origin::Complaint;
 
-/// The complaint of a key that is there twice, where that is refused.
-pub fn refusal(complaint: Complaint) -> Complaint {
-    let message = complaint.message.trim_end_matches("; this one counts").to_owned();
-    Complaint { message, ..complaint }
+/// The complaint of a key that is there twice, where the file is read all the same.
+pub fn warning(complaint: Complaint) -> Complaint {
+    Complaint { message: format!("{}; this one counts", complaint.message), ..complaint }
 }
 
 /// Whether such a key is told, refused, or neither.
@@ -39,11 +38,11 @@ impl Duplicates {
     /// Keeps what a file has twice until [`Duplicates::take`], or refuses it.
     pub fn found(&self, found: Vec<Complaint>) -> Result<(), Complaint> {
         match (self.rule, found.into_iter()) {
-            (DuplicateKeys::Error, mut found) => found.next().map_or(Ok(()), |one| Err(refusal(one))),
+            (DuplicateKeys::Error, mut found) => found.next().map_or(Ok(()), |one| Err(one)),
             (DuplicateKeys::Warn, found) => {
                 let mut told = self.told.lock();
                 let Told { known, waiting } = &mut *told;
-                waiting.extend(found.filter(|complaint| known.insert(complaint.to_string())));
+                waiting.extend(found.map(warning).filter(|complaint| known.insert(complaint.to_string())));
                 Ok(())
             }
             (DuplicateKeys::Ignore, _) => Ok(()),

@@ -7,7 +7,7 @@ mod loosen;
 mod parse;
 mod scalar;
 
-pub use duplicates::{DuplicateKeys, Duplicates, refusal};
+pub use duplicates::{DuplicateKeys, Duplicates, warning};
 pub use emit::{Flow, Style, emit};
 
 use std::path::Path;
@@ -107,7 +107,7 @@ pub fn plain_values(text: &str) -> Result<Vec<Value>, Complaint> {
 
 fn log(warnings: &[Complaint]) {
     for warning in warnings {
-        tracing::warn!("{warning}");
+        tracing::warn!("{}", duplicates::warning(warning.clone()));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
+use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
 
 use super::loosen::loosen;
 use super::{Node, NodeKind, scalar};
@@ -178,8 +178,7 @@ impl<'a> Reader<'a, '_> {
                 Some((at, was_written)) => {
                     if *was_written && fresh {
                         let first = &pairs[*at].0.origin;
-                        let message =
-                            format!("{} is given twice, first in line {}; this one counts", name(&pair.0), first.line);
+                        let message = format!("{} is given twice, first in line {}", name(&pair.0), first.line);
                         self.warnings.push(Complaint::new(message, Some(&pair.0.origin)));
                     }
                     *was_written |= fresh;
@@ -230,6 +229,16 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
+    /// Whether the parser gave up where more lists and mappings in brackets are open than it counts.
+    fn is_too_deep(&self, at: &Marker) -> bool {
+        let open = self.text.chars().take(at.index() + 1).fold(0usize, |open, c| match c {
+            '[' | '{' => open + 1,
+            ']' | '}' => open.saturating_sub(1),
+            _ => open,
+        });
+        open > usize::from(u8::MAX)
+    }
+
     fn explain(&self, error: &ScanError) -> Complaint {
         let marker = error.marker();
         let origin = self.origin(marker.line(), marker.col());
@@ -245,7 +254,7 @@ impl<'a> Reader<'a, '_> {
             let column = lines[nth - 1].find('\t').unwrap_or(0);
             return Complaint::new("a tab is used for indentation", Some(&self.origin(nth, column))).hint("use spaces");
         }
-        if error.info().contains("recursion limit") {
+        if self.is_too_deep(error.marker()) {
             return too_deep(&origin);
         }
         let complaint = Complaint::new(format!("not valid YAML: {}", error.info()), Some(&origin));
