@@ -59,7 +59,7 @@ impl Launch {
     ) -> Result<Launch, Failure> {
         let sources = source.inventories(settings);
         let inventory = Inventory::load_with(&sources, &keyring, &options::reading(settings)?)?;
-        let templar = Arc::new(Templar { lenient: settings.bool(&list::ALLOW_BROKEN_CONDITIONALS) });
+        let templar = Templar::lenient(settings.bool(&list::ALLOW_BROKEN_CONDITIONALS));
         let known = Arc::new(Known { templar: templar.clone() });
         let paths = |setting| settings.list(setting).into_iter().map(PathBuf::from).collect::<Vec<_>>();
         let mut loader = Loader::new(known, keyring.clone(), extra_vars.clone(), paths(&list::ROLES_PATH));

@@ -30,8 +30,8 @@ impl load::Known for Known {
     }
 
     fn own_words(&self, words: &load::Words) {
-        words.filters.iter().for_each(|directory| own::add(own::Sort::Filter, directory));
-        words.lookups.iter().for_each(|directory| own::add(own::Sort::Lookup, directory));
+        words.filters.iter().for_each(|directory| self.templar.add_own(own::Sort::Filter, directory));
+        words.lookups.iter().for_each(|directory| self.templar.add_own(own::Sort::Lookup, directory));
     }
 
     fn refuses_async(&self, doc: &'static Doc, left_alone: bool) -> Option<(String, &'static str)> {

@@ -156,7 +156,7 @@ fn facts_layer(job: &Job, facts: &Arc<Vars>) -> Arc<Vars> {
 }
 
 fn empty(job: &Job, directory: &std::path::Path) -> Scope {
-    let mut scope = Scope::default();
+    let mut scope = job.templar.scope();
     scope.base = Arc::new(directory.to_path_buf());
     scope.keyring = job.keyring.clone();
     scope.search = Arc::new(vec![directory.to_path_buf()]);

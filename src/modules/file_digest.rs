@@ -23,7 +23,7 @@ pub(super) struct Digests {
 
 /// A file as it was when it was hashed: a changed one has another key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Key {
+pub(super) struct Key {
     path: PathBuf,
     device: u64,
     inode: u64,
@@ -34,7 +34,8 @@ struct Key {
 
 type Known = HashMap<Key, Arc<OnceCell<Digests>>>;
 
-/// One for the process, because hosts run at the same time and share nothing else.
+/// One for the process, because hosts run at the same time and share nothing else. A file that changes between two runs has
+/// another key.
 static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
 
 /// Digests of a file of the controller. Whoever asks first hashes; others wait for it.
@@ -57,7 +58,8 @@ pub(super) fn of_bytes(bytes: &[u8]) -> Digests {
     Digests { sha1: hex(&Sha1::digest(bytes)), md5: hex(&md5::Md5::digest(bytes)) }
 }
 
-fn key(path: &Path) -> std::io::Result<Key> {
+/// What a file looks like now.
+pub(super) fn key(path: &Path) -> std::io::Result<Key> {
     let meta = std::fs::metadata(path)?;
     Ok(Key {
         path: path.to_owned(),

@@ -19,7 +19,7 @@ use crate::value::{CORE, Value, Vars, read};
 static ARGUMENTS: &[Argument] = &[Argument::new(ANY_NAME, Kind::Any, "What the module takes")];
 
 /// How a program gets its arguments: in a file that its only argument names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Style {
     /// A JSON object: programs that are no text, and scripts with the word `WANT_JSON`.
     Json,
@@ -28,28 +28,30 @@ enum Style {
 }
 
 /// A program that is a module.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Own {
     name: String,
     file: PathBuf,
     style: Style,
 }
 
-/// The module in a file; the same for the same file.
+/// The module in a file. Equal ones are kept once, for as long as the process lasts: a module is its name, its file and how
+/// that gets its arguments, and which file a name stands for is up to each run.
 ///
 /// # Errors
 /// Why the file is none that can be run, and what to do.
 pub fn open(name: &str, file: &Path) -> Result<&'static Entry, (String, &'static str)> {
-    // They are few, and a run needs them to its end.
-    static OPENED: Mutex<BTreeMap<PathBuf, &'static Entry>> = Mutex::new(BTreeMap::new());
-    let mut opened = OPENED.lock();
-    if let Some(entry) = opened.get(file) {
-        return Ok(entry);
-    }
     let content = read::bytes(file).map_err(|error| {
         (format!("cannot read the module {}: {error}", file.display()), "make the file one that you may read")
     })?;
     let style = style(&content).map_err(|(why, hint)| (format!("the module {} {why}", file.display()), hint))?;
-    let own: &'static Own = Box::leak(Box::new(Own { name: name.to_owned(), file: file.to_owned(), style }));
+    let own = Own { name: name.to_owned(), file: file.to_owned(), style };
+    let mut opened = OPENED.lock();
+    if let Some(entry) = opened.get(&own) {
+        return Ok(entry);
+    }
+    let key = own.clone();
+    let own: &'static Own = Box::leak(Box::new(own));
     let doc = Doc {
         name: &own.name,
         collection: OWN,
@@ -65,8 +67,7 @@ pub fn open(name: &str, file: &Path) -> Result<&'static Entry, (String, &'static
         accepts: |_| Ok(()),
         run: run_of(own),
     }));
-    opened.insert(file.to_owned(), entry);
-    OPENED_DOCS.lock().push(entry);
+    opened.insert(key, entry);
     Ok(entry)
 }
 
@@ -83,12 +84,12 @@ fn run_of(own: &'static Own) -> Run {
     kept(move |args, remote, here| Box::pin(own.run(args, remote, here)))
 }
 
-static OPENED_DOCS: Mutex<Vec<&'static Entry>> = Mutex::new(Vec::new());
+static OPENED: Mutex<BTreeMap<Own, &'static Entry>> = Mutex::new(BTreeMap::new());
 
 /// The module that was opened with this documentation.
 pub fn of(doc: &Doc) -> Option<&'static Entry> {
-    let opened = OPENED_DOCS.lock();
-    opened.iter().copied().find(|entry| std::ptr::eq(entry.doc, doc))
+    let opened = OPENED.lock();
+    opened.values().copied().find(|entry| std::ptr::eq(entry.doc, doc))
 }
 
 /// How a program wants its arguments, or why it cannot be run, and what to do.

@@ -7,7 +7,7 @@ use super::lazy;
 use crate::value::{Value, float, truth};
 
 /// Arguments, settled (no lazy parts), with nothing undefined among them.
-pub struct Args {
+pub(super) struct Args {
     positional: std::vec::IntoIter<Value>,
     named: Vec<(String, Value)>,
 }
@@ -19,7 +19,7 @@ pub(super) fn fail(message: impl Into<String>) -> Error {
 
 impl Args {
     /// Arguments as the engine gives them; `Err(value)` with an undefined one, which the caller passes on.
-    pub fn new(state: &State<'_, '_>, values: &[Value]) -> Result<Result<Self, Value>, Error> {
+    pub(super) fn new(state: &State<'_, '_>, values: &[Value]) -> Result<Result<Self, Value>, Error> {
         if let Some(undefined) = values.iter().find(|value| value.is_undefined()) {
             return Ok(Err(undefined.clone()));
         }
@@ -49,45 +49,45 @@ impl Args {
     }
 
     /// The arguments with another one before them.
-    pub fn before(mut self, first: Value) -> Self {
+    pub(super) fn before(mut self, first: Value) -> Self {
         let all: Vec<Value> = std::iter::once(first).chain(self.positional.by_ref()).collect();
         Args { positional: all.into_iter(), ..self }
     }
 
     /// The next parameter, by position or name. `None` (Python's) is a value.
-    pub fn opt(&mut self, name: &str) -> Option<Value> {
+    pub(super) fn opt(&mut self, name: &str) -> Option<Value> {
         self.positional.next().or_else(|| self.named(name))
     }
 
     /// The next parameter, which must be given.
-    pub fn req(&mut self, name: &str) -> Result<Value, Error> {
+    pub(super) fn req(&mut self, name: &str) -> Result<Value, Error> {
         self.opt(name).ok_or_else(|| Error::new(ErrorKind::MissingArgument, format!("the argument {name} is missing")))
     }
 
     /// A parameter that is given by name alone.
-    pub fn named(&mut self, name: &str) -> Option<Value> {
+    pub(super) fn named(&mut self, name: &str) -> Option<Value> {
         let at = self.named.iter().position(|(key, _)| key == name)?;
         Some(self.named.swap_remove(at).1)
     }
 
-    pub fn text(&mut self, name: &str) -> Result<String, Error> {
+    pub(super) fn text(&mut self, name: &str) -> Result<String, Error> {
         self.req(name).map(|value| text(&value))
     }
 
     /// As [`Args::text`], but a value of another type is refused.
-    pub fn only_text(&mut self, name: &str) -> Result<String, Error> {
+    pub(super) fn only_text(&mut self, name: &str) -> Result<String, Error> {
         only_text(&self.req(name)?)
     }
 
-    pub fn text_or(&mut self, name: &str, default: &str) -> String {
+    pub(super) fn text_or(&mut self, name: &str, default: &str) -> String {
         self.opt(name).map_or_else(|| default.to_owned(), |value| text(&value))
     }
 
-    pub fn flag(&mut self, name: &str) -> bool {
+    pub(super) fn flag(&mut self, name: &str) -> bool {
         self.opt(name).is_some_and(|value| truthy(&value))
     }
 
-    pub fn int(&mut self, name: &str) -> Result<Option<i64>, Error> {
+    pub(super) fn int(&mut self, name: &str) -> Result<Option<i64>, Error> {
         match self.opt(name) {
             None => Ok(None),
             Some(value) if value.is_none() => Ok(None),
@@ -96,27 +96,27 @@ impl Args {
     }
 
     /// How long something is to be: bounded, so that a slip in a number does not take all memory.
-    pub fn length(&mut self, name: &str) -> Result<Option<usize>, Error> {
+    pub(super) fn length(&mut self, name: &str) -> Result<Option<usize>, Error> {
         self.int(name)?.map(|length| bounded(length, name)).transpose()
     }
 
     /// As [`Args::length`], of a parameter that is given by name alone. One that is no whole number counts as none.
-    pub fn named_length(&mut self, name: &str) -> Result<Option<usize>, Error> {
+    pub(super) fn named_length(&mut self, name: &str) -> Result<Option<usize>, Error> {
         self.named(name).and_then(|value| value.as_i64()).map(|length| bounded(length, name)).transpose()
     }
 
     /// The rest by position.
-    pub fn rest(&mut self) -> Vec<Value> {
+    pub(super) fn rest(&mut self) -> Vec<Value> {
         self.positional.by_ref().collect()
     }
 
     /// The rest by name.
-    pub fn rest_named(&mut self) -> Vec<(String, Value)> {
+    pub(super) fn rest_named(&mut self) -> Vec<(String, Value)> {
         std::mem::take(&mut self.named)
     }
 
     /// Nothing may be left.
-    pub fn end(mut self) -> Result<(), Error> {
+    pub(super) fn end(mut self) -> Result<(), Error> {
         if self.positional.next().is_some() {
             return Err(Error::new(ErrorKind::TooManyArguments, "too many arguments"));
         }

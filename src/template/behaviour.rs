@@ -254,7 +254,7 @@ fn a_condition_is_neither_a_text_nor_a_list_unless_it_may_be() {
         let message = condition(expression).unwrap_err().complaint().message;
         assert!(message.contains("neither true nor false"), "{expression}: {message}");
         let scope = Scope::default().with(vars("v.yml", "a: {b: 1}\nn: 'no'\n"));
-        let lenient = Templar { lenient: true };
+        let lenient = Templar::lenient(true);
         assert_eq!(lenient.condition(&Value::from(expression), None, &scope).unwrap(), truth, "{expression}");
     }
     assert_eq!(condition(" ").unwrap_err().complaint().message, "the condition is empty");

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use minijinja::syntax::SyntaxConfig;
 
+use super::own::Programs;
 use super::rewrite::{Reading, rewrite};
 use super::{Error, Options, Scope, guard, naming, render, words};
 use crate::value::origin::{Origin, Source};
@@ -22,7 +23,7 @@ fn rendered(text: &str, path: &Path, options: &Options, scope: &Arc<Scope>) -> R
     let mut options = options.clone();
     let (body, headers) = header(text, &mut options).map_err(at)?;
     let rendered = match stands_alone(body) && has_usual_syntax(&options) {
-        true => render::file(body).and_then(|template| template.render(render::root(scope))),
+        true => render::file(scope.engine, body).and_then(|template| template.render(render::root(scope))),
         false => in_a_copy(body, path, &options, scope),
     };
     let rendered = rendered.map_err(|error| {
@@ -70,12 +71,13 @@ fn has_usual_syntax(options: &Options) -> bool {
 /// Renders in an engine of its own, which finds the files that the text names.
 fn in_a_copy(body: &str, path: &Path, options: &Options, scope: &Arc<Scope>) -> Result<String, minijinja::Error> {
     let syntax = syntax(options)?;
-    let mut engine = render::engine();
+    let mut engine = render::copy_of(scope.engine);
     engine.set_syntax(syntax.clone());
     engine.set_path_join_callback(|name, _| name.into());
     let (search, included) = (search(path, options, scope), syntax.clone());
-    engine.set_loader(move |name| read(name, &search, &included));
-    let text = rewrite(body, Reading::Template, &syntax, false)?;
+    let programs = scope.engine.programs();
+    engine.set_loader(move |name| read(name, &search, &included, programs));
+    let text = rewrite(body, Reading::Template, &syntax, false, programs)?;
     engine.template_from_named_str(&path.to_string_lossy(), &text)?.render(render::root(scope))
 }
 
@@ -87,7 +89,12 @@ fn search(path: &Path, options: &Options, scope: &Scope) -> Vec<PathBuf> {
 
 /// Finds and reads an included file. The name may come from a host, and what it names is sent there: as in Jinja, it
 /// leads nowhere but into the directories of the search path.
-fn read(name: &str, search: &[PathBuf], syntax: &SyntaxConfig) -> Result<Option<String>, minijinja::Error> {
+fn read(
+    name: &str,
+    search: &[PathBuf],
+    syntax: &SyntaxConfig,
+    programs: &Programs,
+) -> Result<Option<String>, minijinja::Error> {
     let within = Path::new(name).strip_prefix("/").unwrap_or(Path::new(name));
     if within.components().any(|part| part == Component::ParentDir) {
         return Ok(None);
@@ -95,7 +102,7 @@ fn read(name: &str, search: &[PathBuf], syntax: &SyntaxConfig) -> Result<Option<
     let Some(path) = search.iter().map(|dir| dir.join(within)).find(|path| path.is_file()) else { return Ok(None) };
     let text = crate::value::read::text(&path)
         .map_err(|error| super::args::fail(format!("cannot read {}: {error}", path.display())))?;
-    rewrite(text.strip_suffix('\n').unwrap_or(&text), Reading::Template, syntax, false).map(Some)
+    rewrite(text.strip_suffix('\n').unwrap_or(&text), Reading::Template, syntax, false, programs).map(Some)
 }
 
 fn syntax(options: &Options) -> Result<SyntaxConfig, minijinja::Error> {

@@ -38,9 +38,11 @@ use minijinja::value::{Object, ObjectRepr, ValueKind};
 
 pub use error::Error;
 pub use filters::{Hashing, crypt};
+use render::Engine;
 use rewrite::Reading;
 pub use scope::{Layer, Outside, Page, Scope};
 
+use crate::value::lock::RwLock;
 use crate::value::{Origin, Template, Value};
 
 /// Renders templates and evaluates expressions. One for a whole run; compiled texts are kept.
@@ -48,6 +50,8 @@ use crate::value::{Origin, Template, Value};
 pub struct Templar {
     /// Whether a condition may be of any type, and is true as in Python (`allow_broken_conditionals`).
     pub lenient: bool,
+    /// Of the run's own filters and lookups.
+    engine: RwLock<&'static Engine>,
 }
 
 /// How a template file is rendered: the arguments of Ansible's `template` module.
@@ -86,13 +90,40 @@ impl Templar {
         Arc::new(Templar::default())
     }
 
+    /// As [`Templar::new`], where a condition may be of any type.
+    pub fn lenient(lenient: bool) -> Arc<Self> {
+        Arc::new(Templar { lenient, ..Templar::default() })
+    }
+
+    /// Takes note of the filters or lookups in a directory of the project.
+    pub fn add_own(&self, sort: own::Sort, directory: &std::path::Path) {
+        let mut engine = self.engine.write();
+        let mut programs = engine.programs().clone();
+        programs.add(sort, directory);
+        *engine = Engine::with(programs);
+    }
+
+    /// A scope without variables.
+    pub fn scope(&self) -> Scope {
+        self.scoped(Scope::default())
+    }
+
+    fn scoped(&self, mut scope: Scope) -> Scope {
+        scope.engine = *self.engine.read();
+        scope
+    }
+
+    fn within(&self, scope: &Scope) -> Arc<Scope> {
+        Arc::new(self.scoped(scope.clone()))
+    }
+
     /// Renders every template in a value, at any depth; a lone `{{ expr }}` keeps its type. The result holds no
     /// templates and no lazy parts. A value that turns out to be `omit` is dropped from the mapping that holds it.
     pub fn render(&self, value: &Value, scope: &Scope) -> Result<Value, Error> {
         if value.as_object().is_none() {
             return Ok(value.clone());
         }
-        let scope = Arc::new(scope.clone());
+        let scope = self.within(scope);
         if is_omit(value) {
             return Ok(value.clone());
         }
@@ -117,7 +148,7 @@ impl Templar {
         options: &Options,
         scope: &Scope,
     ) -> Result<String, Error> {
-        file::render(text, path, options, &Arc::new(scope.clone()))
+        file::render(text, path, options, &self.within(scope))
     }
 
     /// Evaluates a condition: an expression without braces (`when: x is defined`), or a boolean.
@@ -135,7 +166,7 @@ impl Templar {
             None => match expression.as_str() {
                 Some(text) if text.trim().is_empty() && self.lenient => return Ok(true),
                 Some(text) if text.trim().is_empty() => return Err(Error::other("the condition is empty", origin)),
-                Some(text) => self.evaluate(text, origin, &Arc::new(scope.clone()))?,
+                Some(text) => self.evaluate(text, origin, &self.within(scope))?,
                 None => expression.clone(),
             },
         };
@@ -168,7 +199,7 @@ impl Templar {
 
     /// Evaluates an expression without braces (`loop` of `until`, `debug: var=`), keeping its type.
     pub fn expression(&self, expression: &str, origin: Option<&Origin>, scope: &Scope) -> Result<Value, Error> {
-        let scope = Arc::new(scope.clone());
+        let scope = self.within(scope);
         let value = self.evaluate(expression, origin, &scope)?;
         if is_omit(&value) {
             return Ok(value);
@@ -183,12 +214,12 @@ impl Templar {
 
     /// Checks the syntax of every template in a value, and that its filters and tests exist, without variables.
     pub fn check(&self, value: &Value) -> Result<(), Error> {
-        suggest::value(value)
+        suggest::value(*self.engine.read(), value)
     }
 
     /// As [`Templar::check`], for an expression without braces.
     pub fn check_expression(&self, expression: &str, origin: Option<&Origin>) -> Result<(), Error> {
-        suggest::expression(expression.trim(), origin)
+        suggest::expression(*self.engine.read(), expression.trim(), origin)
     }
 
     /// Runs a lookup by name, as `with_<name>` of a task with this action does; the result is a list.
@@ -198,7 +229,7 @@ impl Templar {
             ValueKind::Seq | ValueKind::Iterable => terms.try_iter().into_iter().flatten().collect(),
             _ => vec![terms],
         };
-        lookups::run(name, terms, lookups::of_task(name, action), &Arc::new(scope.clone())).map(Value::from)
+        lookups::run(name, terms, lookups::of_task(name, action), &self.within(scope)).map(Value::from)
     }
 
     /// All variables of a scope as a mapping, each rendered in that scope when it is looked at: `vars`, or one host

@@ -16,7 +16,6 @@ use super::args::{Args, fail, items};
 use super::rewrite::{Edit, end, insert, start};
 use super::{Error, lazy};
 use crate::value::Value;
-use crate::value::lock::RwLock;
 use crate::value::{mapping, read};
 
 /// What a program is.
@@ -26,46 +25,47 @@ pub enum Sort {
     Lookup,
 }
 
-type Programs = BTreeMap<(Sort, String), PathBuf>;
+/// The programs of one run, by sort and name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Programs(BTreeMap<(Sort, String), PathBuf>);
 
-static PROGRAMS: RwLock<Programs> = RwLock::new(BTreeMap::new());
-
-/// Takes note of the programs in a directory, by their names without an ending. Of two of one name the first stays.
-pub fn add(sort: Sort, directory: &Path) {
-    let Ok(entries) = std::fs::read_dir(directory) else { return };
-    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    paths.sort();
-    let program = |path: &PathBuf| {
-        std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-    };
-    let mut programs = PROGRAMS.write();
-    for path in paths.into_iter().filter(program) {
-        if let Some(name) = path.file_stem().and_then(|name| name.to_str()) {
-            let path = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
-            programs.entry((sort, name.to_owned())).or_insert(path);
+impl Programs {
+    /// Takes note of the programs in a directory, by their names without an ending. Of two of one name the first stays.
+    pub(super) fn add(&mut self, sort: Sort, directory: &Path) {
+        let Ok(entries) = std::fs::read_dir(directory) else { return };
+        let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        paths.sort();
+        let program = |path: &PathBuf| {
+            std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+        };
+        for path in paths.into_iter().filter(program) {
+            if let Some(name) = path.file_stem().and_then(|name| name.to_str()) {
+                let path = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
+                self.0.entry((sort, name.to_owned())).or_insert(path);
+            }
         }
     }
-}
 
-/// The program of that name.
-pub fn find(sort: Sort, name: &str) -> Option<PathBuf> {
-    let programs = PROGRAMS.read();
-    if programs.is_empty() {
-        return None;
+    /// The program of that name.
+    pub(super) fn find(&self, sort: Sort, name: &str) -> Option<&Path> {
+        // Most runs have none.
+        if self.0.is_empty() {
+            return None;
+        }
+        self.0.get(&(sort, name.to_owned())).map(PathBuf::as_path)
     }
-    programs.get(&(sort, name.to_owned())).cloned()
-}
 
-/// Whether there are filters at all.
-pub fn has_filters() -> bool {
-    PROGRAMS.read().keys().any(|(sort, _)| *sort == Sort::Filter)
+    /// Whether there are filters at all.
+    pub(super) fn has_filters(&self) -> bool {
+        self.0.keys().any(|(sort, _)| *sort == Sort::Filter)
+    }
 }
 
 /// `a | own(b)` becomes `a | _own('own', b)`: the engine's filters are those that it began with.
-pub fn filters(tokens: &[(Token<'_>, Span)], edits: &mut Vec<Edit>) {
+pub(super) fn filters(programs: &Programs, tokens: &[(Token<'_>, Span)], edits: &mut Vec<Edit>) {
     for (i, pair) in tokens.windows(2).enumerate() {
         let [(Token::Pipe, _), (Token::Ident(name), span)] = pair else { continue };
-        if find(Sort::Filter, name).is_none() || matches!(tokens.get(i + 2), Some((Token::Dot, _))) {
+        if programs.find(Sort::Filter, name).is_none() || matches!(tokens.get(i + 2), Some((Token::Dot, _))) {
             continue;
         }
         edits.push(Edit { start: start(span), end: end(span), text: "_own".into() });
@@ -80,26 +80,28 @@ pub fn filters(tokens: &[(Token<'_>, Span)], edits: &mut Vec<Edit>) {
 }
 
 /// `value | _own('name', args...)`
-pub fn filter(state: &mut State<'_, '_>, mut args: Args) -> Result<Value, minijinja::Error> {
+pub(super) fn filter(state: &mut State<'_, '_>, mut args: Args) -> Result<Value, minijinja::Error> {
     let (value, name) = (args.req("value")?, args.text("name")?);
     call_filter(state, &name, value, args.rest(), args.rest_named())
 }
 
 /// What a filter's program makes of a value.
-pub fn call_filter(
+pub(super) fn call_filter(
     state: &State<'_, '_>,
     name: &str,
     value: Value,
     args: Vec<Value>,
     kwargs: Vec<(String, Value)>,
 ) -> Result<Value, minijinja::Error> {
-    let program = find(Sort::Filter, name).ok_or_else(|| fail(format!("there is no filter {name:?}")))?;
+    let scope = lazy::scope_of(state);
+    let program = scope.engine.programs().find(Sort::Filter, name);
+    let program = program.ok_or_else(|| fail(format!("there is no filter {name:?}")))?;
     let asked = mapping([("value", value), ("args", Value::from(args)), ("kwargs", mapping(kwargs))]);
-    run(&program, &asked, &lazy::scope_of(state).base).map_err(|why| fail(format!("the filter {name:?} {why}")))
+    run(program, &asked, &scope.base).map_err(|why| fail(format!("the filter {name:?} {why}")))
 }
 
 /// What a lookup's program gives; anything but a list is a list of one.
-pub fn lookup(
+pub(super) fn lookup(
     name: &str,
     program: &Path,
     terms: Vec<Value>,
@@ -172,10 +174,10 @@ mod tests {
         program(at, "own_bad", "#!/bin/sh\necho no reason >&2; exit 3\n");
         program(at, "own_text", "#!/bin/sh\necho hello\n");
         fs::write(at.join("own_plain"), "no program").unwrap();
-        add(Sort::Filter, at);
-        add(Sort::Lookup, at);
+        let templar = Templar::new();
+        templar.add_own(Sort::Filter, at);
+        templar.add_own(Sort::Lookup, at);
         let render = |text: &str| {
-            let templar = Templar::new();
             let value = Template::value(text, None);
             templar.check(&value)?;
             templar.render_string(&value, &Scope::default())
@@ -191,5 +193,45 @@ mod tests {
         let failed = render("{{ lookup('own_text', 1) }}").unwrap_err().to_string();
         assert!(failed.contains("the lookup \"own_text\" printed no JSON"), "{failed}");
         assert!(render("{{ 1 | own_plain }}").is_err());
+    }
+
+    #[test]
+    fn two_runs_side_by_side_have_their_own_programs() {
+        let directories = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let templars = [(); 3].map(|()| Templar::new());
+        for (number, (directory, templar)) in directories.iter().zip(&templars).enumerate() {
+            program(directory.path(), "own_number", &format!("#!/bin/sh\necho {number}\n"));
+            templar.add_own(Sort::Filter, directory.path());
+            templar.add_own(Sort::Lookup, directory.path());
+        }
+        let same = [
+            "{{ 5 | own_number }}",
+            "{{ lookup('own_number') }}",
+            "{% if true %}{{ [5] | map('own_number') | first }}{% endif %}",
+        ];
+        for text in same.map(|text| Template::value(text, None)) {
+            for round in 0..2 {
+                let [one, two, none] = templars.each_ref().map(|templar| {
+                    templar.check(&text)?;
+                    templar.render_string(&text, &Scope::default())
+                });
+                assert_eq!((one.unwrap().as_str(), two.unwrap().as_str()), ("0", "1"), "{text:?} {round}");
+                assert!(none.is_err(), "{text:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_view_of_a_scope_has_the_programs_of_its_run() {
+        let directory = tempfile::tempdir().unwrap();
+        program(directory.path(), "own_seven", "#!/bin/sh\necho 7\n");
+        let templar = Templar::new();
+        templar.add_own(Sort::Filter, directory.path());
+        let mut of_host = templar.scope();
+        of_host.push(std::sync::Arc::new([("x".into(), Template::value("{{ 1 | own_seven }}", None))].into()));
+        let mut scope = templar.scope();
+        scope.push(std::sync::Arc::new([("other".into(), Templar::view(&of_host))].into()));
+        let value = templar.render_string(&Template::value("{{ other.x }}", None), &scope);
+        assert_eq!(value.unwrap(), "7");
     }
 }

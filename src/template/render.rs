@@ -1,46 +1,88 @@
 //! Compiling and evaluating: the one place that runs the template engine.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
-use std::sync::{Arc, LazyLock};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::ValueKind;
 use minijinja::{Environment, ErrorKind, Expression};
 
 use super::lazy::{self, View};
+use super::own::Programs;
 use super::rewrite::{Reading, rewrite};
 use super::{Error, Scope, environment, guard, naming};
-use crate::value::lock::RwLock;
+use crate::value::lock::{Mutex, RwLock};
 use crate::value::{Origin, Template, Value};
 
 /// How deep texts may refer to texts that refer to texts.
 const DEPTH: usize = 40;
 
-/// The engine with all filters, tests and functions; texts of playbooks are compiled in it and kept, for they come
-/// from files and are few, as are template files that stand alone. Those that name others, or have a syntax of their own,
-/// are compiled in copies of it, which go.
-static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
-    let mut engine = environment::new();
-    engine.set_loader(|name| {
-        let (text, backslashes) = match (name.strip_prefix(TEXT), name.strip_prefix(FILE)) {
-            (Some(text), _) => (text, true),
-            (None, Some(text)) => (text, false),
-            (None, None) => return Ok(None),
-        };
-        rewrite(text, Reading::Template, &syntax(), backslashes).map(Some)
-    });
-    engine
-});
+/// All filters, tests and functions, with the programs of a project. Runs with the same programs have the same engine, which
+/// lasts as long as the process: nothing in it depends on anything else, so that they do not see each other in it.
+///
+/// Texts of playbooks are compiled in it and kept, for they come from files and are few, as are template files that stand
+/// alone. Those that name others, or have a syntax of their own, are compiled in copies of it, which go.
+pub(super) struct Engine {
+    programs: Programs,
+    environment: OnceLock<Environment<'static>>,
+    /// By whether a backslash in a string literal is a backslash, as in texts, or escapes, as in expressions without braces.
+    expressions: [Expressions; 2],
+    /// Texts, and expressions, that were checked and found good: in a large project the same is written many times.
+    pub good: [RwLock<HashSet<Box<str>>>; 2],
+}
+
+static ENGINES: Mutex<BTreeMap<Programs, &'static Engine>> = Mutex::new(BTreeMap::new());
+
+impl Engine {
+    /// The engine for a project with these programs.
+    pub(super) fn with(programs: Programs) -> &'static Engine {
+        let mut engines = ENGINES.lock();
+        engines.entry(programs.clone()).or_insert_with(|| {
+            let (environment, expressions, good) = Default::default();
+            Box::leak(Box::new(Engine { programs, environment, expressions, good }))
+        })
+    }
+
+    pub(super) fn programs(&self) -> &Programs {
+        &self.programs
+    }
+
+    fn environment(&'static self) -> &'static Environment<'static> {
+        self.environment.get_or_init(|| {
+            let mut environment = environment::new();
+            environment.set_loader(|name| {
+                let (text, backslashes) = match (name.strip_prefix(TEXT), name.strip_prefix(FILE)) {
+                    (Some(text), _) => (text, true),
+                    (None, Some(text)) => (text, false),
+                    (None, None) => return Ok(None),
+                };
+                rewrite(text, Reading::Template, &syntax(), backslashes, &self.programs).map(Some)
+            });
+            environment
+        })
+    }
+}
+
+/// Without programs.
+impl Default for &'static Engine {
+    fn default() -> Self {
+        static PLAIN: LazyLock<&'static Engine> = LazyLock::new(|| Engine::with(Programs::default()));
+        *PLAIN
+    }
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").field("programs", &self.programs).finish_non_exhaustive()
+    }
+}
 
 /// Marks names of "template files" that are texts of playbooks.
 const TEXT: &str = "text:";
 
 /// Marks names that are the texts of template files.
 const FILE: &str = "file:";
-
-/// By whether a backslash in a string literal is a backslash, as in texts, or escapes, as in expressions without braces.
-static EXPRESSIONS: LazyLock<[Expressions; 2]> = LazyLock::new(Default::default);
 
 type Expressions = RwLock<HashMap<Box<str>, Arc<Compiled>>>;
 
@@ -115,7 +157,7 @@ pub(super) fn expression(source: &str, origin: Option<&Origin>, scope: &Arc<Scop
 /// `backslashes`: as for [`rewrite`].
 fn evaluate(source: &str, backslashes: bool, origin: Option<&Origin>, scope: &Arc<Scope>) -> Result<Value, Error> {
     let _session = Session::enter();
-    let compiled = compile(source, backslashes);
+    let compiled = compile(scope.engine, source, backslashes);
     let compiled = (*compiled).as_ref().map_err(|error| place(error.clone(), origin))?;
     let explain = |error| naming::explain(&error, source, Reading::Expression, origin, scope);
     let value = guard::located(origin, || compiled.eval(root(scope)).map_err(explain))?;
@@ -158,7 +200,7 @@ fn mixed(source: &str, origin: Option<&Origin>, scope: &Arc<Scope>) -> Result<Va
     let _session = Session::enter();
     let name = format!("{TEXT}{source}");
     let explain = |error: &minijinja::Error| naming::explain(error, source, Reading::Template, origin, scope);
-    let template = ENGINE.get_template(&name).map_err(|error| explain(&error))?;
+    let template = scope.engine.environment().get_template(&name).map_err(|error| explain(&error))?;
     let outer = OUTPUT.replace(Some((0, Value::UNDEFINED)));
     let rendered = template.render(root(scope));
     let output = OUTPUT.replace(outer);
@@ -203,35 +245,35 @@ fn float(value: &Value) -> String {
 }
 
 /// The compiled expression of a source, from the cache or new.
-fn compile(source: &str, backslashes: bool) -> Arc<Compiled> {
-    let known = &EXPRESSIONS[usize::from(backslashes)];
+fn compile(engine: &'static Engine, source: &str, backslashes: bool) -> Arc<Compiled> {
+    let known = &engine.expressions[usize::from(backslashes)];
     if let Some(compiled) = known.read().get(source) {
         return compiled.clone();
     }
-    let compiled = Arc::new(new_expression(source, backslashes));
+    let compiled = Arc::new(new_expression(engine, source, backslashes));
     known.write().insert(source.into(), compiled.clone());
     compiled
 }
 
-fn new_expression(source: &str, backslashes: bool) -> Compiled {
-    rewrite(source, Reading::Expression, &SyntaxConfig::default(), backslashes)
-        .and_then(|text| ENGINE.compile_expression_owned(text))
+fn new_expression(engine: &'static Engine, source: &str, backslashes: bool) -> Compiled {
+    rewrite(source, Reading::Expression, &SyntaxConfig::default(), backslashes, &engine.programs)
+        .and_then(|text| engine.environment().compile_expression_owned(text))
         .map_err(|error| Error::other(super::words(&error), None))
 }
 
 /// Whether an expression without braces compiles; the error has no place yet. What is compiled is not kept: it takes
 /// 20 KiB, and most of what is checked in a large project is not rendered in the same run.
-pub(super) fn check_expression(source: &str) -> Result<(), Error> {
-    new_expression(source, false).map(drop)
+pub(super) fn check_expression(engine: &'static Engine, source: &str) -> Result<(), Error> {
+    new_expression(engine, source, false).map(drop)
 }
 
 /// Whether a text compiles, likewise.
-pub(super) fn check_text(source: &str) -> Result<(), Error> {
+pub(super) fn check_text(engine: &'static Engine, source: &str) -> Result<(), Error> {
     if let Some(expression) = lone_expression(source.strip_suffix('\n').unwrap_or(source)) {
-        return new_expression(expression, true).map(drop);
+        return new_expression(engine, expression, true).map(drop);
     }
-    rewrite(source, Reading::Template, &syntax(), true)
-        .and_then(|text| ENGINE.template_from_named_str(TEXT, &text).map(drop))
+    rewrite(source, Reading::Template, &syntax(), true, &engine.programs)
+        .and_then(|text| engine.environment().template_from_named_str(TEXT, &text).map(drop))
         .map_err(|error| Error::other(super::words(&error), None))
 }
 
@@ -244,8 +286,11 @@ fn place(error: Error, at: Option<&Origin>) -> Error {
 }
 
 /// The compiled text of a template file that names no other and has the usual syntax, from the cache or new.
-pub(super) fn file(text: &str) -> Result<minijinja::Template<'static, 'static>, minijinja::Error> {
-    ENGINE.get_template(&format!("{FILE}{text}"))
+pub(super) fn file(
+    engine: &'static Engine,
+    text: &str,
+) -> Result<minijinja::Template<'static, 'static>, minijinja::Error> {
+    engine.environment().get_template(&format!("{FILE}{text}"))
 }
 
 /// Whether the engine's name of a template is that of one from [`file`].
@@ -254,8 +299,8 @@ pub(super) fn is_file(name: &str) -> bool {
 }
 
 /// The engine, to be copied for a template file.
-pub(super) fn engine() -> Environment<'static> {
-    ENGINE.clone()
+pub(super) fn copy_of(engine: &'static Engine) -> Environment<'static> {
+    engine.environment().clone()
 }
 
 /// The time in which failures are remembered: until the outermost text is done with.
@@ -303,7 +348,8 @@ impl Drop for Running {
 
 /// Whether an engine error means that something is undefined.
 pub(super) fn is_undefined(error: &minijinja::Error) -> bool {
-    // An operator tells it among its operands' types: `unsupported types number and undefined`.
+    // An operator tells it among its operands' types: `unsupported types number and undefined`. Nothing else of the error does;
+    // the engine's version is pinned, and `conditions_are_true_false_or_an_error` fails when these words change.
     let among_types =
         || error.detail().is_some_and(|words| words.contains("unsupported types") && words.contains("undefined"));
     error.kind() == ErrorKind::UndefinedError || error.kind() == ErrorKind::InvalidOperation && among_types()

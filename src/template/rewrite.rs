@@ -16,7 +16,7 @@ use minijinja::Error;
 use minijinja::machinery::{Span, Token, tokenize};
 use minijinja::syntax::SyntaxConfig;
 
-use super::own;
+use super::own::{self, Programs};
 
 /// How a text is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -33,9 +33,10 @@ pub(super) fn rewrite(
     reading: Reading,
     syntax: &SyntaxConfig,
     backslashes: bool,
+    programs: &Programs,
 ) -> Result<String, Error> {
     let interesting = |c| matches!(c, '.' | '[' | '%' | '<' | '>' | '*' | '-' | '+');
-    let own = source.contains('|') && own::has_filters();
+    let own = source.contains('|') && programs.has_filters();
     let args = source.contains("varargs") || source.contains("kwargs");
     if !(own || args || source.contains(interesting) || source.contains("in") || backslashes && source.contains('\\')) {
         return Ok(source.to_owned());
@@ -46,7 +47,7 @@ pub(super) fn rewrite(
         keep_backslashes(source, &tokens, &mut edits);
     }
     if own {
-        own::filters(&tokens, &mut edits);
+        own::filters(programs, &tokens, &mut edits);
     }
     operators::operators(&tokens, reading, &mut edits);
     if may_test_undefined(source) {
@@ -89,7 +90,7 @@ pub(super) fn tokens<'a>(
 }
 
 /// Replaces `start..end` by a text. Of edits at one place insertions come first, and keep their order.
-pub struct Edit {
+pub(super) struct Edit {
     pub start: usize,
     pub end: usize,
     pub text: String,
@@ -288,7 +289,7 @@ mod tests {
     use super::*;
 
     fn changed(source: &str) -> String {
-        rewrite(source, Reading::Template, &SyntaxConfig::default(), false).unwrap()
+        rewrite(source, Reading::Template, &SyntaxConfig::default(), false, &Programs::default()).unwrap()
     }
 
     #[test]
@@ -351,7 +352,14 @@ mod tests {
 
     #[test]
     fn backslashes_are_doubled_in_string_literals_only() {
-        let text = rewrite(r"a\n {{ 'x\1' ~ 'it\'s' }}", Reading::Template, &SyntaxConfig::default(), true).unwrap();
+        let text = rewrite(
+            r"a\n {{ 'x\1' ~ 'it\'s' }}",
+            Reading::Template,
+            &SyntaxConfig::default(),
+            true,
+            &Programs::default(),
+        )
+        .unwrap();
         assert_eq!(text, r"a\n {{ 'x\\1' ~ 'it\\\'s' }}");
     }
 }

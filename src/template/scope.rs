@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::render::Engine;
 use crate::value::{HashBehaviour, Value, Vars};
 
 /// Layers of variables. Cheap to clone and to extend; a later layer wins.
@@ -18,6 +19,8 @@ pub struct Scope {
     pub keyring: Arc<crate::value::vault::Keyring>,
     /// What lookups may ask of the run around; None: there is none yet.
     pub outside: Option<Arc<dyn Outside>>,
+    /// The engine of the run, with the programs of its project.
+    pub(super) engine: &'static Engine,
 }
 
 #[derive(Clone, Debug)]

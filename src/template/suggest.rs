@@ -6,50 +6,51 @@ use std::sync::LazyLock;
 use minijinja::machinery::Token;
 use minijinja::syntax::SyntaxConfig;
 
+use super::Error;
 use super::environment::{COLLECTIONS, filter_names, test_names};
 use super::lookups::LOOKUPS;
 use super::naming::find;
+use super::own::{Programs, Sort};
+use super::render::{self, Engine};
 use super::rewrite::{Reading, tokens};
-use super::{Error, own, render};
 use crate::value::lock::RwLock;
 use crate::value::origin::nearest;
 use crate::value::{Origin, Template, Value};
 
 /// Checks every template in a value.
-pub(super) fn value(value: &Value) -> Result<(), Error> {
+pub(super) fn value(engine: &'static Engine, value: &Value) -> Result<(), Error> {
     let Some(object) = value.as_object() else { return Ok(()) };
     if let Some(template) = object.downcast_ref::<Template>() {
-        return text(&template.source, template.origin.as_ref());
+        return text(engine, &template.source, template.origin.as_ref());
     }
     match object.try_iter_pairs() {
         Some(pairs) if value.kind() == minijinja::value::ValueKind::Map => {
-            pairs.into_iter().try_for_each(|(_, item)| self::value(&item))
+            pairs.into_iter().try_for_each(|(_, item)| self::value(engine, &item))
         }
-        _ => object.try_iter().into_iter().flatten().try_for_each(|item| self::value(&item)),
+        _ => object.try_iter().into_iter().flatten().try_for_each(|item| self::value(engine, &item)),
     }
 }
 
-fn text(source: &str, origin: Option<&Origin>) -> Result<(), Error> {
-    static GOOD: Good = Good::new(RwLock::default);
-    once(&GOOD, source, || {
-        render::check_text(source).map_err(|error| Error::other(error.to_string(), origin))?;
-        names(source, Reading::Template, &render::syntax(), origin)
+fn text(engine: &'static Engine, source: &str, origin: Option<&Origin>) -> Result<(), Error> {
+    once(&engine.good[0], source, || {
+        render::check_text(engine, source).map_err(|error| Error::other(error.to_string(), origin))?;
+        names(engine.programs(), source, Reading::Template, &render::syntax(), origin)
     })
 }
 
 /// Checks an expression without braces.
-pub(super) fn expression(source: &str, origin: Option<&Origin>) -> Result<(), Error> {
-    static GOOD: Good = Good::new(RwLock::default);
-    once(&GOOD, source, || {
-        render::check_expression(source).map_err(|error| Error::other(error.to_string(), origin))?;
-        names(source, Reading::Expression, &SyntaxConfig::default(), origin)
+pub(super) fn expression(engine: &'static Engine, source: &str, origin: Option<&Origin>) -> Result<(), Error> {
+    once(&engine.good[1], source, || {
+        render::check_expression(engine, source).map_err(|error| Error::other(error.to_string(), origin))?;
+        names(engine.programs(), source, Reading::Expression, &SyntaxConfig::default(), origin)
     })
 }
 
-/// What was checked and found good: in a large project the same is written many times.
-type Good = LazyLock<RwLock<HashSet<Box<str>>>>;
-
-fn once(good: &Good, source: &str, check: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
+fn once(
+    good: &RwLock<HashSet<Box<str>>>,
+    source: &str,
+    check: impl FnOnce() -> Result<(), Error>,
+) -> Result<(), Error> {
     if good.read().contains(source) {
         return Ok(());
     }
@@ -59,7 +60,13 @@ fn once(good: &Good, source: &str, check: impl FnOnce() -> Result<(), Error>) ->
 }
 
 /// Filters stand behind `|`, tests behind `is` and `is not`, names of lookups in `lookup('NAME'` and `query('NAME'`.
-fn names(source: &str, reading: Reading, syntax: &SyntaxConfig, origin: Option<&Origin>) -> Result<(), Error> {
+fn names(
+    programs: &Programs,
+    source: &str,
+    reading: Reading,
+    syntax: &SyntaxConfig,
+    origin: Option<&Origin>,
+) -> Result<(), Error> {
     static FILTERS: LazyLock<Vec<&str>> = LazyLock::new(filter_names);
     static TESTS: LazyLock<Vec<&str>> = LazyLock::new(test_names);
     let Ok(tokens) = tokens(source, reading, syntax) else { return Ok(()) };
@@ -68,7 +75,7 @@ fn names(source: &str, reading: Reading, syntax: &SyntaxConfig, origin: Option<&
         let after = match token {
             Token::Ident("lookup" | "query" | "q") => {
                 if let Some(name) = first_text(&tokens[i + 1..]) {
-                    known_name(name, "lookup", &NAMES, source, origin)?;
+                    known_name(programs, name, "lookup", &NAMES, source, origin)?;
                 }
                 continue;
             }
@@ -79,7 +86,7 @@ fn names(source: &str, reading: Reading, syntax: &SyntaxConfig, origin: Option<&
         };
         let name = dotted(&tokens[after.min(tokens.len())..]);
         let (what, known) = if matches!(token, Token::Pipe) { ("filter", &FILTERS) } else { ("test", &TESTS) };
-        known_name(&name, what, known, source, origin)?;
+        known_name(programs, &name, what, known, source, origin)?;
     }
     Ok(())
 }
@@ -107,6 +114,7 @@ fn dotted<S>(tokens: &[(Token<'_>, S)]) -> String {
 }
 
 fn known_name(
+    programs: &Programs,
     name: &str,
     what: &'static str,
     known: &[&str],
@@ -115,8 +123,8 @@ fn known_name(
 ) -> Result<(), Error> {
     let short = COLLECTIONS.iter().find_map(|collection| name.strip_prefix(collection)).unwrap_or(name);
     let own = match what {
-        "filter" => own::find(own::Sort::Filter, short),
-        "lookup" => own::find(own::Sort::Lookup, short),
+        "filter" => programs.find(Sort::Filter, short),
+        "lookup" => programs.find(Sort::Lookup, short),
         _ => None,
     };
     if name.is_empty() || known.contains(&short) || own.is_some() {

@@ -5,13 +5,14 @@ pub(super) mod program;
 mod verified;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use tokio::sync::OnceCell;
 
 use super::Error;
-use crate::bundle::{Bundle, Found, Wanted};
+use super::file_digest::{self, Key};
+use crate::bundle::{Bundle, Found, MANIFEST, Wanted};
 use crate::value::home;
 use crate::value::lock::Mutex;
 
@@ -30,25 +31,39 @@ struct Question {
     version: Option<String>,
 }
 
-type Answers = HashMap<Question, Arc<OnceCell<Found>>>;
+/// A program that was found, and what its file looked like then.
+type Answer = (Found, Option<Key>);
 
-/// Programs are large, and all hosts ask for the same at the same time: each is found and hashed once in a run.
+/// By the question, and what the bundle and its manifest look like.
+type Answers = HashMap<(Question, [Option<Key>; 2]), Arc<OnceCell<Answer>>>;
+
+/// Programs are large, and all hosts ask for the same at the same time: each is found and hashed once, unless something
+/// changes, as it may between two runs.
 static ANSWERS: LazyLock<Mutex<Answers>> = LazyLock::new(Mutex::default);
 
 /// Finds a program. The bundle must not change while a run lasts.
 async fn find(question: Question) -> Result<Found, Error> {
-    let cell = {
-        let mut answers = ANSWERS.lock();
-        Arc::clone(answers.entry(question.clone()).or_default())
-    };
-    let ask = || async {
-        blocking(move || {
-            let Question { bundle, component, architecture, version } = &question;
-            Bundle::open(bundle)?.find(Wanted { component, architecture, version: version.as_deref() })
-        })
-        .await
-    };
-    cell.get_or_try_init(ask).await.cloned()
+    let key = |path: &Path| file_digest::key(path).ok();
+    let looks = [key(&question.bundle), key(&question.bundle.join(MANIFEST))];
+    let asked = (question, looks);
+    let cell = Arc::clone(ANSWERS.lock().entry(asked.clone()).or_default());
+    let (found, then) = cell.get_or_try_init(|| answer(&asked.0)).await?;
+    if *then == key(&found.path) {
+        return Ok(found.clone());
+    }
+    ANSWERS.lock().remove(&asked);
+    Ok(answer(&asked.0).await?.0)
+}
+
+async fn answer(question: &Question) -> Result<Answer, Error> {
+    let question = question.clone();
+    blocking(move || {
+        let Question { bundle, component, architecture, version } = &question;
+        let found = Bundle::open(bundle)?.find(Wanted { component, architecture, version: version.as_deref() })?;
+        let file = file_digest::key(&found.path).ok();
+        Ok((found, file))
+    })
+    .await
 }
 
 /// For what reads and hashes files.

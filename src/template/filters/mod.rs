@@ -36,7 +36,7 @@ pub(super) use urls::Url;
 use minijinja::{Error, State, filters as own};
 
 use super::environment::Filter;
-use super::{own as written, time};
+use super::{lazy, own as written, time};
 use crate::value::Value;
 use crate::value::doc::Word;
 
@@ -141,7 +141,7 @@ pub(super) fn call_engine_filter(filter: &Value, state: &mut State<'_, '_>, valu
 
 /// Calls a filter by name, for `map('name', ...)`.
 pub(super) fn by_name(name: &str, state: &mut State<'_, '_>, first: Value, args: &Handed) -> Result<Value, Error> {
-    if written::find(written::Sort::Filter, name).is_some() {
+    if lazy::scope_of(state).engine.programs().find(written::Sort::Filter, name).is_some() {
         return written::call_filter(state, name, first, args.positional.clone(), args.named.clone());
     }
     let mut values = vec![first];

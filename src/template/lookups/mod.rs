@@ -255,8 +255,8 @@ pub(super) fn run(
     scope: &Arc<Scope>,
 ) -> Result<Vec<Value>, Error> {
     let short = COLLECTION_NAMES.iter().find_map(|collection| name.strip_prefix(collection)).unwrap_or(name);
-    if let Some(program) = own::find(own::Sort::Lookup, name) {
-        return own::lookup(name, &program, terms, named, &scope.base);
+    if let Some(program) = scope.engine.programs().find(own::Sort::Lookup, name) {
+        return own::lookup(name, program, terms, named, &scope.base);
     }
     let Some((_, lookup)) = LOOKUPS.iter().find(|(word, _)| word.name == short) else {
         let near = nearest(short, LOOKUPS.iter().map(|(word, _)| word.name)).map(str::to_owned);

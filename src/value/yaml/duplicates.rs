@@ -38,7 +38,7 @@ impl Duplicates {
     /// Keeps what a file has twice until [`Duplicates::take`], or refuses it.
     pub fn found(&self, found: Vec<Complaint>) -> Result<(), Complaint> {
         match (self.rule, found.into_iter()) {
-            (DuplicateKeys::Error, mut found) => found.next().map_or(Ok(()), |one| Err(one)),
+            (DuplicateKeys::Error, mut found) => found.next().map_or(Ok(()), Err),
             (DuplicateKeys::Warn, found) => {
                 let mut told = self.told.lock();
                 let Told { known, waiting } = &mut *told;

@@ -1,0 +1,106 @@
+//! Two runs in one process, at the same time, with projects whose filters, lookups and modules have the same names: each run
+//! has its own.
+
+#![expect(clippy::unwrap_used, reason = "a test fails where something is not as it should be")]
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use windlass::engine::{self, Defaults, Event, Job, Known, Options, Recap, Tags};
+use windlass::inventory::Inventory;
+use windlass::playbook::load::Loader;
+use windlass::template::Templar;
+use windlass::value::Vars;
+use windlass::value::vault::Keyring;
+
+/// The same in every project. The loop gives the runs time to be in each other's way.
+const PLAY: &str = "
+- hosts: all
+  gather_facts: false
+  tasks:
+    - own_module:
+      register: module
+    - copy:
+        dest: '{{ playbook_dir }}/said'
+        content: >-
+          {{ 1 | own_filter }} {{ lookup('own_lookup') }} {{ module.of }} {{ hostvars['h'].deep }}
+          {% if true %}{{ [1] | map('own_filter') | first }}{% endif %}
+      vars: {item: 0}
+    - debug: {msg: '{{ item | own_filter }}'}
+      loop: '{{ range(5) | list }}'
+    - template: {src: said.j2, dest: '{{ playbook_dir }}/file'}
+";
+
+fn program(path: &Path, prints: &str) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, format!("#!/bin/sh\necho '{prints}'\n")).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// A project whose own programs say its name; one without a name has none.
+fn project(directory: &Path, name: Option<&str>) -> Result<Job, String> {
+    if let Some(name) = name {
+        program(&directory.join("filter_plugins/own_filter"), &format!("\"{name}\""));
+        program(&directory.join("lookup_plugins/own_lookup"), &format!("[\"{name}\"]"));
+        program(&directory.join("library/own_module"), &format!("{{\"changed\": false, \"of\": \"{name}\"}}"));
+    }
+    let (play, hosts) = (directory.join("play.yml"), directory.join("hosts.ini"));
+    std::fs::write(&play, PLAY).unwrap();
+    std::fs::write(&hosts, "h ansible_connection=local deep=\"{{ 2 | own_filter }}\"\n").unwrap();
+    std::fs::create_dir_all(directory.join("templates")).unwrap();
+    std::fs::write(directory.join("templates/said.j2"), "{{ 3 | own_filter }} {% include 'more.j2' %}\n").unwrap();
+    std::fs::write(directory.join("templates/more.j2"), "{{ 4 | own_filter }}\n").unwrap();
+    let (keyring, extra_vars, templar) = (Arc::<Keyring>::default(), Arc::<Vars>::default(), Templar::new());
+    let known = Arc::new(Known { templar: templar.clone() });
+    let loader = Arc::new(Loader::new(known, keyring.clone(), extra_vars.clone(), Vec::new()));
+    let plays = loader.playbook(&play).map_err(|complaints| format!("{complaints:?}"))?;
+    Ok(Job {
+        playbooks: vec![plays.into_iter().map(Arc::new).collect()],
+        inventory: Inventory::load(&[hosts.display().to_string()], &keyring).unwrap(),
+        limit: None,
+        tags: Tags::default(),
+        check: false,
+        diff: false,
+        forks: 5,
+        verbosity: 0,
+        extra_vars,
+        defaults: Defaults::default(),
+        options: Options::default(),
+        keyring,
+        templar,
+        loader,
+        prompted: Vars::new(),
+        directory: directory.to_path_buf(),
+        hold: None,
+    })
+}
+
+/// Runs a job to its end; what its tasks said that failed.
+async fn run(job: Job) -> (Recap, Vec<String>) {
+    let (sender, mut events) = tokio::sync::mpsc::unbounded_channel();
+    let running = tokio::spawn(engine::run(job, sender, Arc::new(AtomicBool::new(false))));
+    let mut failed = Vec::new();
+    while let Some(told) = events.recv().await {
+        if let Event::Result { result, .. } = told.event {
+            failed.extend(result.message.clone().filter(|_| result.status == engine::Status::Failed));
+        }
+    }
+    (running.await.unwrap().unwrap(), failed)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_runs_do_not_see_each_others_filters_lookups_and_modules() {
+    let [one, two, none] = [(); 3].map(|()| tempfile::tempdir().unwrap());
+    let jobs = (project(one.path(), Some("one")).unwrap(), project(two.path(), Some("two")).unwrap());
+    let (first, second) = tokio::join!(run(jobs.0), run(jobs.1));
+    for (directory, name, (recap, failed)) in [(&one, "one", first), (&two, "two", second)] {
+        assert!(!recap.lost.failed && !recap.lost.unreachable, "{name}: {failed:?}");
+        let said = |file: &str| std::fs::read_to_string(directory.path().join(file)).unwrap();
+        assert_eq!(said("said").split_whitespace().collect::<Vec<_>>(), [name; 5], "{name}");
+        assert_eq!(said("file").split_whitespace().collect::<Vec<_>>(), [name; 2], "{name}");
+    }
+    let refused = project(none.path(), None).err().expect("a project without such programs is refused");
+    assert!(refused.contains("own_filter") && refused.contains("own_module"), "{refused}");
+}
