@@ -10,7 +10,7 @@ for mode in --check --diff; do
   etcd_playbook $mode
   exits 2
   says 'ca\.crt is missing on the controller, and h[123] trusts a CA'
-  says 'Bring ca.crt and ca.key back'
+  says 'Restore ca.crt and ca.key from a backup'
   [ ! -e "$credentials/ca.key" ] || broken "it made a new authority"
 done
 

@@ -17,7 +17,7 @@ for h in h1 h3; do on $h systemctl stop etcd & done
 wait
 etcd_playbook -e etcd_data_dir=/var/lib/etcd/elsewhere
 exits 2
-says 'h1 has its data in /var/lib/etcd/data, and etcd_data_dir is /var/lib/etcd/elsewhere. Nothing has been changed'
+says 'h1 has its data in /var/lib/etcd/data, but etcd_data_dir is /var/lib/etcd/elsewhere. Nothing has been changed'
 etcd_playbook
 exits 0
 healthy
@@ -30,7 +30,7 @@ exits 0
 mv "$scratch/hosts" "$state/credentials/etcd/hosts"
 reset -i "$(inventory_of h1)"
 exits 0
-says 'credentials/etcd is kept: h2, h3 have certificates of its authority'
+says 'credentials/etcd is kept: these hosts still have certificates of its CA: h2, h3'
 [ -e "$state/credentials/etcd/ca.key" ] || broken "the authority of h2 and h3 is gone"
 [ "$(etcdctl endpoint health 2>&1 | grep -c 'is healthy')" = 2 ] || broken "h2 and h3 are not healthy"
 # Of a majority that is gone for good there is nothing to keep.

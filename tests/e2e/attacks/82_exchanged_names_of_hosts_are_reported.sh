@@ -22,7 +22,7 @@ exits 1
 says 'h1 is the machine that was h2'
 etcd_inventory=$inventory etcd_playbook -e etcd_quota_backend_bytes=3221225472
 exits 2
-says 'h1 is the machine of the member h2: the inventory exchanges the names of hosts'
+says 'h1 is the machine of the etcd member h2: two hosts of the inventory have exchanged their names'
 
 settled_trees >"$scratch/after"
 same_trees "$scratch/before" "$scratch/after"

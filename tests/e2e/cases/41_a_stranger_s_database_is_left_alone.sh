@@ -5,6 +5,6 @@ trees >"$scratch/before"
 etcd_playbook
 exits 2
 says 'h2.*|left alone'
-says 'windlass did not put there'
+says 'windlass did not create'
 trees >"$scratch/after"
 same_trees "$scratch/before" "$scratch/after"

@@ -25,10 +25,10 @@ sed -i "s|secret: .*|secret: $(head -c 32 /dev/urandom | base64)|" "$credentials
 for option in --check --diff; do
   karmada karmada "$option"
   untouched
-  for f in "${files[@]}"; do says "/$f.crt \\(CN=[^)]*\\) is another authority than the one in use \\(CN=[^)]*\\) by h1, h2, h3"; done
-  says 'karmada/sa.key is another key than the one in use by h1, h2, h3'
-  says 'karmada/encryption-config.yaml has other keys than the one in use by h1, h2, h3'
-  says 'hint: put the files back from a backup'
+  for f in "${files[@]}"; do says "/$f.crt \\(CN=[^)]*\\) is not the CA in use \\(CN=[^)]*\\) by h1, h2, h3"; done
+  says 'karmada/sa.key differs from the key in use by h1, h2, h3'
+  says 'karmada/encryption-config.yaml has other keys than the file in use by h1, h2, h3'
+  says 'hint: restore the files from a backup'
   does_not_say "$(sed -n 's/.*secret: //p' "$credentials/karmada/encryption-config.yaml")"
 done
 restore
@@ -38,7 +38,7 @@ for change in 's/name: key1/name: prod1/' 's/secretbox:/aesgcm:/'; do
   ! cmp -s "$credentials/karmada/encryption-config.yaml" "$scratch/kept/karmada/encryption-config.yaml" || broken "nothing was changed"
   karmada karmada --check
   untouched
-  says 'karmada/encryption-config.yaml has other keys than the one in use by h1, h2, h3'
+  says 'karmada/encryption-config.yaml has other keys than the file in use by h1, h2, h3'
   restore
 done
 for f in "${files[@]}"; do
@@ -49,7 +49,7 @@ done
 for playbook in certificates load-balancer; do
   karmada "$playbook"
   untouched
-  says 'is another authority than'
+  says 'is not the CA in use'
 done
 restore
 
@@ -58,8 +58,8 @@ for f in "${files[@]}"; do rm "$credentials/$f.crt" "$credentials/$f.key"; done
 rm "$credentials/karmada/sa.key" "$credentials/karmada/sa.pub" "$credentials/karmada/encryption-config.yaml"
 karmada karmada --limit h1
 untouched
-for f in "${files[@]}"; do says "/$f.crt is missing on this machine, and in use by h1, h2, h3"; done
-for f in sa.key encryption-config.yaml; do says "/$f is missing on this machine, and in use by h1, h2, h3"; done
+for f in "${files[@]}"; do says "/$f.crt is missing on the controller, and in use by h1, h2, h3"; done
+for f in sa.key encryption-config.yaml; do says "/$f is missing on the controller, and in use by h1, h2, h3"; done
 [ ! -e "$credentials/karmada/ca.crt" ] || broken "an authority was made"
 restore
 
