@@ -144,10 +144,6 @@ fn save(plan: &Plan, file: &Path) -> Result<(), Failure> {
             clippy::let_underscore_must_use,
             reason = "what was left by an interrupted plan; create_new reports what stays"
         )]
-        #[expect(
-            clippy::let_underscore_must_use,
-            reason = "usually there is none; creating the file reports what is wrong"
-        )]
         let _ = std::fs::remove_file(&beside);
         let mut new = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
         new.write_all(&text)?;
