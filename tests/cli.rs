@@ -17,7 +17,9 @@ fn windlass() -> Command {
 fn directory(files: &[(&str, &str)]) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     for (name, text) in files {
-        std::fs::write(directory.path().join(name), text).unwrap();
+        let path = directory.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
     }
     directory
 }
