@@ -16,7 +16,7 @@ pub(super) fn secret(prompt: &str) -> anyhow::Result<Secret> {
 /// Asks for a line.
 pub(super) fn line(prompt: &str) -> anyhow::Result<String> {
     if !std::io::stdin().is_terminal() {
-        bail!("cannot ask {prompt:?}: standard input is no terminal; give the value with -e");
+        bail!("cannot ask {prompt:?}: standard input is not a terminal\nhint: set the variable with -e");
     }
     let mut out = std::io::stderr();
     write!(out, "{prompt}").and_then(|()| out.flush()).context("cannot ask")?;

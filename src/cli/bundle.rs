@@ -16,17 +16,17 @@ pub(super) struct BundleArgs {
 
 #[derive(Debug, Subcommand)]
 enum BundleCommand {
-    /// Look at the programs in a directory and write the manifest, or an archive of it all
+    /// Read the programs in a directory and write a manifest, or an archive with all of it
     Create(Create),
     /// Compare every file with the manifest
     Verify(Named),
-    /// List what is in a bundle
+    /// List the content of a bundle
     Show(Named),
 }
 
 #[derive(Debug, Args)]
 struct Create {
-    /// Directory with programs, resource definitions (below crds/) and packages
+    /// Directory with programs, resource definitions (in crds/) and packages
     #[arg(long, value_name = "DIR")]
     from: PathBuf,
     /// Write this archive (.tar.zst) instead of a manifest into DIR
@@ -57,12 +57,12 @@ fn make(create: &Create) -> Result<ExitCode, Failure> {
     }
     let scanned = scan(from).map_err(failure)?;
     if scanned.manifest.files.is_empty() {
-        return Err(anyhow::anyhow!("there is no program in {}", from.display()).into());
+        return Err(anyhow::anyhow!("no programs found in {}", from.display()).into());
     }
     for file in scanned.left_out {
         // The archive itself may be written into the directory.
         if to.as_deref().is_none_or(|to| !to.ends_with(&file)) {
-            warn(&format!("{file} is no program, resource definition or package, and is left out"));
+            warn(&format!("skipped {file}: not a program, resource definition or package"));
         }
     }
     let written = match to {
@@ -78,7 +78,7 @@ fn make(create: &Create) -> Result<ExitCode, Failure> {
         }
     };
     super::print(table(&scanned.manifest.files))?;
-    note(&format!("{} written", written.display()));
+    note(&format!("wrote {}", written.display()));
     Ok(ExitCode::Ok)
 }
 
@@ -90,10 +90,10 @@ fn verify(path: &Path) -> Result<ExitCode, Failure> {
     }
     let files = bundle.manifest().map_err(failure)?.files.len();
     if problems.is_empty() {
-        super::print(format!("all {files} files are as the manifest says\n"))?;
+        super::print(format!("all {files} files match the manifest\n"))?;
         return Ok(ExitCode::Ok);
     }
-    Err(anyhow::anyhow!("{} of {files} files are not as the manifest says", problems.len()).into())
+    Err(anyhow::anyhow!("{} of {files} files do not match the manifest", problems.len()).into())
 }
 
 fn show(path: &Path) -> Result<ExitCode, Failure> {

@@ -40,7 +40,7 @@ pub(super) fn look(job: &mut Job) -> Result<(), Failure> {
     let name = deployment.name.clone();
     let Some(kubeconfig) = kubeconfig(&job.inventory) else {
         super::warn(&format!(
-            "{name} has no credentials here, so there is no control plane to ask: no member is taken for one to remove"
+            "found no kubeconfig of {name} on this machine, so windlass cannot query the control plane and removes no member"
         ));
         job.inventory.put_standing(&Standing { joined: Vec::new(), foreign: Vec::new() })?;
         return Ok(());
@@ -48,7 +48,7 @@ pub(super) fn look(job: &mut Job) -> Result<(), Failure> {
     match Clusters::of(job, &name, &kubeconfig) {
         Ok(standing) => job.inventory.put_standing(&standing)?,
         Err(why) => {
-            super::warn(&format!("the members of {name} are not known, so none is removed: {why}"));
+            super::warn(&format!("cannot list the members of {name}, so windlass removes none: {why}"));
             job.inventory.put_standing(&Standing { joined: Vec::new(), foreign: Vec::new() })?;
         }
     }
@@ -63,7 +63,7 @@ pub(super) fn check_removals(inventory: &Inventory, most: usize) -> Result<(), F
     }
     let names: Vec<&str> = gone.iter().map(|name| &**name).collect();
     Err(anyhow::anyhow!(
-        "{} would be removed, more than {most}: {} (--max-removals {} allows it)",
+        "refusing to remove {}, more than {most}: {} (--max-removals {} allows it)",
         super::deployment::show::counted(gone.len(), "member"),
         names.join(", "),
         gone.len()
@@ -201,7 +201,7 @@ fn answers(job: Job) -> anyhow::Result<Result<Vec<Json>, String>> {
         let run = engine::run(job, sender, Arc::new(AtomicBool::new(false)));
         run.await.map(drop).map_err(anyhow::Error::new)
     })?;
-    let mut why = "no host of the control plane was asked".to_owned();
+    let mut why = "no host of the control plane could be queried".to_owned();
     while let Ok(told) = receiver.try_recv() {
         let Event::Result { host, result, .. } = told.event else { continue };
         if result.status == Status::Ok
@@ -211,7 +211,7 @@ fn answers(job: Job) -> anyhow::Result<Result<Vec<Json>, String>> {
             let resources: Result<Vec<Json>, _> = Deserialize::deserialize(resources.clone());
             match resources {
                 Ok(resources) if found => return Ok(Ok(resources)),
-                _ => why = format!("{host} does not know the API of Clusters"),
+                _ => why = format!("the API server on {host} does not serve the Cluster API"),
             }
         } else if let Some(message) = &result.message {
             why = format!("{host}: {}", message.lines().next().unwrap_or_default());

@@ -9,7 +9,7 @@ use super::{Cli, ExitCode, Failure};
 
 #[derive(Debug, Args)]
 pub(super) struct CompletionArgs {
-    /// The shell that is to complete
+    /// The shell
     #[arg(value_enum, value_name = "SHELL")]
     shell: Shell,
 }

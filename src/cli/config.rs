@@ -14,10 +14,10 @@ use crate::value::origin::nearest;
 
 #[derive(Debug, Args)]
 pub(super) struct ConfigArgs {
-    /// Only settings that somebody has set
+    /// Only settings that differ from their default
     #[arg(long = "only-changed")]
     only_changed: bool,
-    /// How they are told
+    /// Output format
     #[arg(long, value_enum, value_name = "FORM", default_value = "human")]
     output: Output,
     #[command(flatten)]
@@ -28,7 +28,7 @@ pub(super) struct ConfigArgs {
     vault: VaultPasswords,
     #[command(flatten)]
     connection: ConnectionArgs,
-    /// Only these settings, by key, SECTION.KEY or variable, each explained
+    /// Only these settings, by key, SECTION.KEY or environment variable, each with its description
     #[arg(value_name = "SETTING")]
     settings: Vec<String>,
 }
@@ -107,7 +107,7 @@ fn named(word: &str) -> Result<String, Failure> {
     }
     let words = SETTINGS.iter().flat_map(|setting| setting.env.iter().copied().chain([setting.key]));
     let near = nearest(word, words).map_or(String::new(), |near| format!(", did you mean {near:?}?"));
-    Err(anyhow::anyhow!("there is no setting {word:?}{near}").into())
+    Err(anyhow::anyhow!("no such setting: {word:?}{near}").into())
 }
 
 fn table(settings: &Settings, all: &[Shown], only_changed: bool) -> String {
@@ -125,7 +125,7 @@ fn table(settings: &Settings, all: &[Shown], only_changed: bool) -> String {
     }
     if only_changed {
         for (set_by, name, why) in &settings.not_needed {
-            writeln!(out, "{name} ({set_by}) is not needed: {why}").expect("a String takes any text");
+            writeln!(out, "{name} ({set_by}) has no effect: {why}").expect("a String takes any text");
         }
     }
     out

@@ -40,14 +40,14 @@ fn one(argument: &str, keyring: &Keyring) -> Result<Vars, Complaint> {
 /// `a=1 b="two words"`: the values are strings, as in Ansible.
 fn pairs(argument: &str, origin: &Origin) -> Result<Vars, Complaint> {
     let words = shlex::split(argument)
-        .ok_or_else(|| Complaint::new("the quotes of the extra variables do not match", Some(origin)))?;
+        .ok_or_else(|| Complaint::new("a quote in the extra variables is not closed", Some(origin)))?;
     words
         .iter()
         .map(|word| match word.split_once('=') {
             Some((name, value)) if !name.is_empty() => {
                 Ok((Arc::from(name), crate::value::Template::value(value, Some(origin))))
             }
-            _ => Err(Complaint::new(format!("{word:?} is no KEY=VALUE"), Some(origin))
+            _ => Err(Complaint::new(format!("invalid variable {word:?}: expected KEY=VALUE"), Some(origin))
                 .hint("write -e KEY=VALUE, -e '{\"key\": \"value\"}' or -e @FILE")),
         })
         .collect::<Result<Vec<(Arc<str>, Value)>, _>>()

@@ -10,7 +10,7 @@ pub(super) struct InitArgs {
     /// The name of the deployment
     #[arg(long, value_name = "NAME", default_value = "production")]
     name: String,
-    /// The hosts of the control plane: ADDRESS, USER@ADDRESS, ADDRESS:PORT
+    /// Hosts of the control plane: ADDRESS, USER@ADDRESS, ADDRESS:PORT
     #[arg(value_name = "HOST")]
     hosts: Vec<String>,
 }
@@ -36,7 +36,7 @@ pub(super) fn run(args: &InitArgs) -> Result<ExitCode, Failure> {
 }
 
 fn host(text: &str) -> Result<Given<'_>, Failure> {
-    let wrong = || anyhow!("{text:?} is no host: write ADDRESS, USER@ADDRESS, ADDRESS:PORT or [ADDRESS]:PORT");
+    let wrong = || anyhow!("invalid host {text:?}: write ADDRESS, USER@ADDRESS, ADDRESS:PORT or [ADDRESS]:PORT");
     let (user, place) = text.rsplit_once('@').map_or((None, text), |(user, place)| (Some(user), place));
     let (address, port) = match place.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((address, "")) => (address, None),
@@ -65,8 +65,8 @@ fn skeleton(name: &str, hosts: &[Given<'_>], placeholders: bool) -> String {
     let note = if placeholders { "   # put your own addresses here" } else { "" };
     let endpoint = match hosts.len() {
         1 => String::new(),
-        _ => "    # Without any of these clients go to the first host. An address of nobody's yet, which the hosts carry, with a load\n    \
-              # balancer of ours; or a virtual address or a name of yours that leads to all API servers.\n    \
+        _ => "    # Without any of these, clients use the first host. An unused address, which the hosts hold, with a load\n    \
+              # balancer that windlass installs; or your own virtual address or name in front of all API servers.\n    \
               # loadBalancer: {virtualAddress: 192.0.2.10}\n    \
               # endpoint: karmada.example.com:5443\n"
             .to_owned(),
@@ -75,7 +75,7 @@ fn skeleton(name: &str, hosts: &[Given<'_>], placeholders: bool) -> String {
         "\
 # A Karmada control plane on bare hosts, and the clusters that are its members: docs/reference/custom-resource.md
 #     windlass plan -f karmada.yaml       # what would change
-#     windlass apply -f karmada.yaml      # does it
+#     windlass apply -f karmada.yaml      # makes the changes
 apiVersion: windlass.dev/v1alpha1
 kind: KarmadaDeployment
 metadata:
@@ -89,12 +89,12 @@ spec:
   hosts:{note}
 {lines}
   ssh:
-    # Without any of these: the keys of your SSH agent and of ~/.ssh. Secrets are never written here, only where they are:
+    # Without any of these: the keys of your SSH agent and of ~/.ssh. Do not write secrets here; say where they are:
     # file, env, vault, command or secret.
     # privateKey: {{file: ~/.ssh/id_ed25519}}
     # becomePassword: {{env: SUDO_PASSWORD}}
     # knownHosts: [known_hosts]
-    hostKeys: strict                 # or accept-new, which records the key of a new host unseen
+    hostKeys: strict                 # or accept-new, which records the key of a new host unchecked
 
   controlPlane:
     hosts: [{all}]
@@ -103,14 +103,14 @@ spec:
     managed:
       hosts: [{etcd}]
 
-  # Optional programs: there if they are named.
+  # Optional components: installed if listed.
   # components:
   #   karmadaDescheduler: {{}}
   #   karmadaSearch: {{}}
   #   karmadaMetricsAdapter: {{}}
   #   karmadaSchedulerEstimator: {{}}
 
-  # The clusters that work is sent to. Deleting one here and applying again removes it from the control plane.
+  # The clusters that run the workloads. To remove one from the control plane, delete it here and apply again.
   # members:
   #   - name: member-1
   #     kubeconfig: {{file: members/member-1.kubeconfig}}
@@ -118,7 +118,7 @@ spec:
   #     syncMode: Pull
   #     kubeconfig: {{file: members/member-2.kubeconfig}}
   #     agent: {{image: docker.io/karmada/karmada-agent:v1.18.2}}
-  #     workloads: keep              # what is there stays when the member leaves; remove by default
+  #     workloads: keep              # keep the workloads when the member is removed; the default removes them
 ",
         all = names.join(", "),
         etcd = names[..members].join(", "),

@@ -49,7 +49,7 @@ impl Interrupts {
                 () = next(&mut ways) => {}
                 () = next(&mut hangup) => {}
             }
-            say("stopping after the tasks in flight; Ctrl-C again stops at once");
+            say("stopping when the running tasks have finished; press Ctrl-C again to stop at once");
             next(&mut ways).await;
             say("stopped at once");
             #[expect(clippy::let_underscore_must_use, reason = "the run may have ended already")]

@@ -55,7 +55,7 @@ pub(super) struct InventoryArgs {
     /// Read group_vars/ and host_vars/ of this directory too, as for a playbook there
     #[arg(long, value_name = "DIRECTORY")]
     playbook_dir: Option<PathBuf>,
-    /// With --graph: begin at this group
+    /// With --graph: start at this group
     #[arg(value_name = "GROUP", requires = "graph")]
     group: Option<String>,
 }
@@ -223,9 +223,9 @@ impl View<'_> {
             [] => {
                 let near = self.inventory.nearest_name(pattern);
                 let hint = near.map_or(String::new(), |near| format!(", did you mean {near:?}?"));
-                Err(Failure::Asked(anyhow!("there is no host {pattern:?}{hint}")))
+                Err(Failure::Asked(anyhow!("no such host: {pattern:?}{hint}")))
             }
-            _ => Err(Failure::Asked(anyhow!("--host needs one host, {pattern:?} names {}", hosts.len()))),
+            _ => Err(Failure::Asked(anyhow!("--host takes one host, and {pattern:?} matches {}", hosts.len()))),
         }
     }
 
@@ -233,7 +233,7 @@ impl View<'_> {
         let Some(group) = self.inventory.groups.get(group) else {
             let hint =
                 self.inventory.nearest_name(group).map_or(String::new(), |near| format!(", did you mean {near:?}?"));
-            return Err(Failure::Asked(anyhow!("there is no group {group:?}{hint}")));
+            return Err(Failure::Asked(anyhow!("no such group: {group:?}{hint}")));
         };
         let mut lines = String::new();
         self.branch(group, 0, vars, &mut lines);

@@ -17,7 +17,7 @@ pub(super) struct KubeconfigArgs {
     /// The KarmadaDeployment
     #[arg(short = 'f', long = "file", value_name = "FILE")]
     file: PathBuf,
-    /// Put it into your own kubeconfig (KUBECONFIG, or else ~/.kube/config), under the deployment's name
+    /// Merge it into your own kubeconfig (KUBECONFIG, or else ~/.kube/config), under the deployment's name
     #[arg(long)]
     merge: bool,
 }
@@ -31,7 +31,7 @@ pub(super) fn run(args: &KubeconfigArgs) -> Result<ExitCode, Failure> {
     let path = clusters::admin_kubeconfig(&deployment.credentials(), &deployment.spec.instance);
     if !path.is_file() {
         return Err(anyhow!(
-            "{} has no kubeconfig yet: {} is made with the control plane",
+            "{} has no kubeconfig yet: windlass writes {} when it installs the control plane",
             deployment.name,
             path.display()
         )
@@ -44,12 +44,12 @@ pub(super) fn run(args: &KubeconfigArgs) -> Result<ExitCode, Failure> {
     }
     let own = own_path()?;
     let merged = match own.exists() {
-        true => merged(parsed(&own)?, &admin).with_context(|| format!("{} is left as it is", own.display()))?,
+        true => merged(parsed(&own)?, &admin).with_context(|| format!("{} was not changed", own.display()))?,
         false => admin,
     };
     replace(&own, &emitted(&merged)?)?;
     let name = &deployment.name;
-    note(&format!("{} has the context {name}: kubectl --context {name} get clusters", own.display()));
+    note(&format!("added the context {name} to {}: kubectl --context {name} get clusters", own.display()));
     Ok(ExitCode::Ok)
 }
 
@@ -64,13 +64,13 @@ fn deployment(file: &Path) -> Result<Deployment, Failure> {
     match (found.next(), found.next()) {
         (Some(deployment), None) => Ok(deployment),
         (None, _) => Err(anyhow!("{} has no KarmadaDeployment", file.display()).into()),
-        _ => Err(anyhow!("{} has several KarmadaDeployments, one is expected", file.display()).into()),
+        _ => Err(anyhow!("{} has several KarmadaDeployments; expected one", file.display()).into()),
     }
 }
 
 /// A kubeconfig as JSON. What is wrong with it is said without quoting any of it.
 fn parsed(path: &Path) -> anyhow::Result<Json> {
-    let unusable = || anyhow!("{} is no kubeconfig that can be read", path.display());
+    let unusable = || anyhow!("{} is not a valid kubeconfig", path.display());
     let text = read::text(path).with_context(|| format!("cannot read {}", path.display()))?;
     let documents = yaml::plain_values(&text).map_err(|_| unusable())?;
     let json = match &documents[..] {
@@ -91,7 +91,7 @@ fn parsed(path: &Path) -> anyhow::Result<Json> {
 fn named(admin: &Json, name: &str) -> anyhow::Result<Json> {
     let only = |list: &str, what: &str| {
         let entry = admin[list].as_array().filter(|entries| entries.len() == 1).map(|entries| &entries[0][what]);
-        entry.filter(|entry| entry.is_object()).cloned().ok_or_else(|| anyhow!("it does not have one entry in {list}"))
+        entry.filter(|entry| entry.is_object()).cloned().ok_or_else(|| anyhow!("expected one entry in {list}"))
     };
     Ok(json!({
         "apiVersion": "v1",
@@ -115,7 +115,7 @@ fn merged(mut own: Json, admin: &Json) -> anyhow::Result<Json> {
         match entries.iter_mut().filter(|entry| entry["name"] == *name).collect::<Vec<_>>()[..] {
             [] => entries.push(admin[list][0].clone()),
             [ref mut entry] => entry[what] = admin[list][0][what].clone(),
-            _ => bail!("it has several entries {name} in {list}"),
+            _ => bail!("found several entries named {name} in {list}"),
         }
     }
     for key in ["apiVersion", "kind", "current-context"] {

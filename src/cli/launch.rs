@@ -80,7 +80,7 @@ impl Launch {
     /// Refuses a limit that leaves no host; warns when plays name hosts and there is no inventory.
     pub(super) fn check_hosts(&self, playbooks: &[Vec<Arc<Play>>]) -> Result<(), Failure> {
         if !self.has_inventory && playbooks.iter().flatten().any(needs_inventory) {
-            super::warn("no inventory was given: there is only localhost (-i names an inventory)");
+            super::warn("no inventory given: using only localhost (-i names an inventory)");
         }
         match &self.limit {
             // Who is in these groups is not known before the control plane was asked.
@@ -119,7 +119,7 @@ impl Launch {
             templar: self.templar,
             loader: Arc::new(self.loader),
             prompted: Vars::new(),
-            directory: std::env::current_dir().context("the working directory is gone")?,
+            directory: std::env::current_dir().context("the working directory does not exist any more")?,
             hold: None,
         })
     }
@@ -144,7 +144,7 @@ pub(super) fn log_in(job: &mut Job, connection: &ConnectionArgs, settings: &Sett
 /// whatever `ulimit -s` is. It takes memory as it is used.
 pub(super) const STACK: usize = 128 << 20;
 
-/// Runs the job; its events are told as they come, on standard output in the `usual` form unless `--output` says
+/// Runs the job; its events are reported as they come, on standard output in the `usual` form unless `--output` says
 /// otherwise. Ctrl-C once stops after the tasks in flight, twice at once. Hosts that fail are written to `retry_file`.
 pub(super) fn go(
     reporting: &Reporting,
@@ -261,7 +261,7 @@ impl Telling {
         let result = tokio::select! {
             result = engine::run(job, sender, self.stopping.clone()) => result,
             () = self.interrupts.twice() => return Ok(None),
-            why = lost => return Err(anyhow::anyhow!("the run was ended: {why}").into()),
+            why = lost => return Err(anyhow::anyhow!("the run was stopped: {why}").into()),
         };
         result.map(Some).map_err(|error| match error {
             engine::Error::Complaint(complaint) => complaint.into(),
@@ -272,7 +272,7 @@ impl Telling {
     /// Closes the reports. What they could not tell makes an exit code of success one of failure.
     pub(super) async fn end(self, code: ExitCode) -> Result<ExitCode, Failure> {
         drop(self.sender);
-        let ending = self.teller.await.context("the report came to a bad end")?;
+        let ending = self.teller.await.context("internal error: writing the report panicked")?;
         Ok(reporting::exit_code(&ending, code))
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn run(args: &ManArgs) -> Result<ExitCode, Failure> {
     command.build();
     match &args.dir {
         Some(directory) => {
-            std::fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
+            std::fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))?;
             write_pages(&command, directory)?;
         }
         None => {

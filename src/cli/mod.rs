@@ -51,37 +51,37 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Say what an apply would change on the hosts of a deployment
+    /// Show what an apply would change on the hosts of a deployment
     Plan(Box<deployment::plan::PlanArgs>),
-    /// Make a deployment what its file says, stage by stage, where it differs
+    /// Install or update a deployment as its file says, stage by stage
     Apply(Box<deployment::apply::ApplyArgs>),
-    /// Show how a deployment is: etcd, components, members, certificates
+    /// Show the state of a deployment: etcd, components, members, certificates
     Status(Box<deployment::status::StatusArgs>),
     /// Remove a deployment from its hosts, with all its data
     Destroy(Box<deployment::destroy::DestroyArgs>),
     /// Run playbooks on the hosts of an inventory
     Playbook(Box<playbook::PlaybookArgs>),
-    /// Run one module on the hosts of a pattern
+    /// Run one module on hosts that match a pattern
     Run(Box<run::AdHocArgs>),
     /// Show hosts, groups and their variables
     Inventory(inventory::InventoryArgs),
-    /// Explain modules, keywords, filters, variables: what they do, what they take, an example
+    /// Explain modules, keywords, filters and variables: what they do, their arguments, an example
     Doc(doc::DocArgs),
-    /// Make, check and show bundles: the programs that hosts are given, with their digests
+    /// Create, check and show bundles: the programs to install, with their digests
     Bundle(bundle::BundleArgs),
     /// Encrypt and decrypt files and strings, in Ansible's vault format
     Vault(vault::VaultArgs),
-    /// Show the settings in force, and where each comes from
+    /// Show the current settings, and where each comes from
     Config(Box<config::ConfigArgs>),
-    /// Check playbooks and roles without any host, and give advice
+    /// Check playbooks and roles without connecting to hosts, and give advice
     Lint(lint::LintArgs),
-    /// Print a JSON Schema of playbooks, roles or inventories, for editors
+    /// Print a JSON Schema for playbooks, roles or inventories, for editors
     Schema(schema::SchemaArgs),
-    /// Print a KarmadaDeployment to begin with
+    /// Print a KarmadaDeployment to start from
     Init(init::InitArgs),
     /// Print the admin's kubeconfig of a deployment, or merge it into your own
     Kubeconfig(kubeconfig::KubeconfigArgs),
-    /// Print the CustomResourceDefinitions of KarmadaDeployment and its like, for an API server
+    /// Print the CustomResourceDefinitions of windlass, for an API server
     Crd(crd::CrdArgs),
     /// Print the completion script of a shell
     Completion(completion::CompletionArgs),
@@ -203,7 +203,7 @@ fn check_limit(inventory: &Inventory, limit: &str) -> Result<(), Failure> {
     let (hosts, unmatched) = inventory.select_limit(limit)?;
     warn_unmatched(inventory, &unmatched);
     if hosts.is_empty() {
-        return Err(anyhow::anyhow!("the limit {limit:?} leaves no hosts").into());
+        return Err(anyhow::anyhow!("the limit {limit:?} matches no hosts").into());
     }
     Ok(())
 }

@@ -23,11 +23,11 @@ use crate::value::{HashBehaviour, Secret, Vars};
 /// Where hosts come from.
 #[derive(Debug, Args)]
 pub(super) struct InventorySource {
-    /// Inventory: a file (INI, YAML), an executable script, a custom resource, a directory of them,
+    /// Inventory: a file (INI, YAML), an executable script, a custom resource, a directory of these,
     /// a comma list "a,b,", or kube:[CONTEXT/]NAMESPACE/NAME
     #[arg(short = 'i', long = "inventory", alias = "inventory-file", value_name = "INVENTORY")]
     pub inventory: Vec<String>,
-    /// Further restrict the hosts to a pattern
+    /// Run only on hosts that match this pattern, too
     #[arg(short = 'l', long, value_name = "PATTERN")]
     pub limit: Option<String>,
 }
@@ -50,21 +50,21 @@ pub(super) struct RunArgs {
     /// Variables: KEY=VALUE, JSON or YAML text, or @FILE
     #[arg(short = 'e', long = "extra-vars", value_name = "VARS")]
     pub extra_vars: Vec<String>,
-    /// Change nothing; say what would be changed
+    /// Change nothing; show what would change
     #[arg(short = 'C', long)]
     pub check: bool,
-    /// Show the changes of files
+    /// Show how files change
     #[arg(short = 'D', long)]
     pub diff: bool,
-    /// How many hosts are at work at once (20 unless configured)
+    /// How many hosts to work on at once (20 unless configured)
     #[arg(short = 'f', long, value_name = "FORKS", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub forks: Option<usize>,
     #[command(flatten)]
     pub offline: Offline,
-    /// Further directories of modules of your own
+    /// More directories with modules of your own
     #[arg(short = 'M', long, value_name = "DIRECTORY", value_delimiter = ':')]
     pub module_path: Vec<PathBuf>,
-    /// Forget what the fact cache knows of the hosts
+    /// Clear the fact cache of the hosts
     #[arg(long)]
     pub flush_cache: bool,
 }
@@ -72,7 +72,7 @@ pub(super) struct RunArgs {
 /// Whether a run keeps to its own hosts.
 #[derive(Debug, Clone, Args)]
 pub(super) struct Offline {
-    /// Connect to hosts of the inventory and API servers only, and to what is named here; anything else is an error
+    /// Connect only to hosts of the inventory, to API servers, and to addresses given here; anything else is an error
     #[arg(
         id = "offline",
         long = "offline",
@@ -88,10 +88,10 @@ pub(super) struct Offline {
 /// Passwords of vaulted files and strings.
 #[derive(Debug, Args)]
 pub(super) struct VaultPasswords {
-    /// File that holds a vault password, or an executable that prints it
+    /// File with a vault password, or an executable that prints it
     #[arg(long = "vault-password-file", alias = "vault-pass-file", value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// A vault password under a name: NAME@FILE, or NAME@prompt
+    /// A named vault password: NAME@FILE, or NAME@prompt
     #[arg(long = "vault-id", value_name = "NAME@SOURCE")]
     pub ids: Vec<String>,
     /// Ask for the vault password
@@ -114,34 +114,34 @@ pub(super) struct ConnectionArgs {
     /// Ask for the connection password
     #[arg(short = 'k', long = "ask-pass")]
     ask_pass: bool,
-    /// File that holds the connection password, or an executable that prints it
+    /// File with the connection password, or an executable that prints it
     #[arg(long, alias = "conn-pass-file", value_name = "FILE", conflicts_with = "ask_pass")]
     connection_password_file: Option<PathBuf>,
-    /// Run as another user (root unless --become-user says otherwise)
+    /// Run as another user (default root, see --become-user)
     #[arg(short = 'b', long = "become")]
     r#become: bool,
     /// The user to become
     #[arg(long = "become-user", value_name = "USER")]
     become_user: Option<String>,
-    /// How to become: sudo or su
+    /// How to become that user: sudo or su
     #[arg(long = "become-method", value_name = "METHOD", value_parser = ["sudo", "su"])]
     become_method: Option<String>,
     /// Ask for the become password
     #[arg(short = 'K', long = "ask-become-pass")]
     ask_become_pass: bool,
-    /// File that holds the become password, or an executable that prints it
+    /// File with the become password, or an executable that prints it
     #[arg(long, alias = "become-pass-file", value_name = "FILE", conflicts_with = "ask_become_pass")]
     become_password_file: Option<PathBuf>,
     /// Seconds to wait for a connection
     #[arg(short = 'T', long, value_name = "SECONDS")]
     timeout: Option<u64>,
-    /// Further ssh options, such as "-o ProxyJump=bastion"
+    /// More ssh options, such as "-o ProxyJump=bastion"
     #[arg(long = "ssh-common-args", value_name = "ARGS", allow_hyphen_values = true)]
     ssh_common_args: Option<String>,
-    /// Still further ssh options
+    /// Even more ssh options
     #[arg(long = "ssh-extra-args", value_name = "ARGS", allow_hyphen_values = true)]
     ssh_extra_args: Option<String>,
-    /// Taken and not needed: there are no sftp and scp
+    /// Accepted and ignored: windlass does not use sftp or scp
     #[arg(
         long = "sftp-extra-args",
         alias = "scp-extra-args",
@@ -163,7 +163,7 @@ enum HostKeyPolicy {
 }
 
 impl ConnectionArgs {
-    /// What the engine is told; asks for the passwords that were asked for.
+    /// The options of the engine; asks for the passwords that were asked for.
     pub(super) fn defaults(&self, settings: &Settings) -> Result<Defaults, Failure> {
         let given = |setting| settings.given(setting).map(|found| found.value.to_string());
         let password = self.password(settings)?;
@@ -208,7 +208,7 @@ impl ConnectionArgs {
         ];
         match typed.iter().find(|(_, typed)| *typed) {
             Some((option, _)) => Err(anyhow::anyhow!(
-                "{option} cannot be used with a resource from an API: windlass logs in to its hosts only with the Secrets \
+                "cannot use {option} with a resource from an API: windlass logs in to its hosts only with the Secrets \
                  that spec.ssh of the resource names"
             )
             .into()),
@@ -273,7 +273,7 @@ pub(super) fn reading(settings: &Settings) -> Result<Reading, Failure> {
 pub(super) fn allowed(settings: &Settings) -> Result<Allowed, Failure> {
     let networks = settings.given(&list::RESOURCE_NETWORKS).map(|_| settings.list(&list::RESOURCE_NETWORKS));
     if let Err(text) = Confinement::new(networks.as_deref()) {
-        let message = format!("resource_networks has no address or network {text:?}");
+        let message = format!("invalid address or network {text:?} in resource_networks");
         let origin = settings.get(&list::RESOURCE_NETWORKS).origin.as_ref();
         return Err(Complaint::new(message, origin).hint("write 192.0.2.7, 10.0.0.0/24 or 2001:db8::/64").into());
     }
@@ -335,7 +335,7 @@ fn fact_cache(settings: &Settings) -> Result<Option<FactCache>, Failure> {
     }
     let Some(directory) = settings.path(&list::FACT_CACHING_CONNECTION) else {
         let complaint = Complaint::new("fact_caching = jsonfile needs a directory", kind.origin.as_ref());
-        return Err(complaint.hint("name it as fact_caching_connection").into());
+        return Err(complaint.hint("set fact_caching_connection to a directory").into());
     };
     let seconds = settings.number(&list::FACT_CACHING_TIMEOUT);
     Ok(Some(FactCache {

@@ -24,57 +24,57 @@ pub(super) struct PlaybookArgs {
     source: InventorySource,
     #[command(flatten)]
     run: RunArgs,
-    /// Only tasks and plays with one of these tags
+    /// Run only tasks and plays with one of these tags
     #[arg(short = 't', long, value_name = "TAGS", value_delimiter = ',')]
     tags: Vec<String>,
-    /// Not the tasks and plays with one of these tags
+    /// Skip tasks and plays with one of these tags
     #[arg(long = "skip-tags", value_name = "TAGS", value_delimiter = ',')]
     skip_tags: Vec<String>,
-    /// Begin with the first task of this name, or that fits this pattern
+    /// Start at the first task with this name, or that matches this pattern
     #[arg(long, value_name = "NAME")]
     start_at_task: Option<String>,
-    /// Ask before each task whether to run it: y, n, or c for all that follow
+    /// Ask before each task whether to run it: y, n, or c for this and all later ones
     #[arg(long)]
     step: bool,
-    /// How many hosts get file content at once (any number unless configured)
+    /// How many hosts to send files to at once (no limit unless configured)
     #[arg(long, value_name = "N")]
     uploads: Option<NonZeroUsize>,
-    /// Write the hosts that failed to this file, for --limit @FILE
+    /// Write the failed hosts to this file, for --limit @FILE
     #[arg(long, value_name = "FILE")]
     retry_file: Option<PathBuf>,
     #[command(flatten)]
     connection: ConnectionArgs,
     #[command(flatten)]
     vault: VaultPasswords,
-    /// Check the playbooks and end
+    /// Check the playbooks and exit
     #[arg(long = "syntax-check")]
     syntax_check: bool,
-    /// List the hosts and end
+    /// List the hosts and exit
     #[arg(long = "list-hosts")]
     list_hosts: bool,
-    /// List the tasks and end
+    /// List the tasks and exit
     #[arg(long = "list-tasks")]
     list_tasks: bool,
-    /// List the tags and end
+    /// List the tags and exit
     #[arg(long = "list-tags")]
     list_tags: bool,
-    /// With a custom resource as inventory: how many members may be removed at most, 1 unless given
+    /// With a custom resource as inventory: remove at most this many members (default 1)
     #[arg(long, value_name = "N", default_value_t = 1)]
     max_removals: usize,
-    /// Run notified handlers on failed hosts too
+    /// Run notified handlers on failed hosts, too
     #[arg(long)]
     force_handlers: bool,
-    /// Further directories of roles
+    /// More directories with roles
     #[arg(long = "roles-path", value_name = "DIRECTORY", value_delimiter = ':')]
     roles_path: Vec<PathBuf>,
     #[command(flatten)]
     pub reporting: Reporting,
-    /// Playbooks; a bare name that is not here is looked for among the installed ones
+    /// Playbooks; windlass also searches its installed playbooks for a bare name
     #[arg(required = true, value_name = "PLAYBOOK")]
     pub playbooks: Vec<PathBuf>,
 }
 
-/// Loads, checks and runs. `usual`: how the run is told unless `--output` says otherwise.
+/// Loads, checks and runs. `usual`: how the run is reported unless `--output` says otherwise.
 pub(super) fn run(
     args: &PlaybookArgs,
     settings: &Settings,
@@ -107,7 +107,10 @@ pub(super) fn run(
     }
     job.options.start_at_task = args.start_at_task.clone();
     if args.step && !std::io::stdin().is_terminal() {
-        return Err(anyhow::anyhow!("--step asks before each task, and standard input is no terminal").into());
+        return Err(anyhow::anyhow!(
+            "cannot use --step: it asks before each task, and standard input is not a terminal"
+        )
+        .into());
     }
     job.options.step = args.step;
     job.options.uploads = args.uploads.or(job.options.uploads);
@@ -165,7 +168,7 @@ fn answer(prompt: &Prompt) -> Result<Value, Failure> {
     loop {
         let text = once()?;
         if prompt.confirm && once()? != text {
-            super::note("the two answers differ; once more");
+            super::note("the two answers differ; try again");
             continue;
         }
         return Ok(match (&prompt.default, text.is_empty()) {

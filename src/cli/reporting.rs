@@ -18,22 +18,22 @@ use crate::value::Hidden;
 
 #[derive(Debug, Args)]
 pub(super) struct Reporting {
-    /// How the run is told: human, json, json=FILE, junit=FILE; may be given several times
+    /// Reports of the run: human, json, json=FILE, junit=FILE; may be given several times
     #[arg(long = "output", value_name = "FORM", value_parser = form, value_delimiter = ',')]
     outputs: Vec<Form>,
     /// Colours: auto means on a terminal, unless NO_COLOR is set
     #[arg(long, alias = "colour", value_enum, value_name = "WHEN")]
     color: Option<When>,
-    /// Tell at the end which tasks, roles and hosts took how long
+    /// Print at the end how long tasks, roles and hosts took
     #[arg(long)]
     profile: bool,
-    /// Append all that is told to FILE too, with times
+    /// Append the whole output to FILE, too, with times
     #[arg(long = "log-file", value_name = "FILE")]
     log_file: Option<PathBuf>,
     /// Send traces to an OpenTelemetry collector (OTLP over HTTP), such as http://localhost:4318
     #[arg(long, value_name = "URL")]
     otlp: Option<String>,
-    /// Say more: -v values of results, -vv where tasks stand, -vvv connections, -vvvv everything
+    /// Print more: -v values of results, -vv locations of tasks, -vvv connections, -vvvv everything
     #[arg(short = 'v', long = "verbose", action = ArgAction::Count)]
     verbose: u8,
 }
@@ -52,12 +52,12 @@ fn form(text: &str) -> Result<Form, String> {
         Some(("json", file)) if !file.is_empty() => Ok(Form::Json(Some(file.into()))),
         Some(("junit", file)) if !file.is_empty() => Ok(Form::Junit(file.into())),
         None | Some(("junit", _)) if text.starts_with("junit") => Err("junit needs a file: junit=FILE".to_string()),
-        _ => Err("known are human, json, json=FILE and junit=FILE".to_string()),
+        _ => Err("expected human, json, json=FILE or junit=FILE".to_string()),
     }
 }
 
 impl Reporting {
-    /// Opens the reports, and our own log. To be called within the runtime, before anything is told; `hidden` is what
+    /// Opens the reports, and our own log. To be called within the runtime, before anything is reported; `hidden` is what
     /// none of them may show, `usual` what goes to standard output when `--output` does not say, `fence` what an offline
     /// run keeps to.
     pub(super) fn open(
@@ -68,9 +68,10 @@ impl Reporting {
         fence: Option<&Fence>,
     ) -> Result<Reports, Failure> {
         if self.outputs.contains(&Form::Human) && self.outputs.contains(&Form::Json(None)) {
-            return Err(
-                anyhow::anyhow!("only one of human and json goes to standard output; json=FILE names a file").into()
-            );
+            return Err(anyhow::anyhow!(
+                "only one of human and json can use standard output; json=FILE writes to a file"
+            )
+            .into());
         }
         let log = self.log_file.clone().or_else(|| settings.path(&list::LOG_PATH));
         let log = log.as_deref().map(LogFile::open).transpose().map_err(anyhow::Error::new)?;
@@ -81,7 +82,7 @@ impl Reporting {
         })
         .map_err(anyhow::Error::msg)?;
         if let Some((otlp, fence)) = otlp.as_ref().zip(fence) {
-            fence.may_reach(&otlp.url.host).context("traces cannot be sent")?;
+            fence.may_reach(&otlp.url.host).context("cannot send traces")?;
         }
         let settings = report::Settings {
             forms: self.outputs.clone(),
@@ -144,7 +145,7 @@ fn trace(verbosity: u8, hidden: Hidden, log: Option<LogFile>) {
     let _ = subscriber.try_init();
 }
 
-/// The words of a panic may quote what was at hand, so they are told as our own log is.
+/// The words of a panic may quote what was at hand, so they are written as our own log is.
 fn tells_panics(to: impl Write + Clone + Send + Sync + 'static) -> impl Fn(&PanicHookInfo<'_>) {
     move |panic| {
         let backtrace = match Backtrace::capture() {

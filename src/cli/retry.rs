@@ -37,6 +37,6 @@ pub(super) fn write(file: &Path, recap: &Recap) -> anyhow::Result<()> {
         Ok(())
     };
     replace().map_err(|error| anyhow::anyhow!("cannot write the retry file {}: {error}", file.display()))?;
-    super::note(&format!("to run it again for the hosts that failed: --limit @{}", file.display()));
+    super::note(&format!("to run again on the failed hosts only: --limit @{}", file.display()));
     Ok(())
 }

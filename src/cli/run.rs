@@ -33,25 +33,25 @@ pub(super) struct AdHocArgs {
     connection: ConnectionArgs,
     #[command(flatten)]
     vault: VaultPasswords,
-    /// Let the task run for so many seconds, without a connection that waits for it
+    /// Run the task in the background for at most this many seconds
     #[arg(short = 'B', long, value_name = "SECONDS")]
     background: Option<u64>,
-    /// With -B: ask every so many seconds whether it has ended; 0: never (15 unless configured)
+    /// With -B: seconds between status queries; 0: do not wait for its end (15 unless configured)
     #[arg(short = 'P', long, value_name = "SECONDS")]
     poll: Option<u64>,
-    /// End the task as failed after so many seconds
+    /// Fail the task after this many seconds
     #[arg(long, value_name = "SECONDS")]
     task_timeout: Option<u64>,
-    /// Where group_vars/, roles/ and files are looked for; the working directory unless given
+    /// Directory with group_vars/, roles/ and files (default: the working directory)
     #[arg(long, value_name = "DIRECTORY")]
     playbook_dir: Option<PathBuf>,
     /// A line for each result
     #[arg(short = 'o', long)]
     pub one_line: bool,
-    /// Write each host's result into a file of this directory too
+    /// Write each host's result into a file in this directory, too
     #[arg(short = 't', long, value_name = "DIRECTORY")]
     pub tree: Option<PathBuf>,
-    /// List the hosts and end
+    /// List the hosts and exit
     #[arg(long)]
     pub list_hosts: bool,
     #[command(flatten)]
@@ -63,7 +63,7 @@ pub(super) fn form(args: &AdHocArgs) -> Form {
     Form::AdHoc(AdHocStyle { one_line: args.one_line, tree: args.tree.clone() })
 }
 
-/// Loads, checks and runs the task; its results are told in this form.
+/// Loads, checks and runs the task; its results are reported in this form.
 pub(super) fn run(args: &AdHocArgs, settings: &Settings, form: Form) -> Result<ExitCode, Failure> {
     let launch = Launch::new(settings, &args.source, &args.vault, &args.run)?;
     if args.list_hosts {

@@ -7,7 +7,7 @@ use crate::schema;
 
 #[derive(Debug, Args)]
 pub(super) struct SchemaArgs {
-    /// What the schema describes
+    /// What to describe
     #[arg(value_enum, value_name = "KIND")]
     kind: Kind,
 }

@@ -135,7 +135,7 @@ impl Changes {
     fn failure(&mut self, task: &TaskStart, host: &Arc<str>, result: &TaskResult) {
         let said = result.message.clone().or_else(|| Some(result.values.get("msg")?.to_string()));
         let message = match result.no_log {
-            true => "its result is not shown".to_owned(),
+            true => "the result is hidden".to_owned(),
             false => said.unwrap_or_else(|| "it failed".to_owned()),
         };
         self.failures.push(Failure { host: host.to_string(), task: task.name.clone(), message });
@@ -247,7 +247,7 @@ mod tests {
         changes.take(&told("copy", "The other key", false, lost));
         assert!(!serde_json::to_string(&changes).unwrap().contains("s3cret"), "{changes:?}");
         assert_eq!(changes.changes[0].what, "The key");
-        assert_eq!(changes.failures[0].message, "its result is not shown");
+        assert_eq!(changes.failures[0].message, "the result is hidden");
     }
 
     #[test]

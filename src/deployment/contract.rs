@@ -22,15 +22,15 @@ pub trait Reported: serde::de::DeserializeOwned {
         if layout != Some(Self::LAYOUT) {
             let found = layout.map_or_else(|| "no layout".to_owned(), |layout| format!("layout {layout}"));
             return Err(format!(
-                "{} reports {found} in {}, and this windlass reads layout {}\nhint: use the playbooks of this windlass",
+                "{} reports {found} in {}; this windlass reads layout {}\nhint: use the playbooks that belong to this \
+                 version of windlass",
                 Self::PLAYBOOK,
                 Self::VARIABLE,
                 Self::LAYOUT
             ));
         }
-        Self::deserialize(value.clone()).map_err(|error| {
-            format!("{} reports {} in a form that windlass cannot read: {error}", Self::PLAYBOOK, Self::VARIABLE)
-        })
+        Self::deserialize(value.clone())
+            .map_err(|error| format!("cannot read what {} reports in {}: {error}", Self::PLAYBOOK, Self::VARIABLE))
     }
 }
 
@@ -87,12 +87,12 @@ mod tests {
         for (json, why) in [
             (
                 serde_json::json!({"layout": 2}),
-                "reports layout 2 in windlass_observation, and this windlass reads layout 1",
+                "reports layout 2 in windlass_observation; this windlass reads layout 1",
             ),
             (serde_json::json!({"files": []}), "reports no layout"),
             (serde_json::json!("text"), "reports no layout"),
             (serde_json::json!({"layout": 1, "links": []}), "unknown field `links`"),
-            (serde_json::json!({"layout": 1, "files": "one text"}), "in a form that windlass cannot read"),
+            (serde_json::json!({"layout": 1, "files": "one text"}), "cannot read what observe.yml reports"),
         ] {
             let error = read(json).unwrap_err();
             assert!(error.contains(why), "{why}: {error}");

@@ -61,7 +61,7 @@ impl Lock {
         let argv = ["sh", "-c", script, directory, above];
         let removals = self.held.iter().map(|(name, remote)| async move {
             if let Err(error) = within(remote.run(&Command::program(argv))).await {
-                tracing::debug!(host = &**name, %error, "the lock's directory is not removed there");
+                tracing::debug!(host = &**name, %error, "cannot remove the lock's directory");
             }
         });
         join_all(removals).await;
@@ -74,7 +74,7 @@ impl Lock {
         let releases = self.held.iter().map(|(name, remote)| async move {
             let given = remote.release_lock(&hold.directory, &hold.record);
             if !matches!(tokio::time::timeout(ANSWER, given).await, Ok(Ok(()))) {
-                tracing::debug!(host = &**name, "the lock is not given back there");
+                tracing::debug!(host = &**name, "cannot release the lock");
             }
         });
         join_all(releases).await;

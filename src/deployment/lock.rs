@@ -53,13 +53,13 @@ pub async fn open(opens: &Opens, name: &Arc<str>) -> Result<(Door, Remote), Stri
         let remote = door.remote(None).await.map_err(|error| format!("{name}: {error}"))?;
         Ok((door, remote))
     };
-    let late = |_| Err(format!("{name}: it did not answer within {} s", PATIENCE.as_secs()));
+    let late = |_| Err(format!("{name}: timed out after {} s", PATIENCE.as_secs()));
     tokio::time::timeout(PATIENCE, open).await.unwrap_or_else(late)
 }
 
 /// What a host does, or that it takes too long.
 pub(super) async fn within<T>(work: impl Future<Output = Result<T, remote::Error>>) -> Result<T, remote::Error> {
-    let late = |_| remote::Error::TimedOut { what: "a request about the lock".into(), limit: PATIENCE };
+    let late = |_| remote::Error::TimedOut { what: "the lock request".into(), limit: PATIENCE };
     tokio::time::timeout(PATIENCE, work).await.unwrap_or_else(|elapsed| Err(late(elapsed)))
 }
 
@@ -68,9 +68,9 @@ pub(super) async fn within<T>(work: impl Future<Output = Result<T, remote::Error
 pub enum Error {
     #[error("{}", held(.0))]
     Held(Box<Holder>),
-    #[error("the lock of the deployment needs {needed} of its {all} hosts, and {reached} answer: {why}")]
+    #[error("cannot lock the deployment: this needs {needed} of its {all} hosts, and only {reached} answered: {why}")]
     NoMajority { reached: usize, all: usize, needed: usize, why: String },
-    #[error("another run takes the lock at this very moment")]
+    #[error("cannot lock the deployment: another run is taking the lock at the same time")]
     Contended,
 }
 
@@ -90,10 +90,10 @@ fn held(holder: &Holder) -> String {
     let Record { holder: who, pid, command, .. } = &holder.record;
     let (age, silent) = (words(holder.age), words(holder.silent));
     let unsure = match holder.unsure {
-        true => "; it is of windlass 0.1.0, so the hosts cannot prove whether it has ended",
+        true => "; it runs windlass 0.1.0, so the hosts cannot tell whether it has ended",
         false => "",
     };
-    format!("{who} works on this deployment: {command} (process {pid}, for {age}; last heard of {silent} ago{unsure})")
+    format!("locked by {who}: {command} (pid {pid}), held for {age}, last heartbeat {silent} ago{unsure}")
 }
 
 /// `45 s`, `12 min`, `3 h`
@@ -199,7 +199,7 @@ impl Asked<'_> {
                 return Ok(others);
             }
             if !said {
-                (self.tell)("the run that holds the lock seems to have ended: waiting until that is sure");
+                (self.tell)("the lock holder seems to have ended: waiting until this is certain");
                 said = true;
             }
             tokio::time::sleep(PAUSE).await;
@@ -318,7 +318,7 @@ impl Asked<'_> {
             roots: Arc::new(Roots::default()),
         };
         if let Some(other) = over.first() {
-            (self.tell)(&format!("taking over the lock of {} ({})", other.holder, other.command));
+            (self.tell)(&format!("taking over the lock from {} ({})", other.holder, other.command));
         }
         let shown = claims.hosts.iter().map(|(door, _)| within(door.remote(Some(&hold))));
         let mut held = Vec::new();
@@ -334,7 +334,10 @@ impl Asked<'_> {
         }
         let lock = Lock::begin(hold, held, self.majority(), self.opens.clone());
         if !claims.waits.is_zero() {
-            (self.tell)(&format!("waiting {} s, until it can change nothing any more", claims.waits.as_secs()));
+            (self.tell)(&format!(
+                "waiting {} s until the previous lock holder can change nothing any more",
+                claims.waits.as_secs()
+            ));
             tokio::time::sleep(claims.waits).await;
         }
         Ok(lock)
@@ -395,6 +398,6 @@ mod tests {
         taken.release().await;
         let none = tokio::time::timeout(limit, acquired(&["h1", "silent1", "silent2"], directory)).await.unwrap();
         let words = none.err().unwrap().to_string();
-        assert!(words.contains("needs 2 of its 3 hosts, and 1 answer: silent1: it did not answer within"), "{words}");
+        assert!(words.contains("needs 2 of its 3 hosts, and only 1 answered: silent1: timed out after"), "{words}");
     }
 }

@@ -85,7 +85,8 @@ impl Observer {
         match silent.is_empty() {
             true => Ok(self.observed),
             false => Err(format!(
-                "{PLAYBOOK} reports nothing in {} for {}\nhint: use the playbooks of this windlass",
+                "{PLAYBOOK} reports nothing in {} for {}\nhint: use the playbooks that belong to this version of \
+                 windlass",
                 Observation::VARIABLE,
                 silent.join(", ")
             )),

@@ -75,7 +75,7 @@ impl Plan {
     }
 }
 
-/// What is another now than it was: `h1: file /etc/etcd/etcd.yaml`, each with what became of it.
+/// What has changed now than it was: `h1: file /etc/etcd/etcd.yaml`, each with what became of it.
 pub fn moved(before: &Observed, now: &Observed) -> Vec<String> {
     let mut moved = Vec::new();
     let none = BTreeMap::new();
@@ -86,11 +86,12 @@ pub fn moved(before: &Observed, now: &Observed) -> Vec<String> {
         for name in names {
             let how = match (was.get(name), is.get(name)) {
                 (Some(was), Some(is)) if was == is => continue,
-                (Some(_), Some(_)) => "is another",
-                (Some(_), None) => "is gone",
-                (None, _) => "is new",
+                (Some(_), Some(_)) => "has changed",
+                (Some(_), None) => "was removed",
+                (None, _) => "was added",
             };
-            moved.push(format!("{place}: {name} {how}"));
+            let shown = if place == ASKED { "input" } else { place };
+            moved.push(format!("{shown}: {name} {how}"));
         }
     }
     moved
@@ -112,7 +113,10 @@ mod tests {
     fn what_moved_is_named_with_its_place_and_how() {
         let before = observed(&[("h1", "file /a", "1"), ("h1", "file /b", "1"), ("h2", "unit etcd", "active")]);
         let now = observed(&[("h1", "file /a", "2"), ("h2", "unit etcd", "active"), ("h3", "file /c", "1")]);
-        assert_eq!(moved(&before, &now), ["h1: file /a is another", "h1: file /b is gone", "h3: file /c is new"]);
+        assert_eq!(
+            moved(&before, &now),
+            ["h1: file /a has changed", "h1: file /b was removed", "h3: file /c was added"]
+        );
         assert!(moved(&before, &before).is_empty());
     }
 }

@@ -9,10 +9,10 @@ use crate::cli::{ExitCode, Failure};
 pub(super) struct InventoryFace {
     #[command(flatten)]
     args: InventoryArgs,
-    /// Taken and not needed: what is printed has no more to it
+    /// Accepted and ignored: there are no more details
     #[arg(short = 'v', long = "verbose", action = ArgAction::Count)]
     _verbose: u8,
-    /// Taken and not needed: facts are no part of what is printed
+    /// Accepted and ignored: the output has no facts
     #[arg(long = "flush-cache")]
     _flush_cache: bool,
 }

@@ -9,7 +9,7 @@ use crate::cli::{ExitCode, Failure};
 pub(super) struct VaultFace {
     #[command(flatten)]
     args: VaultArgs,
-    /// Taken and not needed: nothing more can be told of secrets
+    /// Accepted and ignored: there are no more details
     #[arg(short = 'v', long = "verbose", action = ArgAction::Count, global = true)]
     _verbose: u8,
 }

@@ -22,16 +22,16 @@ const SHOWN: usize = 20;
 pub(crate) struct ApplyArgs {
     #[command(flatten)]
     site: SiteArgs,
-    /// A plan that `windlass plan -o` saved; refused if anything moved since
+    /// A plan that `windlass plan -o` saved; refused if anything changed since
     #[arg(value_name = "PLANFILE", conflicts_with_all = ["file", "inventory"])]
     plan: Option<PathBuf>,
-    /// Do not ask
+    /// Apply without asking
     #[arg(short = 'y', long)]
     yes: bool,
-    /// How many members may be removed without a further question
+    /// How many members to remove without asking again
     #[arg(long, value_name = "N", default_value_t = 1)]
     max_removals: usize,
-    /// Take over the lock of a run that is still there, such as one that sleeps
+    /// Take over the lock from a run that still holds it, such as a suspended one
     #[arg(long)]
     break_lock: bool,
 }
@@ -77,7 +77,7 @@ async fn apply(
         note(&words_of(owed));
     }
     if let Some(unknown) = plan.stages.iter().find(|planned| planned.state == State::Unknown) {
-        note(&format!("error: {} cannot be applied as long as it cannot be tried out", unknown.stage.name()));
+        note(&format!("error: cannot apply stage {}: its dry run failed", unknown.stage.name()));
         return Ok(ExitCode::Failed);
     }
     if plan.is_empty() && owed.is_none() {
@@ -131,18 +131,22 @@ async fn still(
         return Ok(Some(plan));
     }
     if !is_saved {
-        note("something moved since it was looked at: looking again");
+        note("something changed on the hosts while planning: planning again");
         let Some(again) = plan::make(site, deployment, telling).await? else { return Ok(None) };
         if again.course() == plan.course() {
             return Ok(Some(again));
         }
     }
-    let since = if is_saved { "the plan was saved" } else { "it was looked at" };
+    let since = if is_saved { "the plan was saved" } else { "planning began" };
     let mut list = moved[..moved.len().min(SHOWN)].join("\n  ");
     if moved.len() > SHOWN {
         list.push_str(&format!("\n  and {} more", moved.len() - SHOWN));
     }
-    Err(anyhow!("nothing was changed, as something moved since {since}:\n  {list}\nhint: plan again").into())
+    Err(anyhow!(
+        "windlass changed nothing, because the hosts or the inventory changed since {since}:\n  {list}\nhint: \
+        make a new plan"
+    )
+    .into())
 }
 
 /// An apply on its way.
@@ -233,7 +237,7 @@ impl<'a, 's> Course<'a, 's> {
 
     async fn write(&self) -> Result<(), Failure> {
         let written = journal::write(self.lock, &self.journal).await;
-        written.map_err(|why| anyhow!("the journal cannot be kept on a majority of the hosts: {why}").into())
+        written.map_err(|why| anyhow!("cannot write the journal to a majority of the hosts: {why}").into())
     }
 }
 
@@ -243,12 +247,15 @@ fn words_of(owed: &Journal) -> String {
     let ago = lock::words(now.saturating_sub(std::time::Duration::from_secs(owed.begun)));
     match owed.open_stage() {
         Some(stage) => format!(
-            "the {} that {} began {ago} ago did not end: its stage {} is run again, and what follows",
+            "the {} that {} started {ago} ago was interrupted: resuming at stage {}",
             owed.deed,
             owed.who,
             stage.name()
         ),
-        None => format!("the {} that {} began {ago} ago did not end: going on with what differs", owed.deed, owed.who),
+        None => format!(
+            "the {} that {} started {ago} ago was interrupted: resuming with the stages that have changes",
+            owed.deed, owed.who
+        ),
     }
 }
 
@@ -259,7 +266,7 @@ fn agreed(args: &ApplyArgs, plan: &Plan) -> Result<bool, Failure> {
     let many = leaving.len() > args.max_removals;
     if args.yes && many {
         return Err(anyhow!(
-            "{} would be removed ({}), and --max-removals allows {}",
+            "refusing to remove {} ({}): --max-removals allows {}",
             show::counted(leaving.len(), "member"),
             leaving.join(", "),
             args.max_removals
@@ -269,7 +276,7 @@ fn agreed(args: &ApplyArgs, plan: &Plan) -> Result<bool, Failure> {
     if args.yes {
         return Ok(true);
     }
-    let otherwise = "--yes applies without a question";
+    let otherwise = "--yes applies without asking";
     if many
         && !agrees(&format!("Remove {}: {}?", show::counted(leaving.len(), "member"), leaving.join(", ")), otherwise)?
     {
@@ -278,7 +285,7 @@ fn agreed(args: &ApplyArgs, plan: &Plan) -> Result<bool, Failure> {
     agrees("Apply?", otherwise)
 }
 
-/// What others are told that this run was called as.
+/// The command line that the lock shows for this run.
 fn command(args: &ApplyArgs) -> String {
     let what = args.plan.as_deref().or(args.site.file.as_deref()).map(Path::display);
     let what = what.map_or_else(|| format!("-i {}", args.site.inventory.join(" -i ")), |path| path.to_string());

@@ -14,10 +14,10 @@ use crate::value::{Value, Vars};
 pub(crate) struct DestroyArgs {
     #[command(flatten)]
     site: SiteArgs,
-    /// The deployment's name, instead of typing it
+    /// The deployment's name, to skip the prompt
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Take over the lock of a run that is still there, such as one that sleeps
+    /// Take over the lock from a run that still holds it, such as a suspended one
     #[arg(long)]
     break_lock: bool,
 }
@@ -50,17 +50,20 @@ async fn destroy(args: &DestroyArgs, site: &Site<'_>, telling: &mut Telling) -> 
     deployment.refuse_paused()?;
     deployment.journal_of_same_hosts().await?;
     note(&format!(
-        "{} on {}: its control plane, its etcd and all data in it",
+        "this removes {} from {}: its control plane, its etcd and all data in it",
         deployment.name,
         deployment.hosts.join(", ")
     ));
     let typed = match &args.name {
         Some(name) => name.clone(),
-        None => ask::line("Name of the deployment to destroy: ")
-            .map_err(|_| anyhow!("nobody can be asked for the name: --name {} gives it", deployment.name))?,
+        None => ask::line("Name of the deployment to destroy: ").map_err(|_| {
+            anyhow!("cannot ask for the name: standard input is not a terminal\nhint: pass --name {}", deployment.name)
+        })?,
     };
     if typed != deployment.name {
-        return Err(anyhow!("the deployment is named {}, not {typed}; nothing was removed", deployment.name).into());
+        return Err(
+            anyhow!("the deployment is named {}, not {typed}; windlass removed nothing", deployment.name).into()
+        );
     }
     let lock = deployment.lock("windlass destroy", args.break_lock).await?;
     let code = locked(site, &deployment, &lock, telling).await;
@@ -94,7 +97,8 @@ async fn locked(
         let code = leave(site, lock, telling).await?;
         if code != ExitCode::Ok {
             note(
-                "what is left: members, the control plane, etcd and its data; member_force removes a member that is dead",
+                "not removed: members, the control plane, etcd and its data\nhint: set member_force to remove a \
+                 member that does not answer",
             );
             return Ok(code);
         }
@@ -107,7 +111,7 @@ async fn locked(
         let answers = Vars::from([(variable.into(), Value::from(name.as_str()))]);
         let code = stages::playbook(site, telling, &site.playbook(playbook), answers, lock.hold()).await?;
         if code != ExitCode::Ok {
-            note(&format!("what may be left: {left}; destroy again goes on"));
+            note(&format!("possibly not removed: {left}\nhint: run destroy again to resume"));
             return Ok(code);
         }
     }

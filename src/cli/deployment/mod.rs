@@ -38,16 +38,16 @@ pub(super) struct SiteArgs {
     /// The deployment: a file with a KarmadaDeployment
     #[arg(short = 'f', long = "file", value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Further inventories, or instead of -f one that has the groups of a deployment
+    /// More inventories, or instead of -f one that has the groups of a deployment
     #[arg(short = 'i', long = "inventory", value_name = "INVENTORY")]
     inventory: Vec<String>,
     /// Variables: KEY=VALUE, JSON or YAML text, or @FILE
     #[arg(short = 'e', long = "extra-vars", value_name = "VARS")]
     extra_vars: Vec<String>,
-    /// Where etcd.yml, karmada.yml and the others lie (./playbooks if it has them, or else the installed ones)
+    /// Directory with etcd.yml, karmada.yml and the others (default: ./playbooks if it has them, else the installed ones)
     #[arg(long, value_name = "DIRECTORY")]
     playbooks: Option<PathBuf>,
-    /// How many hosts are at work at once (20 unless configured)
+    /// How many hosts to work on at once (20 unless configured)
     #[arg(long, value_name = "FORKS")]
     forks: Option<usize>,
     #[command(flatten)]
@@ -77,7 +77,7 @@ impl<'a> Site<'a> {
         let named = args.file.iter().chain(files).map(|file| file.display().to_string());
         let source = InventorySource { inventory: named.chain(args.inventory.clone()).collect(), limit: None };
         if source.inventories(&settings).is_empty() {
-            return Err(anyhow!("no deployment was named: -f FILE names a file with a KarmadaDeployment").into());
+            return Err(anyhow!("no deployment given\nhint: pass -f FILE, a file with a KarmadaDeployment").into());
         }
         let keyring = Arc::new(vault::keyring(&args.vault, &settings)?);
         let extra_vars = Arc::new(extra_vars::read(&args.extra_vars, &keyring)?);
@@ -155,7 +155,7 @@ impl<'a> Site<'a> {
 
     /// The inventories as they can be named from anywhere.
     pub(super) fn sources(&self) -> Result<Vec<String>, Failure> {
-        let here = std::env::current_dir().context("the working directory is gone")?;
+        let here = std::env::current_dir().context("the working directory does not exist any more")?;
         let absolute = |source: &String| match Path::new(source).exists() {
             true => here.join(source).display().to_string(),
             false => source.clone(),
@@ -247,7 +247,7 @@ impl Deployment {
     pub(super) fn refuse_paused(&self) -> Result<(), Failure> {
         match &self.resource {
             Some(resource) if resource.spec.paused => Err(anyhow!(
-                "{} is paused (spec.paused in {}), so nothing is applied",
+                "{} is paused (spec.paused in {}); windlass changes nothing",
                 self.name,
                 resource.path.display()
             )
@@ -318,7 +318,7 @@ impl Deployment {
 fn agrees(question: &str, otherwise: &str) -> Result<bool, Failure> {
     use std::io::IsTerminal;
     if !std::io::stdin().is_terminal() {
-        return Err(anyhow!("standard input is no terminal, so nobody can be asked: {otherwise}").into());
+        return Err(anyhow!("cannot ask: standard input is not a terminal ({otherwise})").into());
     }
     let answer = super::ask::line(&format!("{question} [y/N] ")).context("cannot ask")?;
     Ok(truth::is_yes(&answer))

@@ -23,7 +23,7 @@ use crate::value::Vars;
 pub(crate) struct PlanArgs {
     #[command(flatten)]
     site: SiteArgs,
-    /// Save the plan, for `windlass apply FILE`
+    /// Save the plan to this file, for `windlass apply FILE`
     #[arg(short = 'o', long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
 }
 
 impl Site<'_> {
-    /// Reports for the runs that are told of.
+    /// Opens the reports of the runs.
     pub(crate) fn telling(&self) -> Result<Telling, Failure> {
         let fence = self.job(None, true, Vars::new(), None)?.fence();
         Telling::open(&self.args.reporting, &self.settings, Form::Human, &self.keyring().hidden, fence.as_ref())
@@ -161,11 +161,11 @@ pub(crate) fn load(file: &Path) -> Result<Plan, Failure> {
     match plan {
         Ok(plan) if plan.windlass_plan == LAYOUT => Ok(plan),
         Ok(plan) => Err(anyhow!(
-            "{} is a plan of layout {}, and this windlass reads {LAYOUT}",
+            "{} has plan layout {}, and this windlass reads layout {LAYOUT}",
             file.display(),
             plan.windlass_plan
         )
         .into()),
-        Err(error) => Err(anyhow!("{} is no plan that windlass saved: {error}", file.display()).into()),
+        Err(error) => Err(anyhow!("{} is not a plan file: {error}", file.display()).into()),
     }
 }

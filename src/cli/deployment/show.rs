@@ -6,7 +6,7 @@ use crate::deployment::changes::{Change, Kind};
 use crate::deployment::plan::{Plan, Planned, State};
 use crate::deployment::stage::Stage;
 
-/// What tasks of this machine are told under.
+/// The host name of tasks on this machine.
 const HERE: &str = "localhost";
 
 /// What a plan says, with `detail` each single change.
@@ -29,10 +29,10 @@ fn headline(planned: &Planned) -> String {
     let hosts = planned.hosts.join(", ");
     match planned.state {
         State::Same => "nothing to do".to_owned(),
-        State::NotYet => format!("not there yet: all of it ({hosts})"),
-        State::Unknown => "it cannot be tried out".to_owned(),
+        State::NotYet => format!("not installed yet: all of it ({hosts})"),
+        State::Unknown => "the dry run failed".to_owned(),
         State::Differs => match planned.stage {
-            Stage::Removals => format!("leaving: {hosts}"),
+            Stage::Removals => format!("to remove: {hosts}"),
             _ => counted(planned.found.counts().keys().filter(|host| **host != HERE).count(), "host"),
         },
     }
@@ -101,7 +101,7 @@ fn total(plan: &Plan) -> String {
         words.push(kinds_of(&kinds));
     }
     if plan.stages.iter().any(|planned| planned.state == State::NotYet) {
-        words.push("and what is not there yet".to_owned());
+        words.push("all of what is not installed yet".to_owned());
     }
     if removals > 0 {
         words.push(format!("{} removed", counted(removals, "member")));
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_counts_by_host_and_names_what_is_not_there_yet() {
+    fn a_plan_counts_by_host_and_names_what_is_not_installed_yet() {
         let mut removals = planned(Stage::Removals, State::Differs, &[("beta", Kind::Object, "Cluster beta")]);
         removals.hosts = vec!["beta".into()];
         removals.found.notes.push("beta leaves with 3 workloads".into());
@@ -152,15 +152,15 @@ Plan for prod
 etcd: 1 host
   h1           2 files, 1 unit
 
-controlPlane: not there yet: all of it (h1, h2)
+controlPlane: not installed yet: all of it (h1, h2)
 
-removals: leaving: beta
+removals: to remove: beta
   beta         1 API object
   beta leaves with 3 workloads
 
 nothing to do: members
 
-To do: 2 files, 1 unit, 1 API object; and what is not there yet; 1 member removed.
+To do: 2 files, 1 unit, 1 API object; all of what is not installed yet; 1 member removed.
 ";
         assert_eq!(plan(&plan_of, false), expected);
         assert!(plan(&plan_of, true).contains("    file   /etc/a\n"));

@@ -38,7 +38,7 @@ pub(super) async fn look(
     if hosts.is_empty() {
         return Ok(Some(Planned { stage, state: State::Same, hosts, found: Changes::default() }));
     }
-    note(&format!("looking at {}", stage.name()));
+    note(&format!("planning {}", stage.name()));
     let mut found = Changes::default();
     if telling.watch(job, |event| found.take(event)).await?.is_none() || telling.is_stopping() {
         return Ok(None);
@@ -80,10 +80,10 @@ impl Deployment {
         if exchanged.is_empty() {
             return Ok(journal::newest(journals));
         }
-        let known = |(name, known): &(&str, &str)| format!("{name} is the machine that was {known}");
+        let known = |(name, known): &(&str, &str)| format!("{name} is the machine that was known as {known}");
         let list = exchanged.iter().map(known).collect::<Vec<_>>().join(", ");
         Err(anyhow!(
-            "the inventory exchanges the names of hosts of {}: {list}; nothing was changed\n\
+            "the inventory swaps the names of hosts of {}: {list}; windlass changed nothing\n\
              hint: correct their addresses in the inventory; if you exchanged the names on purpose, remove {}/journal from \
              these hosts",
             self.name,

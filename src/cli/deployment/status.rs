@@ -19,7 +19,7 @@ const PLAYBOOK: &str = "status.yml";
 pub(crate) struct StatusArgs {
     #[command(flatten)]
     site: SiteArgs,
-    /// A table for people, or JSON
+    /// Output format
     #[arg(short = 'o', long, value_enum, default_value_t = Format::Table, value_name = "FORMAT")]
     format: Format,
 }
@@ -88,12 +88,12 @@ async fn show(
     let lines = text.as_ref().and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str);
     let mut said: String = lines.map(|line| format!("{}\n", line.trim_end())).collect();
     for (host, why) in silent {
-        said.push_str(&format!("not well: {host}: {why}\n"));
+        said.push_str(&format!("unhealthy: {host}: {why}\n"));
     }
     if let Some(journal) = unfinished {
         let stage = journal.open_stage().map_or_else(String::new, |stage| format!(" at {}", stage.name()));
         said.push_str(&format!(
-            "not well: an {} by {} was interrupted{stage}: apply goes on with it\n",
+            "unhealthy: an {} by {} was interrupted{stage}; run apply to resume it\n",
             journal.deed, journal.who
         ));
     }

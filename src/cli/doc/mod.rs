@@ -18,7 +18,7 @@ pub(super) struct DocArgs {
     /// Only this kind of word
     #[arg(short = 't', long = "type", value_enum, value_name = "KIND")]
     kind: Option<Kind>,
-    /// How it is told
+    /// Output format
     #[arg(long, value_enum, value_name = "FORM", default_value = "human")]
     output: Output,
     /// Modules, keywords, filters, tests, lookups, functions or variables
@@ -60,5 +60,5 @@ pub(super) fn run(args: &DocArgs) -> Result<ExitCode, Failure> {
 fn unknown(word: &str, kind: Option<Kind>) -> anyhow::Error {
     let what = kind.map_or("module, keyword, filter, test, lookup, function or variable", Kind::word);
     let hint = catalogue::meant(word, kind).map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
-    anyhow::anyhow!("there is no {what} {word:?}{hint} (windlass doc -l lists all)")
+    anyhow::anyhow!("no such {what}: {word:?}{hint} (windlass doc -l lists all)")
 }

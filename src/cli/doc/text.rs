@@ -60,9 +60,9 @@ fn keyword(keyword: &Keyword) -> String {
     }
     let gap = if keyword.shape.words().is_some() { "" } else { "\n" };
     let places: Vec<&str> = keyword.places().map(|place| place.words()).collect();
-    writeln!(out, "{gap}Stands in: {}", places.join(", ")).expect("a String takes any text");
+    writeln!(out, "{gap}Used in: {}", places.join(", ")).expect("a String takes any text");
     if keyword.field.is_some() {
-        out.push_str("Tasks inherit it; the nearest one counts.\n");
+        out.push_str("Tasks inherit it; the innermost one wins.\n");
     }
     arguments(&mut out, "Below it", keyword.parts);
     example(&mut out, keyword.example);

@@ -21,16 +21,16 @@ pub(super) struct LintArgs {
     /// Playbooks, roles, files of tasks or variables, or directories of them
     #[arg(value_name = "PATH", required_unless_present = "list_rules")]
     paths: Vec<PathBuf>,
-    /// List the rules and end
+    /// List the rules and exit
     #[arg(long = "list-rules")]
     list_rules: bool,
-    /// How it is told
+    /// Output format
     #[arg(long, value_enum, value_name = "FORM", default_value = "human")]
     output: Output,
-    /// The least that makes the exit code 2
+    /// The lowest severity that makes the exit code 2
     #[arg(long = "fail-on", value_enum, value_name = "LEVEL", default_value = "advice")]
     fail_on: FailOn,
-    /// Further directories of roles
+    /// More directories with roles
     #[arg(long = "roles-path", value_name = "DIRECTORY", value_delimiter = ':')]
     roles_path: Vec<PathBuf>,
     #[command(flatten)]

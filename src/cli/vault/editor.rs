@@ -18,16 +18,16 @@ const MEMORY: &str = "/dev/shm";
 /// # Errors
 /// The editor cannot be started or does not end well.
 pub(super) fn edited(editor: &str, name: &Path, plain: &[u8]) -> anyhow::Result<Vec<u8>> {
-    let directory = private_directory().context("cannot make a place for the editor")?;
+    let directory = private_directory().context("cannot create a directory for the editor")?;
     let file = directory.path().join(name.file_name().unwrap_or(name.as_os_str()));
     let mut options = std::fs::OpenOptions::new();
     let mut text =
-        options.write(true).create_new(true).mode(0o600).open(&file).context("cannot write for the editor")?;
-    text.write_all(plain).context("cannot write for the editor")?;
+        options.write(true).create_new(true).mode(0o600).open(&file).context("cannot write the file for the editor")?;
+    text.write_all(plain).context("cannot write the file for the editor")?;
     drop(text);
     run(editor, &file)?;
     // Dropping the directory takes away what the editor left beside the file, too.
-    std::fs::read(&file).context("cannot read what the editor left")
+    std::fs::read(&file).context("cannot read the file back from the editor")
 }
 
 fn private_directory() -> std::io::Result<tempfile::TempDir> {
@@ -38,7 +38,7 @@ fn private_directory() -> std::io::Result<tempfile::TempDir> {
 
 fn run(editor: &str, file: &Path) -> anyhow::Result<()> {
     let words = shlex::split(editor).filter(|words| !words.is_empty());
-    let Some(words) = words else { bail!("the editor {editor:?} is no command") };
+    let Some(words) = words else { bail!("invalid editor command: {editor:?}") };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
     let _inside = runtime.enter();
     // Ctrl-C is the editor's; that this program ends by it would leave the plain text behind.
@@ -47,7 +47,7 @@ fn run(editor: &str, file: &Path) -> anyhow::Result<()> {
     let status = Command::new(&words[0]).args(&words[1..]).arg(file).status();
     let status = status.with_context(|| format!("cannot start the editor {editor:?}"))?;
     if !status.success() {
-        bail!("the editor {editor:?} ended with {status}; nothing was written");
+        bail!("the editor {editor:?} failed ({status}); windlass wrote nothing");
     }
     Ok(())
 }

@@ -27,7 +27,7 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
         return std::fs::read(path).with_context(|| format!("cannot read {}", path.display()));
     }
     if std::io::stdin().is_terminal() {
-        crate::cli::note("reading standard input; Ctrl-D ends it");
+        crate::cli::note("reading standard input; press Ctrl-D to end it");
     }
     let mut content = Vec::new();
     std::io::stdin().read_to_end(&mut content).context("cannot read standard input")?;

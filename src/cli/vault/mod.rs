@@ -41,7 +41,7 @@ enum VaultCommand {
     /// Print strings as inline vault values
     #[command(alias = "encrypt_string")]
     EncryptString(strings::Strings),
-    /// Encrypt files anew, with another password
+    /// Re-encrypt files with another password
     Rekey(Rekeyed),
 }
 
@@ -52,7 +52,7 @@ struct Create {
     /// Encrypt with the password of this name
     #[arg(long = "encrypt-vault-id", value_name = "NAME")]
     identity: Option<String>,
-    /// Start the editor where there is no terminal, too
+    /// Start the editor even without a terminal
     #[arg(long)]
     skip_tty_check: bool,
     /// The file
@@ -67,7 +67,7 @@ struct Files {
     /// Write to this file instead, - for standard output
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Files; without any, standard input
+    /// Files (default: standard input)
     #[arg(value_name = "FILE")]
     paths: Vec<PathBuf>,
 }
@@ -85,7 +85,7 @@ struct Encrypted {
 struct Edited {
     #[command(flatten)]
     passwords: VaultPasswords,
-    /// Encrypt with the password of this name (the one that a file was encrypted with unless given)
+    /// Encrypt with the password of this name (default: the one that the file was encrypted with)
     #[arg(long = "encrypt-vault-id", value_name = "NAME")]
     identity: Option<String>,
     /// Files
@@ -109,10 +109,10 @@ struct Rekeyed {
     /// Encrypt with the password of this name
     #[arg(long = "encrypt-vault-id", value_name = "NAME")]
     identity: Option<String>,
-    /// File that holds the new password, or an executable that prints it
+    /// File with the new password, or an executable that prints it
     #[arg(long, value_name = "FILE", conflicts_with = "new_vault_id")]
     new_vault_password_file: Option<PathBuf>,
-    /// The new password under a name: NAME@FILE, or NAME@prompt
+    /// The new password, named: NAME@FILE, or NAME@prompt
     #[arg(long, value_name = "NAME@SOURCE")]
     new_vault_id: Option<String>,
     /// Files
@@ -144,12 +144,14 @@ pub(super) fn run(args: &VaultArgs) -> Result<ExitCode, Failure> {
 fn create(args: &Create, identity: Option<&str>, settings: &Settings) -> Result<(), Failure> {
     let Create { passwords, path, .. } = args;
     if !args.skip_tty_check && !std::io::stdout().is_terminal() {
-        return Err(Failure::Asked(anyhow!("there is no terminal for the editor (--skip-tty-check starts it anyway)")));
+        return Err(Failure::Asked(anyhow!(
+            "cannot start the editor: no terminal (--skip-tty-check starts it anyway)"
+        )));
     }
     let keyring = passwords::to_write(passwords, settings)?;
     let sealing = sealing(&keyring, identity)?;
     if path.exists() {
-        return Err(anyhow!("{} is there already; vault edit changes it", path.display()).into());
+        return Err(anyhow!("{} already exists (vault edit changes it)", path.display()).into());
     }
     let plain = editor::edited(&editor_of(settings), path, b"")?;
     Ok(files::create(path, vault::encrypt(&plain, sealing.password, sealing.identity).as_bytes())?)

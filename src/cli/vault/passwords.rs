@@ -70,13 +70,14 @@ pub(super) fn new(
 pub(super) fn sealing<'a>(keyring: &'a Keyring, identity: Option<&str>) -> Result<Sealing<'a>, Failure> {
     let names = || keyring.passwords.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
     let found = match (identity, keyring.passwords.as_slice()) {
-        (Some(identity), all) => all.iter().find(|(name, _)| name == identity).ok_or_else(|| {
-            Failure::Asked(anyhow!("there is no vault password {identity:?} to encrypt with, only {}", names()))
-        })?,
+        (Some(identity), all) => all
+            .iter()
+            .find(|(name, _)| name == identity)
+            .ok_or_else(|| Failure::Asked(anyhow!("no such vault password: {identity:?}; known are {}", names())))?,
         (None, [only]) => only,
         (None, _) => {
-            let words = anyhow!("there are several vault passwords to encrypt with: {}", names());
-            return Err(Failure::Asked(words.context("--encrypt-vault-id must name one")));
+            let words = anyhow!("several vault passwords given: {}", names());
+            return Err(Failure::Asked(words.context("choose one with --encrypt-vault-id")));
         }
     };
     let (name, password) = found;
@@ -119,7 +120,7 @@ fn named(
 fn twice(prompt: &str) -> anyhow::Result<Secret> {
     let password = ask::secret(prompt)?;
     if password.reveal().is_empty() {
-        bail!("an empty vault password protects nothing");
+        bail!("the vault password must not be empty");
     }
     if ask::secret(&format!("Confirm {}", uncapitalised(prompt)))?.reveal() != password.reveal() {
         bail!("the two passwords differ");
@@ -145,7 +146,7 @@ pub(crate) fn password_of(path: &Path, whose: &str) -> anyhow::Result<Secret> {
         let path = std::path::absolute(path).with_context(context)?;
         let output = std::process::Command::new(&path).output().with_context(context)?;
         if !output.status.success() {
-            bail!("{} ended with {}", path.display(), output.status);
+            bail!("{} failed ({})", path.display(), output.status);
         }
         String::from_utf8(output.stdout).with_context(context)?
     } else {

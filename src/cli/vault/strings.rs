@@ -32,13 +32,13 @@ pub(super) struct Strings {
     /// With --prompt: show what is typed
     #[arg(long)]
     show_input: bool,
-    /// The name of the variable; as many as there are strings
+    /// The name of the variable; one for each string
     #[arg(short = 'n', long = "name", value_name = "NAME")]
     names: Vec<String>,
     /// The name of the variable whose value is read from standard input
     #[arg(long, value_name = "NAME")]
     stdin_name: Option<String>,
-    /// Strings; everybody on this machine can see them here. Without any, standard input is read
+    /// Strings; other users of this machine can see them on the command line (default: standard input)
     #[arg(value_name = "STRING")]
     strings: Vec<String>,
 }
@@ -52,13 +52,13 @@ struct Named {
 /// Prints what was given, encrypted.
 pub(super) fn run(args: &Strings, identity: Option<&str>, settings: &Settings) -> Result<(), Failure> {
     if args.prompt && (args.stdin_name.is_some() || args.strings.iter().any(|string| string == files::STANDARD)) {
-        return Err(Failure::Asked(anyhow!("--prompt and standard input do not go together")));
+        return Err(Failure::Asked(anyhow!("cannot use --prompt together with standard input")));
     }
     let keyring = passwords::to_write(&args.passwords, settings)?;
     let sealing = passwords::sealing(&keyring, identity)?;
     let texts = texts(args)?;
     if texts.iter().any(|text| text.plain.is_empty()) {
-        return Err(Failure::Asked(anyhow!("there is nothing to encrypt: the text is empty")));
+        return Err(Failure::Asked(anyhow!("nothing to encrypt: the text is empty")));
     }
     let inline: String = texts.iter().map(|text| inline(text, sealing)).collect();
     files::write(inline.as_bytes(), std::path::Path::new(files::STANDARD), args.output.as_deref())?;
@@ -90,7 +90,9 @@ fn texts(args: &Strings) -> anyhow::Result<Vec<Named>> {
 
 fn from_stdin() -> anyhow::Result<Vec<u8>> {
     if std::io::stdin().is_terminal() {
-        note("type the text, then Ctrl-D twice (after a line's end: once; the line's end belongs to the text)");
+        note(
+            "type the text, then press Ctrl-D twice (or once after Enter, which makes the line break part of the text)",
+        );
     }
     let mut plain = Vec::new();
     std::io::stdin().read_to_end(&mut plain).context("cannot read standard input")?;

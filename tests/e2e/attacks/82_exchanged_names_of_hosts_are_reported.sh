@@ -15,11 +15,11 @@ settled_trees >"$scratch/before"
 
 planned
 exits 1
-says 'h1 is the machine that was h2, h2 is the machine that was h1; nothing was changed'
+says 'h1 is the machine that was known as h2, h2 is the machine that was known as h1; windlass changed nothing'
 says '^hint: correct their addresses in the inventory'
 applied -e etcd_quota_backend_bytes=3221225472
 exits 1
-says 'h1 is the machine that was h2'
+says 'h1 is the machine that was known as h2'
 etcd_inventory=$inventory etcd_playbook -e etcd_quota_backend_bytes=3221225472
 exits 2
 says 'h1 is the machine of the etcd member h2: two hosts of the inventory have exchanged their names'

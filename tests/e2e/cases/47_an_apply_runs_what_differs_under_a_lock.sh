@@ -10,14 +10,14 @@ for h in h1 h2 h3; do on $h '! [ -e /var/lib/windlass ] && ! [ -e /etc/etcd ]' |
 mapfile -t a < <(apply_arguments)
 windlass apply "${a[@]}"
 exits 1
-says 'standard input is no terminal, so nobody can be asked: --yes applies without a question'
+says 'cannot ask: standard input is not a terminal \(--yes applies without asking\)'
 
 applied
 exits 0
 says 'applying etcd: '
 healthy
 for h in h1 h2 h3; do
-  lock_of $h | head -1 | grep -qE '^1 -$' || broken "the lock of $h is not given back: $(lock_of $h)"
+  lock_of $h | head -1 | grep -qE '^1 -$' || broken "the lock of $h was not released: $(lock_of $h)"
   [ "$(on $h stat -c %a /var/lib/windlass/karmada/lock)" = 644 ] || broken "the lock's mode"
   on $h "grep -q 'done.:true,.host.:.$h.}\$' /var/lib/windlass/karmada/journal" || broken "the journal of $h"
   no_sessions $h
@@ -38,13 +38,13 @@ says '^etcd: 3 hosts$'
 on h2 'echo "# moved" >>/etc/etcd/etcd.env'
 windlass apply "$scratch/plan.json" -e "etcd_bundle=$ROOT/target/etcd/3.5" -e etcd_quota_backend_bytes=3221225472 --playbooks "$ROOT/playbooks" --yes
 exits 1
-says 'nothing was changed, as something moved since the plan was saved:'
-says '^  h2: file /etc/etcd/etcd.env is another$'
+says 'windlass changed nothing, because the hosts or the inventory changed since the plan was saved:'
+says '^  h2: file /etc/etcd/etcd.env has changed$'
 on h1 '! grep -rq 3221225472 /etc/etcd' || broken "it was applied all the same"
 # With other variables it is another plan.
 windlass apply "$scratch/plan.json" -e "etcd_bundle=$ROOT/target/etcd/3.5" --playbooks "$ROOT/playbooks" --yes
 exits 1
-says 'what is asked for: deployment karmada is another'
+says 'input: deployment karmada has changed'
 planned -o "$scratch/plan.json" -e etcd_quota_backend_bytes=3221225472
 windlass apply "$scratch/plan.json" -e "etcd_bundle=$ROOT/target/etcd/3.5" -e etcd_quota_backend_bytes=3221225472 --playbooks "$ROOT/playbooks" --yes
 exits 0
@@ -61,5 +61,5 @@ wait "$one" || first=$?
 wait "$two" || second=$?
 cat "$scratch/one" "$scratch/two"
 [ $((first + second)) = 1 ] || broken "they end with $first and $second, not with 0 and 1"
-grep -aqhE "works on this deployment: windlass apply|takes the lock at this very moment|something moved since it was looked at" "$scratch/one" "$scratch/two" || broken "the other does not say why"
+grep -aqhE "locked by .*: windlass apply|another run is taking the lock at the same time|something changed on the hosts while planning" "$scratch/one" "$scratch/two" || broken "the other does not say why"
 healthy

@@ -8,12 +8,12 @@ lock_of h1 | head -1 | grep -qE '^1 [0-9a-f]{32}$' || broken "it does not hold t
 
 applied
 exits 1
-says "works on this deployment: windlass apply .* \(process $asleep, for "
+says "locked by .*: windlass apply .* \(pid $asleep\), held for "
 says 'hint: .*--break-lock'
 
 applied --break-lock
 exits 0
-says 'taking over the lock of '
+says 'taking over the lock from '
 healthy
 lock_of h1 | head -1 | grep -qE '^2 -$' || broken "the token did not rise: $(lock_of h1)"
 settled_trees >"$scratch/before"
@@ -25,7 +25,7 @@ code=0
 wait "$asleep" || code=$?
 cat "$scratch/asleep"
 [ $code != 0 ] || broken "whoever was taken over believes that all is well"
-grep -aqE 'was taken over by|does not hold the lock of the deployment any more|was lost' "$scratch/asleep" || broken "it does not say why it ends"
+grep -aqE 'was taken over by|took it over|does not hold the lock of the deployment any more|lost the connection' "$scratch/asleep" || broken "it does not say why it ends"
 settled_trees >"$scratch/after"
 same_trees "$scratch/before" "$scratch/after"
 (cd "$state/credentials" && find . -type f -exec sha256sum {} + | sort) >"$scratch/here-after"

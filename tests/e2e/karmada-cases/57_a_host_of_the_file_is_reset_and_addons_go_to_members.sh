@@ -44,5 +44,5 @@ exits 0
 says '^Nothing to do\.$'
 site status
 exits 0
-does_not_say 'not well'
+does_not_say 'unhealthy'
 member_down

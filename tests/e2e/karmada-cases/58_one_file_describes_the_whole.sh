@@ -18,7 +18,7 @@ write with >"$file"
 trees >"$scratch/before"
 site plan
 exits 0
-says '^members: not there yet: all of it \(north, south\)$'
+says '^members: not installed yet: all of it \(north, south\)$'
 trees >"$scratch/planned"
 same_trees "$scratch/before" "$scratch/planned"
 # Nobody can be asked.
@@ -39,10 +39,10 @@ services >"$scratch/before"
 write without >"$file"
 site apply --yes --max-removals 0
 exits 1
-says '1 member would be removed \(north\), and --max-removals allows 0'
+says 'refusing to remove 1 member \(north\): --max-removals allows 0'
 site apply --yes
 exits 0
-says '^removals: leaving: north$'
+says '^removals: to remove: north$'
 does_not_say 'applying (etcd|controlPlane|members|addons): '
 ! kubectl get cluster north || broken "north is still a member"
 services >"$scratch/after"
@@ -51,7 +51,7 @@ diff "$scratch/before" "$scratch/after" || broken "something else was touched"
 on h2 systemctl stop karmada-scheduler
 site status
 exits 2
-says '^not well: scheduler on cp-2: the service is '
+says '^unhealthy: scheduler on cp-2: the service is '
 
 sed 's/^spec:/&\n  paused: true/' "$file" >"$file.new" && mv "$file.new" "$file"
 site apply --yes
