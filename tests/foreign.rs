@@ -203,16 +203,16 @@ fn a_resource_runs_nothing_and_reads_nothing_here() {
         assert!(code != 0 && said.contains(told), "{told}: {said}");
     }
     for (field, given, told) in [
-        ("bundle", json!("/etc"), "spec.bundle is \"/etc\", which is no name in the setting resource_bundles"),
+        ("bundle", json!("/etc"), "spec.bundle is \"/etc\", which the setting resource_bundles does not list"),
         (
             "hooks",
             json!([{"stage": "etcd", "when": "before", "playbook": "/srv/x.yml"}]),
-            "spec.hooks[0].playbook is \"/srv/x.yml\", which is no name in the setting resource_hooks",
+            "spec.hooks[0].playbook is \"/srv/x.yml\", which the setting resource_hooks does not list",
         ),
         (
             "addons",
             json!([{"name": "a", "to": ["control_plane"], "src": ["/etc/*"]}]),
-            "spec.addons[0].src[0] is \"/etc/*\", which is no name in the setting resource_files",
+            "spec.addons[0].src[0] is \"/etc/*\", which the setting resource_files does not list",
         ),
         (
             "certificates",
@@ -259,13 +259,13 @@ fn what_the_person_has_for_own_hosts_is_not_given_to_a_foreign_one() {
     }
     let (code, told) =
         world.windlass(&["playbook", "-i", "kube:team/prod", "--private-key", &file, "play/play.yml"], &[THIS_NETWORK]);
-    assert!(code == 1 && told.contains("--private-key cannot be used with a resource from an API"), "{code} {told}");
+    assert!(code == 1 && told.contains("cannot use --private-key with a resource from an API"), "{code} {told}");
     let (_, told) = world.play("all", "{debug: {msg: \"{{ ambient | default('nothing') }}\"}}", &[THIS_NETWORK]);
     assert!(told.contains("nothing") && !told.contains("the person's own"), "{told}");
     // Another inventory beside it could lend it the login of a host of the same name.
     world.write("hosts.ini", "cp-1 ansible_password=hunter2-long\n");
     let (code, told) = world.windlass(&["inventory", "-i", "hosts.ini", "-i", "kube:team/prod", "--list"], &[]);
-    assert!(code != 0 && told.contains("came from an API, and is not the only inventory"), "{told}");
+    assert!(code != 0 && told.contains("came from an API and must be the only inventory"), "{told}");
 }
 
 #[test]
@@ -296,10 +296,10 @@ fn addresses_of_this_machine_are_not_connected_to_unless_configured() {
         spec["hosts"][0]["port"] = json!(host.local_addr().unwrap().port());
         world.resource(&spec);
         let (code, told) = world.play("all", "{raw: 'true'}", &[]);
-        assert!(code == 4 && told.contains("may not connect to") && told.contains(why), "{address}: {told}");
+        assert!(code == 4 && told.contains("must not connect to") && told.contains(why), "{address}: {told}");
     }
     let (_, told) = world.play("all", "{raw: 'true'}", &[("WINDLASS_RESOURCE_NETWORKS", "192.0.2.0/24")]);
-    assert!(told.contains("it is not in the setting resource_networks"), "{told}");
+    assert!(told.contains("the setting resource_networks does not list it"), "{told}");
     assert!(host.accept().is_err(), "windlass connected");
 }
 
@@ -323,9 +323,9 @@ fn the_kubeconfig_of_a_member_runs_nothing_reads_nothing_and_leads_outside() {
         (kubeconfig(&url, &json!({"tokenFile": file})).to_string(), "the kubeconfig has tokenFile at \"c\""),
         (kubeconfig(&url, &json!({"client-key": file})).to_string(), "the kubeconfig has client-key at \"c\""),
         (kubeconfig(&url, &json!({"auth-provider": {"name": "gcp", "config": {}}})).to_string(), "has auth-provider"),
-        (world.path("kubeconfig").display().to_string(), "it is no kubeconfig"),
-        ("# nothing\n".to_owned(), "it is a kubeconfig without a cluster or a context"),
-        ("!!null x".to_owned(), "it is a kubeconfig without a cluster or a context"),
+        (world.path("kubeconfig").display().to_string(), "it is not a valid kubeconfig"),
+        ("# nothing\n".to_owned(), "the kubeconfig has no cluster or no context"),
+        ("!!null x".to_owned(), "the kubeconfig has no cluster or no context"),
         (kubeconfig(&url, &json!({"token": "t"})).to_string(), "it is a loopback address"),
     ] {
         world.secret("team", "m1", &content);
@@ -338,7 +338,7 @@ fn the_kubeconfig_of_a_member_runs_nothing_reads_nothing_and_leads_outside() {
     world.write("home/.kube/config", &kubeconfig(&url, &json!({"token": "t"})).to_string());
     let task = "{k8s_info: {kind: Namespace}}";
     let (code, said) = world.play("members", task, &[("WINDLASS_RESOURCE_NETWORKS", "127.0.0.0/8")]);
-    assert!(code != 0 && said.contains("may not refer to it"), "{task}: {said}");
+    assert!(code != 0 && said.contains("a resource from an API must not"), "{task}: {said}");
     assert!(!Path::new(&pwned).exists());
     assert!(own.accept().is_err(), "somebody connected");
 }

@@ -20,7 +20,7 @@ impl Inventory {
         let mut inventory = Inventory { keyring: keyring.clone(), ..Inventory::default() };
         inventory.put_group(ALL);
         inventory.put_group(UNGROUPED);
-        inventory.add_child(ALL, UNGROUPED).expect("ungrouped has no children");
+        inventory.add_child(ALL, UNGROUPED).expect("ungrouped cannot have children");
         for name in LOCALHOST {
             let name: Arc<str> = name.into();
             let vars = [("ansible_connection".into(), Value::from("local"))].into();
@@ -67,7 +67,9 @@ impl Inventory {
             return Err(format!("group {child:?} cannot be a child of itself"));
         }
         if self.ancestors(parent).contains(child) {
-            return Err(format!("group {child:?} cannot be a child of {parent:?}, which is below it already"));
+            return Err(format!(
+                "group {child:?} cannot be a child of {parent:?}, because {parent:?} is itself below {child:?}"
+            ));
         }
         self.groups[child].parents.insert(parent.into());
         Ok(self.groups[parent].children.insert(child.into()))
@@ -106,7 +108,7 @@ impl Inventory {
         let orphans: Vec<Arc<str>> =
             self.groups.values().filter(|g| g.parents.is_empty() && &*g.name != ALL).map(|g| g.name.clone()).collect();
         for name in orphans {
-            self.add_child(ALL, &name).expect("all is below no group");
+            self.add_child(ALL, &name).expect("the group all cannot be a child");
         }
         for host in self.hosts.values_mut() {
             let ordinary = host.groups.iter().any(|group| &**group != ALL && &**group != UNGROUPED);

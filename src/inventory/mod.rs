@@ -130,8 +130,9 @@ impl Inventory {
         match self.deployments.first() {
             Some(deployment) if self.confined.is_some() && !single => {
                 let message =
-                    format!("the resource {} came from an API, and is not the only inventory", deployment.name);
-                Err(Complaint::new(message, Some(&deployment.node.origin)).hint("name it alone, with one -i or -f"))
+                    format!("the resource {} came from an API and must be the only inventory", deployment.name);
+                Err(Complaint::new(message, Some(&deployment.node.origin))
+                    .hint("pass it alone, with a single -i or -f"))
             }
             _ => Ok(()),
         }

@@ -86,7 +86,7 @@ impl Inventory {
                 let index = if at < 0 { at + found.len() as i64 } else { at };
                 let host = usize::try_from(index).ok().and_then(|index| found.get(index).cloned());
                 let count = found.len();
-                let none = || Complaint::new(format!("no host matches {part:?}: {name:?} has {count}"), None);
+                let none = || Complaint::new(format!("no host matches {part:?}: {name:?} has only {count}"), None);
                 host.map(|host| vec![host]).ok_or_else(none)
             }
             Some(Subscript::Range(first, last)) => {
@@ -176,8 +176,8 @@ fn matcher(pattern: &str) -> Result<impl Fn(&str) -> bool, Complaint> {
         None => glob(pattern),
     };
     let regex = fancy_regex::Regex::new(&expression).map_err(|error| {
-        Complaint::new(format!("{pattern:?} is no host pattern: {error}"), None)
-            .hint("after ~ a regular expression is expected")
+        Complaint::new(format!("invalid host pattern {pattern:?}: {error}"), None)
+            .hint("write a regular expression after ~")
     })?;
     Ok(move |name: &str| regex.is_match(name).unwrap_or(false))
 }

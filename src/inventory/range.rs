@@ -17,7 +17,7 @@ pub(super) fn expand(name: &str) -> Result<Vec<String>, String> {
     let tails = expand(tail)?;
     let items = items(&name[open + 1..close], name)?;
     if items.len().saturating_mul(tails.len()) > MOST {
-        return Err(format!("{name:?} stands for more than {MOST} names"));
+        return Err(format!("{name:?} expands to more than {MOST} names"));
     }
     let mut names = Vec::new();
     for item in items {
@@ -28,7 +28,7 @@ pub(super) fn expand(name: &str) -> Result<Vec<String>, String> {
 
 /// What stands between the brackets, spelled out.
 fn items(range: &str, name: &str) -> Result<Vec<String>, String> {
-    let bad = |why: &str| format!("bad range [{range}] in {name:?}: {why}");
+    let bad = |why: &str| format!("invalid range [{range}] in {name:?}: {why}");
     let bounds: Vec<&str> = range.split(':').collect();
     let (begin, end, step) = match bounds[..] {
         [begin, end] => (begin, end, 1),
@@ -36,14 +36,14 @@ fn items(range: &str, name: &str) -> Result<Vec<String>, String> {
             Ok(step) if step > 0 => (begin, end, step),
             _ => return Err(bad("the step must be a whole number above 0")),
         },
-        _ => return Err(bad("it must be BEGIN:END or BEGIN:END:STEP")),
+        _ => return Err(bad("write BEGIN:END or BEGIN:END:STEP")),
     };
     if end.is_empty() {
         return Err(bad("it has no end"));
     }
     if let (Some(first), Some(last)) = (letter(begin), letter(end)) {
         if first > last {
-            return Err(bad("it begins after its end"));
+            return Err(bad("its begin is after its end"));
         }
         return Ok(LETTERS[first..=last].chars().step_by(step).map(String::from).collect());
     }
@@ -54,10 +54,10 @@ fn items(range: &str, name: &str) -> Result<Vec<String>, String> {
     // A leading zero asks for numbers of equal width, so the end must show the same width.
     let width = if begin.len() > 1 && begin.starts_with('0') { begin.len() } else { 0 };
     if width > 0 && width != end.len() {
-        return Err(bad("with leading zeros, begin and end must be equally long"));
+        return Err(bad("with leading zeros, begin and end must have the same number of digits"));
     }
     if first > last {
-        return Err(bad("it begins after its end"));
+        return Err(bad("its begin is after its end"));
     }
     if (last - first) / step as u64 >= MOST as u64 {
         return Err(bad(&format!("it has more than {MOST} names")));
@@ -87,7 +87,7 @@ mod tests {
     fn a_slip_in_a_number_does_not_make_a_host_of_every_number() {
         assert_eq!(expand("h[1:100000]").unwrap().len(), 100_000);
         assert!(expand("h[0:99999999999]").unwrap_err().contains("more than 100000 names"));
-        assert!(expand("h[1:1000]x[1:1000]").unwrap_err().contains("stands for more than 100000 names"));
+        assert!(expand("h[1:1000]x[1:1000]").unwrap_err().contains("expands to more than 100000 names"));
     }
 
     #[test]
@@ -114,7 +114,7 @@ mod tests {
         let message = |name: &str| expand(name).unwrap_err();
         assert!(message("w[1]").contains("BEGIN:END"), "{}", message("w[1]"));
         assert!(message("w[1:]").contains("no end"));
-        assert!(message("w[01:100]").contains("equally long"));
+        assert!(message("w[01:100]").contains("the same number of digits"));
         assert!(message("w[5:1]").contains("after its end"));
         assert!(message("w[c:a]").contains("after its end"));
         assert!(message("w[a:5]").contains("both ends"));

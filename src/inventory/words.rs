@@ -29,7 +29,7 @@ pub(super) fn split(line: &str) -> Result<Vec<Word>, Unfinished> {
                     '\'' | '"' => quoted(c, column, &mut chars, &mut word.text)?,
                     '\\' => match chars.next() {
                         Some((c, _)) => word.text.push(c),
-                        None => return Err(Unfinished { message: "nothing follows the backslash", column }),
+                        None => return Err(Unfinished { message: "the text ends with a backslash", column }),
                     },
                     c => word.text.push(c),
                 }
@@ -47,7 +47,7 @@ fn quoted(
     chars: &mut impl Iterator<Item = (char, usize)>,
     text: &mut String,
 ) -> Result<(), Unfinished> {
-    let unfinished = Unfinished { message: "the quotation is not closed", column };
+    let unfinished = Unfinished { message: "a quote is not closed", column };
     loop {
         match chars.next() {
             None => return Err(unfinished),
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn an_open_quotation_is_refused_where_it_opens() {
-        assert_eq!(split("web a='b"), Err(Unfinished { message: "the quotation is not closed", column: 7 }));
+        assert_eq!(split("web a='b"), Err(Unfinished { message: "a quote is not closed", column: 7 }));
         assert!(split("web a=\\").is_err());
     }
 }

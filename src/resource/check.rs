@@ -17,7 +17,7 @@ pub(super) fn fields(schema: &Json, parent: &Node, name: &str, complaints: &mut 
     match parent.get(name) {
         Some(node) => Walk { complaints }.value(schema, node, name),
         None => {
-            complaints.push(Complaint::new(format!("the document lacks {name}"), Some(&parent.origin)));
+            complaints.push(Complaint::new(format!("the document has no {name}"), Some(&parent.origin)));
             Json::Null
         }
     }
@@ -40,10 +40,10 @@ pub(super) fn rules(rules: &CompiledSchema, document: &Json, node: &Node) -> Vec
 pub(super) fn unknown<'a>(key: &Node, path: &str, known: impl IntoIterator<Item = &'a str>) -> Complaint {
     let known: Vec<&str> = known.into_iter().collect();
     let within = if path.is_empty() { "a document".to_owned() } else { path.to_owned() };
-    let complaint = Complaint::new(format!("{within} has no field {}", named(key)), Some(&key.origin));
+    let complaint = Complaint::new(format!("unknown field {} in {within}", named(key)), Some(&key.origin));
     match key.as_str().and_then(|key| nearest(key, known.iter().copied())) {
         Some(near) => complaint.hint(format!("did you mean {near:?}?")),
-        None => complaint.hint(format!("there are {}", known.join(", "))),
+        None => complaint.hint(format!("the fields are {}", known.join(", "))),
     }
 }
 
@@ -70,8 +70,8 @@ impl Walk<'_> {
     /// The value as JSON, defaults filled in; what is wrong in it is null.
     fn value(&mut self, schema: &Json, node: &Node, path: &str) -> Json {
         if node.tag.as_deref() == Some("!vault") && !path.ends_with(".vault") {
-            self.refuse(path, "cannot be an encrypted value", node).hint =
-                Some("only references to secrets are read lazily: write vault: !vault below one".to_owned());
+            self.refuse(path, "must not be an encrypted value", node).hint =
+                Some("use a reference to a secret: put the value below it, as vault: !vault".to_owned());
             return Json::Null;
         }
         let value = match (schema["type"].as_str(), &node.kind) {
@@ -96,8 +96,9 @@ impl Walk<'_> {
 
     /// A text where a reference to a secret is wanted is most likely the secret.
     fn bare_secret(&mut self, node: &Node, path: &str) -> Json {
-        let message = format!("{path} must be a reference to a secret, and not the secret itself");
-        let hint = "write where it is: {file: PATH}, {env: NAME}, {vault: TEXT}, {command: [PROGRAM]} or {secret: {name, key}}";
+        let message = format!("{path} must be a reference to a secret, not the secret itself");
+        let hint = "say where the secret is: {file: PATH}, {env: NAME}, {vault: TEXT}, {command: [PROGRAM]} or \
+            {secret: {name, key}}";
         self.complaints.push(Complaint::new(message, Some(&without_text(&node.origin))).hint(hint));
         Json::Null
     }
@@ -127,7 +128,7 @@ impl Walk<'_> {
         self.within(schema, ["minProperties", "maxProperties"], pairs.len(), "entries", node, path);
         for (key, value) in pairs {
             let Some(name) = key.as_str() else {
-                self.refuse(path, &format!("has a key that is no string: {}", key.what()), key).hint =
+                self.refuse(path, &format!("has a key that is not a string: {}", key.what()), key).hint =
                     Some("put it in quotes".to_owned());
                 continue;
             };
@@ -143,7 +144,7 @@ impl Walk<'_> {
         for name in schema["required"].as_array().into_iter().flatten().filter_map(Json::as_str) {
             if !pairs.iter().any(|(key, _)| key.as_str() == Some(name)) {
                 let what = properties.get(name).and_then(|schema| schema["description"].as_str());
-                self.refuse(path, &format!("lacks {name}"), node).hint =
+                self.refuse(path, &format!("has no {name}"), node).hint =
                     what.map(|what| format!("{name}: {}", first_sentence(what)));
             }
         }
@@ -166,7 +167,7 @@ impl Walk<'_> {
             for (index, item) in items.iter().enumerate() {
                 if identities[..index].contains(&identities[index]) {
                     let what = list[index]["name"].as_str().or(list[index].as_str()).unwrap_or_default();
-                    self.refuse(&format!("{path}[{index}]"), &format!("is there twice: {what:?}"), item);
+                    self.refuse(&format!("{path}[{index}]"), &format!("duplicates an earlier item: {what:?}"), item);
                 }
             }
         }
@@ -180,7 +181,7 @@ impl Walk<'_> {
             if !fits {
                 let wanted = match pattern {
                     ONE_LINE => "must be one line without control characters".to_owned(),
-                    pattern => format!("must fit {pattern}"),
+                    pattern => format!("must match {pattern}"),
                 };
                 self.refuse(path, &format!("{wanted}, this is {}", node.what()), node);
             }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::value::unit_file;
 
-/// The programs of the control plane. The four optional ones are there if they are named.
+/// The components of the control plane. The four optional ones run only if they are listed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[x_kube(
@@ -18,14 +18,16 @@ use crate::value::unit_file;
         has(self.karmadaControllerManager) && has(self.karmadaControllerManager.enabled) && !self.karmadaControllerManager.enabled, \
         has(self.karmadaScheduler) && has(self.karmadaScheduler.enabled) && !self.karmadaScheduler.enabled, \
         has(self.karmadaWebhook) && has(self.karmadaWebhook.enabled) && !self.karmadaWebhook.enabled].all(off, !off)")
-        .message("only karmadaDescheduler, karmadaSearch, karmadaMetricsAdapter and karmadaSchedulerEstimator can be switched off"),
+        .message("only karmadaDescheduler, karmadaSearch, karmadaMetricsAdapter and karmadaSchedulerEstimator can be \
+            disabled"),
     validation = Rule::new("[has(self.karmadaAggregatedAPIServer) && has(self.karmadaAggregatedAPIServer.hosts), \
         has(self.karmadaWebhook) && has(self.karmadaWebhook.hosts), has(self.karmadaSearch) && has(self.karmadaSearch.hosts), \
         has(self.karmadaMetricsAdapter) && has(self.karmadaMetricsAdapter.hosts)].all(placed, !placed)")
-        .message("karmadaAggregatedAPIServer, karmadaWebhook, karmadaSearch and karmadaMetricsAdapter have no hosts of their own: \
-                  an API server calls them on its own host, so they run wherever one is"),
+        .message("karmadaAggregatedAPIServer, karmadaWebhook, karmadaSearch and karmadaMetricsAdapter cannot have \
+            hosts of their own: each API server calls them on its own host, so they run on every host with an API server"),
     validation = Rule::new("!has(self.karmadaSchedulerEstimator) || !has(self.karmadaSchedulerEstimator.hosts)")
-        .message("karmadaSchedulerEstimator has no hosts of its own: estimators run wherever a scheduler or a descheduler is"),
+        .message("karmadaSchedulerEstimator cannot have hosts of its own: estimators run on every host with a \
+            scheduler or a descheduler"),
 )]
 pub struct Components {
     /// kube-apiserver.
@@ -60,28 +62,28 @@ pub struct Components {
     pub karmada_scheduler_estimator: Option<Component>,
 }
 
-/// What can be said of a program.
+/// Settings of a component.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Component {
-    /// Whether an optional one is there: true if not given. False keeps its settings for later.
+    /// Whether an optional component runs (default true). With false, its settings are kept for later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
-    /// The hosts that it runs on, by the names of spec.hosts; all of controlPlane.hosts if not given.
+    /// The hosts that it runs on, by their names in spec.hosts (default: all of controlPlane.hosts).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 64), inner(length(min = 1, max = 63)))]
     #[x_kube(merge_strategy = ListMerge::Set)]
     pub hosts: Option<Vec<String>>,
-    /// Further flags, by name without dashes; they win over those that windlass sets.
+    /// More flags, by name without dashes. They override those that windlass sets.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[x_kube(validation = super::flags())]
     pub extra_args: BTreeMap<String, String>,
     /// Feature gates, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[x_kube(validation = Rule::new("self.all(name, name.matches('^[0-9A-Za-z][0-9A-Za-z:]*$'))")
-        .message("a feature gate's name is of letters and digits"))]
+        .message("the name of a feature gate must consist of letters and digits"))]
     pub feature_gates: BTreeMap<String, bool>,
-    /// Limits, as systemd names them: `MemoryMax: 2G`, `CPUQuota: 200%`.
+    /// Limits of the service, in systemd's terms: `MemoryMax: 2G`, `CPUQuota: 200%`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[x_kube(validation = limits())]
     pub resources: BTreeMap<String, String>,
@@ -91,7 +93,7 @@ pub struct Component {
 fn limits() -> Rule {
     let names: Vec<String> = unit_file::LIMITS.iter().map(|name| format!("'{name}'")).collect();
     Rule::new(format!("self.all(name, name in [{}] && self[name].matches('^[0-9A-Za-z%:./ _,-]+$'))", names.join(", ")))
-        .message("resources are limits of a service as systemd names them, such as MemoryMax: 2G and CPUQuota: 200%")
+        .message("resources must be service limits in systemd's terms, such as MemoryMax: 2G and CPUQuota: 200%")
 }
 
 impl Component {

@@ -8,31 +8,33 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[x_kube(validation = Rule { field_path: Some(".loadBalancer".into()), ..Rule::new(
     "!has(self.loadBalancer) || has(self.loadBalancer.virtualAddress) || has(self.endpoint)"
-).message("nothing leads to the load balancer: give it a virtualAddress, or controlPlane an endpoint that leads to its hosts") })]
+).message("clients cannot reach the load balancer: set its virtualAddress, or set controlPlane.endpoint to a name or \
+    address of its hosts") })]
 pub struct ControlPlane {
-    /// Its hosts, by the names of spec.hosts. Every component runs on each of them unless `components` says otherwise.
+    /// Its hosts, by their names in spec.hosts. Every component runs on each of them unless `components` says otherwise.
     #[schemars(length(min = 1, max = 64), inner(length(min = 1, max = 63)))]
     #[x_kube(merge_strategy = ListMerge::Set)]
     pub hosts: Vec<String>,
-    /// A virtual address or a name of yours that leads to all API servers, with or without a port; the load balancer's
-    /// virtual address if not given, or else the address of the first API server.
+    /// Your own virtual address or name in front of all API servers, with or without a port (default: the load balancer's
+    /// virtual address, or else the address of the first API server).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 260))]
     #[x_kube(validation = Rule::new(r"self.matches('^([a-zA-Z0-9][a-zA-Z0-9.-]*|\\[[0-9a-fA-F:]+\\])(:[0-9]+)?$')")
-        .message("an endpoint is a name or an address, with or without a port: karmada.example.com, 192.0.2.10:6443, [2001:db8::10]"))]
+        .message("an endpoint must be a name or an address, with or without a port: karmada.example.com, \
+            192.0.2.10:6443, [2001:db8::10]"))]
     pub endpoint: Option<String>,
-    /// haproxy before the API servers, and keepalived for an address that moves; none if not given.
+    /// haproxy in front of the API servers, and keepalived for a virtual address (default: none).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load_balancer: Option<LoadBalancer>,
-    /// Further names and addresses in the API servers' certificates.
+    /// More names and addresses in the API servers' certificates.
     #[serde(default, rename = "certSANs", skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), inner(length(min = 1, max = 253)))]
     #[x_kube(validation = super::subject_names())]
     pub cert_sans: Vec<String>,
-    /// The addresses of Services.
+    /// The address range of Services.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
-    #[x_kube(validation = Rule::new("self.matches('^[0-9a-fA-F.:]+/[0-9]+$')").message("a subnet is like 10.96.0.0/12"))]
+    #[x_kube(validation = Rule::new("self.matches('^[0-9a-fA-F.:]+/[0-9]+$')").message("a subnet must look like 10.96.0.0/12"))]
     pub service_subnet: Option<String>,
 }
 
@@ -41,32 +43,32 @@ pub struct ControlPlane {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[x_kube(
     validation = Rule::new("has(self.virtualAddress) || !(has(self.interface) || has(self.routerID))")
-        .message("interface and routerID say how the virtual address is carried, and there is no virtualAddress"),
+        .message("interface and routerID need a virtualAddress"),
 )]
 pub struct LoadBalancer {
-    /// Its hosts, by the names of spec.hosts; those of the control plane if not given.
+    /// Its hosts, by their names in spec.hosts (default: those of the control plane).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 16), inner(length(min = 1, max = 63)))]
     #[x_kube(merge_strategy = ListMerge::Set)]
     pub hosts: Option<Vec<String>>,
-    /// An address of nobody's yet, in the hosts' own network, which one of them carries at a time.
+    /// An unused address in the hosts' own network. One of the hosts holds it at a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 45))]
     #[x_kube(validation = Rule::new("self.matches('^([0-9]{1,3}([.][0-9]{1,3}){3}|[0-9a-fA-F]*:[0-9a-fA-F:.]+)$')")
-        .message("a virtual address is an IP address: 192.0.2.10, 2001:db8::10"))]
+        .message("a virtual address must be an IP address, such as 192.0.2.10 or 2001:db8::10"))]
     pub virtual_address: Option<String>,
-    /// The interface that carries it; that of the default route if not given.
+    /// The network interface for it (default: the one of the default route).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 15))]
-    #[x_kube(validation = Rule::new("self.matches('^[0-9A-Za-z_][0-9A-Za-z_.@-]*$')").message("an interface is named like eth0"))]
+    #[x_kube(validation = Rule::new("self.matches('^[0-9A-Za-z_][0-9A-Za-z_.@-]*$')").message("an interface must be a name such as eth0"))]
     pub interface: Option<String>,
-    /// The number of the virtual router, which no other one in the same network has; the last part of an IPv4 address,
-    /// and 51 for an IPv6 address, if not given.
+    /// The number of the virtual router, unique in the network (default: the last part of an IPv4 address,
+    /// 51 for an IPv6 address).
     #[serde(default, rename = "routerID", skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 255))]
     pub router_id: Option<i32>,
     /// haproxy, keepalived, socat and what they depend on as .deb or .rpm files on the machine that windlass runs on, for
-    /// hosts without a source of packages; absolute, or from the directory of this document.
+    /// hosts without a package repository; absolute, or relative to the directory of this document.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 128), inner(length(min = 1, max = 4096)))]
     pub package_files: Vec<String>,

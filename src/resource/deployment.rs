@@ -30,7 +30,8 @@ use crate::value::origin::Complaint;
     printcolumn(name = "Endpoint", type_ = "string", json_path = ".spec.controlPlane.endpoint", priority = 1),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
     validation = Rule::new("self.metadata.name.matches('^[a-z0-9]([a-z0-9-]*[a-z0-9])?$') && self.metadata.name.size() <= 63")
-        .message("a deployment's name is of small letters, digits and dashes, at most 63, as it is a label of its members' Clusters")
+        .message("a deployment's name must consist of at most 63 lowercase letters, digits and dashes, because it \
+            becomes a label of the members' Clusters")
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[x_kube(
@@ -48,66 +49,67 @@ use crate::value::origin::Complaint;
         "!has(self.members) || ",
         "self.members.filter(member, has(member.kubeconfigOnHost)).map(member, member.kubeconfigOnHost.host)",
         "self.hosts.map(host, host.name)",
-        "kubeconfigOnHost.host of a member is ", ", not in spec.hosts") },
+        "kubeconfigOnHost.host of a member is ", ", which is not in spec.hosts") },
     validation = Rule { field_path: Some(".members".into()), ..named_in(
         "!has(self.members) || ",
         "self.members.filter(member, has(member.agent) && has(member.agent.host)).map(member, member.agent.host)",
         "self.hosts.map(host, host.name)",
-        "agent.host of a member is ", ", not in spec.hosts") },
+        "agent.host of a member is ", ", which is not in spec.hosts") },
     validation = Rule { field_path: Some(".members".into()), ..Rule::new(
         "!has(self.members) || !self.members.exists(member, self.hosts.exists(host, host.name == member.name))"
-    ).message("a member has the name of a host: each is a host of the inventory, so their names differ") },
+    ).message("a member has the same name as a host: both are hosts of the inventory, so their names must differ") },
     validation = Rule { field_path: Some(".hosts".into()), ..Rule::new(
         "!has(self.etcd.managed) || !self.hosts.exists(host, host.reset && host.name in self.etcd.managed.hosts)"
-    ).message("a host with reset: true cannot be a member of etcd: take it out of etcd.managed.hosts first") },
+    ).message("a host with reset: true cannot be an etcd member: remove it from etcd.managed.hosts first") },
     validation = Rule { field_path: Some(".hosts".into()), ..Rule::new(
         "self.controlPlane.hosts.exists(name, self.hosts.exists(host, host.name == name && !host.reset))"
-    ).message("every host of the control plane has reset: true: at least one has to stay") },
+    ).message("every host of the control plane has reset: true: at least one must stay") },
     validation = Rule { field_path: Some(".hosts".into()), ..Rule::new(
         "!has(self.controlPlane.loadBalancer) || !has(self.controlPlane.loadBalancer.hosts) || \
          self.controlPlane.loadBalancer.hosts.exists(name, !self.hosts.exists(host, host.name == name && host.reset))"
-    ).message("every host of the load balancer has reset: true: at least one has to stay") },
+    ).message("every host of the load balancer has reset: true: at least one must stay") },
     validation = Rule { field_path: Some(".controlPlane.loadBalancer.virtualAddress".into()), ..Rule::new(
         "!has(self.controlPlane.loadBalancer) || !has(self.controlPlane.loadBalancer.virtualAddress) || \
          !self.hosts.exists(host, has(host.address) && host.address == self.controlPlane.loadBalancer.virtualAddress)"
-    ).message("the virtual address is the address of a host: take one that nobody has") },
+    ).message("the virtual address is the address of a host: use an unused address") },
     validation = Rule { field_path: Some(".addons".into()), ..Rule::new(
         "!has(self.addons) || self.addons.all(addon, addon.to.all(name, name in ['control_plane', 'host_cluster', 'members'] \
          || (has(self.members) && self.members.exists(member, member.name == name))))"
-    ).message("an add-on goes to something that is neither control_plane, host_cluster, members nor the name of a member") },
+    ).message("the target of an add-on must be control_plane, host_cluster, members or the name of a member") },
     validation = Rule { field_path: Some(".addons".into()), ..Rule::new(
         "!has(self.addons) || has(self.hostCluster) || !self.addons.exists(addon, 'host_cluster' in addon.to)"
-    ).message("an add-on goes to host_cluster, and spec.hostCluster does not say where that is") },
+    ).message("an add-on targets host_cluster, and spec.hostCluster is not set") },
 )]
 pub struct KarmadaDeploymentSpec {
-    /// The version of Karmada, or its beginning, such as 1.18; the one that the bundle holds if not given.
+    /// The version of Karmada, or its beginning, such as 1.18 (default: the one in the bundle).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32))]
     #[x_kube(validation = Rule::new("self.matches('^v?[0-9]+([.][0-9]+){0,2}(-[0-9A-Za-z.-]+)?$')")
-        .message("a version is like 1.18 or 1.18.2"))]
+        .message("a version must look like 1.18 or 1.18.2"))]
     pub version: Option<String>,
-    /// The programs: a directory or an archive on the machine that windlass runs on, absolute or from the directory of
+    /// The programs: a directory or an archive on the machine that windlass runs on, absolute or relative to the directory of
     /// this document.
     #[schemars(length(min = 1, max = 4096))]
     pub bundle: String,
-    /// What services, users and directories on the hosts are named after.
+    /// The name that services, users and directories on the hosts get.
     #[serde(default = "karmada")]
     #[schemars(length(max = 11))]
     #[x_kube(validation = Rule::new("self.matches('^[a-z][a-z0-9-]*[a-z0-9]$')")
-        .message("an instance's name begins with a small letter, goes on with small letters, digits and dashes, and ends with no dash"))]
+        .message("an instance's name must consist of lowercase letters, digits and dashes, start with a letter, and \
+            not end with a dash"))]
     pub instance: String,
-    /// Every host that is mentioned below.
+    /// All hosts that are mentioned below.
     #[schemars(length(min = 1, max = 256))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
     pub hosts: Vec<Host>,
-    /// How the hosts are reached.
+    /// How windlass connects to the hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ssh: Option<Ssh>,
     /// The control plane.
     pub control_plane: ControlPlane,
     /// Where it keeps its data.
     pub etcd: Etcd,
-    /// What is said of single programs.
+    /// Settings of single components.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub components: Option<Components>,
     /// Its certificates.
@@ -116,21 +118,21 @@ pub struct KarmadaDeploymentSpec {
     /// The Kubernetes cluster that add-ons for host_cluster go to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_cluster: Option<HostCluster>,
-    /// Manifests that are applied besides the control plane itself, in this order.
+    /// Manifests to apply in addition to the control plane itself, in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
     pub addons: Vec<Addon>,
-    /// The clusters that it sends work to.
+    /// The clusters that run the workloads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 512))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
     pub members: Vec<Member>,
-    /// Playbooks of yours around the stages of an apply, in this order.
+    /// Your own playbooks before and after the stages of an apply, in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
     pub hooks: Vec<Hook>,
-    /// Whether nothing is applied for the time being.
+    /// Whether to change nothing for the time being.
     #[serde(default)]
     pub paused: bool,
 }
@@ -139,31 +141,32 @@ pub struct KarmadaDeploymentSpec {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Host {
-    /// What it is called here and in the inventory.
+    /// Its name here and in the inventory.
     #[schemars(length(min = 1, max = 63))]
     #[x_kube(validation = Rule::new("self.matches('^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$')")
-        .message("a host's name is of small letters, digits, dashes and dots, and begins and ends with a letter or digit"))]
+        .message("a host's name must consist of lowercase letters, digits, dashes and dots, and start and end with a \
+            letter or digit"))]
     #[x_kube(validation = not_a_group())]
     pub name: String,
-    /// Where it is reached: an address, a name, or an alias of ~/.ssh/config; its name if not given.
+    /// Where to connect: an address, a name, or an alias of ~/.ssh/config (default: its name).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
-    #[x_kube(validation = Rule::new("self.matches('^[0-9A-Za-z_:][0-9A-Za-z_.:%-]*$')").message("an address is an IP address or a name"))]
+    #[x_kube(validation = Rule::new("self.matches('^[0-9A-Za-z_:][0-9A-Za-z_.:%-]*$')").message("an address must be an IP address or a name"))]
     pub address: Option<String>,
     /// The port of its SSH server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 65535))]
     pub port: Option<i32>,
-    /// Whom to log in as.
+    /// The user to log in as.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 64))]
     #[x_kube(validation = login())]
     pub user: Option<String>,
-    /// The SHA-256 fingerprint of its host key, as `ssh-keygen -lf` prints it; instead of known hosts.
+    /// The SHA-256 fingerprint of its host key, as `ssh-keygen -lf` prints it; used instead of known hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
     #[x_kube(validation = Rule::new("self.matches('^SHA256:[0-9A-Za-z+/]{43}$')")
-        .message("a fingerprint is SHA256: and 43 letters, as ssh-keygen -lf prints it"))]
+        .message("a fingerprint must be SHA256: and 43 characters, as ssh-keygen -lf prints it"))]
     pub fingerprint: Option<String>,
     /// The architecture that it must have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -171,15 +174,15 @@ pub struct Host {
     /// Labels, for your own playbooks and hooks: the variable host_labels.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// The address by which the other hosts reach it, where that differs from what it finds itself.
+    /// The address at which the other hosts reach it, if it differs from the one that the host reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
-    #[x_kube(validation = Rule::new("self.matches('^[0-9A-Za-z:][0-9A-Za-z.:-]*$')").message("an address is an IP address or a name"))]
+    #[x_kube(validation = Rule::new("self.matches('^[0-9A-Za-z:][0-9A-Za-z.:-]*$')").message("an address must be an IP address or a name"))]
     pub private_address: Option<String>,
-    /// The host that the way to it leads through.
+    /// The jump host for connections to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bastion: Option<Bastion>,
-    /// Whether everything of the control plane is removed from it.
+    /// Whether to remove everything of the control plane from it.
     #[serde(default)]
     pub reset: bool,
 }
@@ -198,24 +201,24 @@ pub enum Architecture {
 pub struct Bastion {
     /// Its address, name, or alias in ~/.ssh/config.
     #[schemars(length(min = 1, max = 253))]
-    #[x_kube(validation = Rule::new("self.matches('^[0-9A-Za-z_:][0-9A-Za-z_.:-]*$')").message("an address is an IP address or a name"))]
+    #[x_kube(validation = Rule::new("self.matches('^[0-9A-Za-z_:][0-9A-Za-z_.:-]*$')").message("an address must be an IP address or a name"))]
     pub address: String,
     /// The port of its SSH server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 65535))]
     pub port: Option<i32>,
-    /// Whom to log in as.
+    /// The user to log in as.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 64))]
     #[x_kube(validation = user())]
     pub user: Option<String>,
 }
 
-/// How hosts are reached; what a host says itself wins.
+/// How to connect to hosts. The settings of a host override these.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Ssh {
-    /// Whom to log in as.
+    /// The user to log in as.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 64))]
     #[x_kube(validation = login())]
@@ -230,7 +233,7 @@ pub struct Ssh {
     /// The passphrase of that key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passphrase: Option<Reference>,
-    /// The socket of the SSH agent; that of SSH_AUTH_SOCK if not given, and none if it is `none`.
+    /// The socket of the SSH agent (default: SSH_AUTH_SOCK); `none` uses no agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 4096))]
     pub agent: Option<String>,
@@ -240,14 +243,14 @@ pub struct Ssh {
     /// The password that sudo asks for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub become_password: Option<Reference>,
-    /// Files of known hosts, instead of those of ~/.ssh; absolute, or from the directory of this document.
+    /// Files of known hosts, instead of those of ~/.ssh; absolute, or relative to the directory of this document.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16), inner(length(min = 1, max = 4096)))]
     pub known_hosts: Vec<String>,
     /// What to do about a host whose key is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_keys: Option<HostKeys>,
-    /// The host that the way to all hosts leads through.
+    /// The jump host for connections to all hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bastion: Option<Bastion>,
 }
@@ -264,22 +267,22 @@ pub enum HostKeys {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[x_kube(validation = Rule::new("!has(self.renewBeforeDays) || self.renewBeforeDays < (has(self.leafCertValidityDays) ? self.leafCertValidityDays : 365)")
-    .message("certificates would be made anew in every run: renewBeforeDays is not less than leafCertValidityDays (365 if not given)"))]
+    .message("every run would renew the certificates: renewBeforeDays must be less than leafCertValidityDays (default 365)"))]
 pub struct Certificates {
-    /// An authority of yours, used instead of one that windlass makes.
+    /// Your own certificate authority, used instead of one that windlass creates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca: Option<CustomAuthority>,
-    /// How many days certificates are valid; 365 if not given.
+    /// How many days certificates are valid (default 365).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 2, max = 3650))]
     pub leaf_cert_validity_days: Option<i32>,
-    /// How many days before their end they are made anew; 60 if not given.
+    /// How many days before they expire certificates are renewed (default 60).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 3649))]
     pub renew_before_days: Option<i32>,
 }
 
-/// An authority: its certificate and its key.
+/// A certificate authority: its certificate and its key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CustomAuthority {
@@ -287,7 +290,7 @@ pub struct CustomAuthority {
     pub key: Reference,
 }
 
-/// A Kubernetes cluster beside the control plane.
+/// A Kubernetes cluster next to the control plane.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct HostCluster {
@@ -299,33 +302,33 @@ pub struct HostCluster {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Addon {
-    /// What people call it.
+    /// A name for people.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
-    /// Where they go: control_plane, host_cluster, members, or single members by name.
+    /// Where to apply them: control_plane, host_cluster, members, or single members by name.
     #[schemars(length(min = 1, max = 8), inner(length(min = 1, max = 63)))]
     #[x_kube(merge_strategy = ListMerge::Set)]
     pub to: Vec<String>,
-    /// Files, directories and patterns on the machine that windlass runs on, absolute or from the directory of this
+    /// Files, directories and patterns on the machine that windlass runs on, absolute or relative to the directory of this
     /// document.
     #[schemars(length(min = 1, max = 64), inner(length(min = 1, max = 4096)))]
     pub src: Vec<String>,
-    /// For objects that name none.
+    /// The namespace of objects that name none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63))]
     pub namespace: Option<String>,
-    /// Whether its objects are there.
+    /// Whether its objects exist.
     #[serde(default)]
     pub state: AddonState,
-    /// Whether to wait until they are ready, or gone.
+    /// Whether to wait until they are ready, or deleted.
     #[serde(default = "yes")]
     pub wait: bool,
-    /// Whether fields of others are taken over.
+    /// Whether to take over fields that others manage.
     #[serde(default)]
     pub force: bool,
 }
 
-/// Whether objects are there.
+/// Whether objects exist.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AddonState {
@@ -340,12 +343,12 @@ pub enum AddonState {
 pub struct Hook {
     pub stage: Stage,
     pub when: HookTime,
-    /// The playbook, absolute or from the directory of this document.
+    /// The playbook, absolute or relative to the directory of this document.
     #[schemars(length(min = 1, max = 4096))]
     pub playbook: String,
 }
 
-/// The stages of an apply, in their order: parts of a deployment that one playbook each brings to what is wanted.
+/// The stages of an apply, in their order. Each is a part of the deployment that one playbook installs or updates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Stage {
@@ -356,7 +359,7 @@ pub enum Stage {
     Addons,
 }
 
-/// On which side of its stage a hook is.
+/// Whether a hook runs before or after its stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HookTime {
@@ -364,14 +367,14 @@ pub enum HookTime {
     After,
 }
 
-/// How a deployment is; written by whoever applies it inside Kubernetes.
+/// The state of a deployment; written by what applies it inside Kubernetes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct KarmadaDeploymentStatus {
-    /// The generation of the spec that this was found for.
+    /// The generation of the spec that this status describes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// The version of Karmada that runs.
+    /// The version of Karmada that is running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub karmada_version: Option<String>,
     /// Conditions by type; Ready among them.
@@ -400,21 +403,21 @@ pub struct Condition {
 /// Names of other groups have underscores.
 pub(super) fn not_a_group() -> Rule {
     Rule::new("!(self in ['all', 'ungrouped', 'etcd', 'members', 'localhost'])")
-        .message("this name has a meaning in the inventory (all, ungrouped, etcd, members, localhost): choose another")
+        .message("the inventory reserves this name (all, ungrouped, etcd, members, localhost): choose another")
 }
 
 /// A user to log in as, also of a directory service: `CORP\\user`, `user@corp.example`.
 fn login() -> Rule {
     Rule::new(r"self.matches(r'^[0-9A-Za-z_]([0-9A-Za-z_.@+\\-]*[0-9A-Za-z_.@+$-])?$')").message(
-        "a user's name is of letters, digits, dots, dashes, underscores, @, + and backslashes, begins with a letter, digit or \
-         underscore, and may end with a dollar sign",
+        "a user's name must consist of letters, digits, dots, dashes, underscores, @, + and backslashes, start with a \
+         letter, digit or underscore, and may end with a dollar sign",
     )
 }
 
 /// A user to log in to a bastion as: a word of a shell in `ProxyCommand`, and part of a jump host's `user@address`.
 fn user() -> Rule {
     Rule::new("self.matches('^[0-9A-Za-z_][0-9A-Za-z_.-]*$')").message(
-        "a user's name is of letters, digits, dots, dashes and underscores, and begins with neither dot nor dash",
+        "a user's name must consist of letters, digits, dots, dashes and underscores, and not start with a dot or dash",
     )
 }
 
@@ -432,7 +435,7 @@ fn named_in(unless: &str, names: &str, known: &str, before: &str, after: &str) -
 fn in_hosts(path: &str, unless: &str, names: &str) -> Rule {
     let field = path.trim_start_matches('.');
     let before = format!("{field} names ");
-    let rule = named_in(unless, names, "self.hosts.map(host, host.name)", &before, ", not in spec.hosts");
+    let rule = named_in(unless, names, "self.hosts.map(host, host.name)", &before, ", which is not in spec.hosts");
     Rule { field_path: Some(path.to_owned()), ..rule }
 }
 
@@ -442,7 +445,7 @@ fn among(component: &str) -> Rule {
     let unless = format!("!has(self.components) || !has(self.components.{component}) || !has(self.{field}) || ");
     let names = format!("self.{field}");
     let before = format!("{field} names ");
-    let rule = named_in(&unless, &names, "self.controlPlane.hosts", &before, ", not in controlPlane.hosts");
+    let rule = named_in(&unless, &names, "self.controlPlane.hosts", &before, ", which is not in controlPlane.hosts");
     Rule { field_path: Some(format!(".{field}")), ..rule }
 }
 
@@ -451,12 +454,12 @@ pub(super) fn warnings(deployment: &Deployment) -> Vec<Complaint> {
     let place = |path: &str| document::place(&deployment.node, path);
     let mut found = Vec::new();
     if deployment.spec.etcd.managed.as_ref().is_some_and(|etcd| etcd.hosts.len() == 1) {
-        let message = "etcd has one member: the loss of its host is the loss of everything";
+        let message = "etcd has one member: if its host is lost, all data is lost";
         found.push(Complaint::new(message, Some(&place("spec.etcd.managed.hosts"))));
     }
     let control_plane = &deployment.spec.control_plane;
     if control_plane.hosts.len() > 1 && control_plane.endpoint.is_none() && control_plane.load_balancer.is_none() {
-        let message = "the control plane has several hosts and no endpoint: clients go to the first host alone";
+        let message = "the control plane has several hosts and no endpoint: clients use only the first host";
         found.push(Complaint::new(message, Some(&place("spec.controlPlane"))));
     }
     found

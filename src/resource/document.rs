@@ -36,7 +36,7 @@ pub fn of_source(
     let (mut resources, mut complaints) = (Vec::new(), Vec::new());
     for node in nodes.into_iter().filter(|node| !matches!(node.kind, NodeKind::Null)) {
         if !is_resource(&node) {
-            let message = format!("left out a document that is not of {API_VERSION}");
+            let message = format!("skipped a document whose apiVersion is not {API_VERSION}");
             warnings.push(Complaint::new(message, Some(&node.origin)));
             continue;
         }
@@ -84,8 +84,8 @@ fn of_node(node: Node, path: &Path, source: Trust, allowed: &Allowed) -> Result<
 fn with_way_out(complaint: Complaint) -> Complaint {
     let hint = complaint.hint.clone().unwrap_or_default();
     complaint.hint(format!(
-        "{hint}; this file was exported from an API: if you read it and it is yours now, remove uid, resourceVersion and \
-         managedFields from its metadata"
+        "{hint}; this file was exported from an API; to use it as your own, review it and remove uid, resourceVersion \
+         and managedFields from its metadata"
     ))
 }
 
@@ -100,15 +100,15 @@ fn kind(node: &Node) -> Result<usize, Complaint> {
     let all = || names().collect::<Vec<_>>().join(", ");
     let Some(kind) = node.get("kind") else {
         return Err(
-            Complaint::new("the document lacks kind", Some(&node.origin)).hint(format!("it is one of {}", all()))
+            Complaint::new("the document has no kind", Some(&node.origin)).hint(format!("it must be one of {}", all()))
         );
     };
     let found = kind.as_str().and_then(|kind| names().position(|name| name == kind));
     found.ok_or_else(|| {
-        let complaint = Complaint::new(format!("{API_VERSION} has no kind {}", kind.what()), Some(&kind.origin));
+        let complaint = Complaint::new(format!("unknown kind {} in {API_VERSION}", kind.what()), Some(&kind.origin));
         match kind.as_str().and_then(|kind| nearest(kind, names())) {
             Some(near) => complaint.hint(format!("did you mean {near:?}?")),
-            None => complaint.hint(format!("there are {}", all())),
+            None => complaint.hint(format!("the fields are {}", all())),
         }
     })
 }
@@ -125,8 +125,9 @@ impl Metadata {
     /// None: something is wrong, and was said.
     fn of(node: &Node, complaints: &mut Vec<Complaint>) -> Option<Metadata> {
         let Some(metadata) = node.get("metadata") else {
-            complaints
-                .push(Complaint::new("the document lacks metadata", Some(&node.origin)).hint("it needs metadata.name"));
+            complaints.push(
+                Complaint::new("the document has no metadata", Some(&node.origin)).hint("it needs metadata.name"),
+            );
             return None;
         };
         let mut text = |key: &str| match metadata.get(key) {
@@ -135,7 +136,7 @@ impl Metadata {
                 let text = node.as_str().filter(|text| is_name(text)).map(str::to_owned);
                 if text.is_none() {
                     let message = format!(
-                        "metadata.{key} must be a name of small letters, digits, dashes and dots, this is {}",
+                        "metadata.{key} must be a name of lowercase letters, digits, dashes and dots, this is {}",
                         node.what()
                     );
                     complaints.push(Complaint::new(message, Some(&node.origin)));
@@ -145,7 +146,7 @@ impl Metadata {
         };
         let (name, namespace, uid) = (text("name"), text("namespace"), text("uid"));
         if metadata.get("name").is_none() {
-            complaints.push(Complaint::new("metadata lacks name", Some(&metadata.origin)));
+            complaints.push(Complaint::new("metadata has no name", Some(&metadata.origin)));
         }
         let name = name?;
         let given = [("name", Some(&name)), ("namespace", namespace.as_ref()), ("uid", uid.as_ref())];
@@ -180,9 +181,8 @@ impl Read {
     fn named<Spec: DeserializeOwned>(self, path: &Path) -> Result<Named<Spec>, Vec<Complaint>> {
         let Read { metadata, spec, trust, digest, node } = self;
         // The schema is made from the types, so what it lets through they take.
-        let spec = serde_json::from_value(spec).map_err(|error| {
-            vec![Complaint::new(format!("the document cannot be read: {error}"), Some(&node.origin))]
-        })?;
+        let spec = serde_json::from_value(spec)
+            .map_err(|error| vec![Complaint::new(format!("cannot read the document: {error}"), Some(&node.origin))])?;
         let Metadata { name, namespace, uid, .. } = metadata;
         Ok(Named { name, namespace, uid, path: path.into(), trust, digest, spec, node })
     }

@@ -219,13 +219,13 @@ impl Admission<'_> {
             Bastion => {
                 let hop = hop(value);
                 if !allowed.bastions.contains(&hop) {
-                    let hint = "the setting resource_bastions lists the bastions that such a resource may use";
+                    let hint = "the setting resource_bastions lists the allowed bastions";
                     self.complain(at, format!(" is {hop}, which is not allowed in a resource from an API"), hint);
                 }
             }
             HostKeys if value.as_str() == Some("strict") => {}
             HostKeys => {
-                let hint = "such a resource pins the key of every host: spec.hosts[].fingerprint";
+                let hint = "set the host key of every host: spec.hosts[].fingerprint";
                 self.complain(at, " must be strict in a resource from an API".to_owned(), hint);
             }
             Refused => {
@@ -239,18 +239,18 @@ impl Admission<'_> {
     fn secret(&mut self, reference: &mut Json, at: &str) {
         let Some(secret) = reference.get_mut("secret").and_then(Json::as_object_mut) else {
             let given = reference.as_object().and_then(|given| given.keys().next()).cloned().unwrap_or_default();
-            let hint = "such a resource refers to Secrets of its own namespace: {secret: {name: NAME, key: KEY}}";
+            let hint = "use a Secret of the resource's own namespace: {secret: {name: NAME, key: KEY}}";
             let at = format!("{at}.{given}");
             return self.complain(&at, " is not allowed in a resource from an API".to_owned(), hint);
         };
         let Some(own) = self.namespace else {
-            let hint = "metadata.namespace says whose Secrets it may refer to";
+            let hint = "set metadata.namespace";
             return self.complain(at, " refers to a Secret, and the resource has no namespace".to_owned(), hint);
         };
         match secret.get("namespace").and_then(Json::as_str) {
             Some(other) if other != own => {
                 let message = format!(" is {other}, and the resource is in the namespace {own}");
-                let hint = "a resource from an API refers to Secrets of its own namespace only";
+                let hint = "a resource from an API may only use Secrets of its own namespace";
                 self.complain(&format!("{at}.secret.namespace"), message, hint);
             }
             _ => drop(secret.insert("namespace".to_owned(), Json::from(own))),
@@ -268,8 +268,9 @@ impl Admission<'_> {
         match path(name) {
             Some(path) => *value = Json::from(path.to_string_lossy()),
             None => {
-                let message = format!(" is {name:?}, which is no name in the setting {setting}");
-                let hint = format!("a resource from an API names what the setting {setting} lists: NAME=PATH, ...");
+                let message = format!(" is {name:?}, which the setting {setting} does not list");
+                let hint =
+                    format!("a resource from an API may only use names that the setting {setting} lists as NAME=PATH");
                 self.complain(at, message, hint);
             }
         }
@@ -281,7 +282,7 @@ impl Admission<'_> {
         for (index, host) in entries("hosts").iter().enumerate() {
             if host.get("fingerprint").is_none() {
                 let hint = "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub prints it on the host";
-                let message = " has no fingerprint, which a resource from an API gives for every host".to_owned();
+                let message = " has no fingerprint, which a resource from an API must have for every host".to_owned();
                 self.complain(&format!("spec.hosts[{index}]"), message, hint);
             }
         }

@@ -14,37 +14,40 @@ use schemars::JsonSchema;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[x_kube(
     validation = Rule::new("has(self.kubeconfig) != has(self.kubeconfigOnHost)")
-        .message("a member's kubeconfig is given by exactly one of kubeconfig and kubeconfigOnHost"),
+        .message("a member needs exactly one of kubeconfig and kubeconfigOnHost"),
     validation = Rule::new("(self.syncMode == 'Pull') == has(self.agent)")
-        .message("agent says where the karmada-agent of a member with syncMode Pull runs: Pull needs it, and Push has none"),
+        .message("a member with syncMode Pull needs agent, and a member with Push must not have it: it says where the \
+            karmada-agent runs"),
 )]
 pub struct Member {
     /// The name of its Cluster in the control plane.
     #[schemars(length(min = 1, max = 48))]
     #[x_kube(validation = Rule::new("self.matches('^[a-z0-9]([a-z0-9-]*[a-z0-9])?$')")
-        .message("a member's name is of small letters, digits and dashes, and begins and ends with a letter or digit"))]
+        .message("a member's name must consist of lowercase letters, digits and dashes, and start and end with a \
+            letter or digit"))]
     #[x_kube(validation = not_a_group())]
     pub name: String,
-    /// Whether the control plane pushes to it, or an agent pulls for it.
+    /// Whether the control plane pushes to it, or an agent in it pulls.
     #[serde(default)]
     pub sync_mode: SyncMode,
     /// Its kubeconfig.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kubeconfig: Option<Reference>,
-    /// Its kubeconfig, as a file of a host that is reached by SSH.
+    /// Its kubeconfig, as a file on a host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kubeconfig_on_host: Option<KubeconfigOnHost>,
-    /// The context in the kubeconfig; the current one if not given.
+    /// The context in the kubeconfig (default: the current one).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub context: Option<String>,
     /// The agent of a member with syncMode Pull.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Agent>,
-    /// How the control plane, or an agent that pulls, reaches its API; as the kubeconfig says if not given.
+    /// Where the control plane, or the agent, reaches its API (default: as in the kubeconfig).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 512))]
-    #[x_kube(validation = Rule::new("self.startsWith('https://')").message("the endpoint of a member's API begins with https://"))]
+    #[x_kube(validation = Rule::new("self.startsWith('https://')").message("the endpoint of a member's API must start \
+        with https://"))]
     pub api_endpoint: Option<String>,
     /// Cluster.spec.provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,23 +69,23 @@ pub struct Member {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
     pub taints: Vec<Taint>,
-    /// What becomes of what was propagated to it when it leaves.
+    /// What happens to propagated workloads when it is removed.
     #[serde(default)]
     pub workloads: Workloads,
-    /// Whether it may be removed although it does not answer.
+    /// Whether to remove it even if it does not answer.
     #[serde(default)]
     pub force: bool,
-    /// Whether it has a scheduler estimator, where these are enabled.
+    /// Whether it has a scheduler estimator, if these are enabled.
     #[serde(default = "yes")]
     pub estimator: bool,
-    /// Manifests that come with it.
+    /// Manifests to apply with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
     pub addons: Vec<MemberAddon>,
 }
 
-/// How a member gets its work.
+/// How a member gets its workloads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum SyncMode {
     #[default]
@@ -90,7 +93,7 @@ pub enum SyncMode {
     Pull,
 }
 
-/// What becomes of workloads at the end of a membership.
+/// What happens to workloads when a member is removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Workloads {
@@ -106,9 +109,9 @@ pub struct KubeconfigOnHost {
     /// The host, by its name in spec.hosts.
     #[schemars(length(min = 1, max = 63))]
     pub host: String,
-    /// The file there.
+    /// The path of the file on that host.
     #[schemars(length(min = 1, max = 4096))]
-    #[x_kube(validation = Rule::new("self.startsWith('/')").message("the path of a file of a host is absolute"))]
+    #[x_kube(validation = Rule::new("self.startsWith('/')").message("the path of a file on a host must be absolute"))]
     pub path: String,
 }
 
@@ -116,7 +119,7 @@ pub struct KubeconfigOnHost {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[x_kube(validation = Rule::new("has(self.host) != has(self.image)")
-    .message("an agent runs either on a host or, from an image, in the member: give one of host and image"))]
+    .message("an agent runs either on a host or, from an image, in the member: set one of host and image"))]
 pub struct Agent {
     /// The host that it runs on as a service, by its name in spec.hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -126,7 +129,7 @@ pub struct Agent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 1024))]
     #[x_kube(validation = Rule::new("self.matches('^[0-9A-Za-z][0-9A-Za-z_.:/@-]*$')")
-        .message("an image is named like registry.example.com/karmada/karmada-agent:v1.18.2"))]
+        .message("an image must look like registry.example.com/karmada/karmada-agent:v1.18.2"))]
     pub image: Option<String>,
 }
 
@@ -142,7 +145,7 @@ pub struct Taint {
     pub effect: TaintEffect,
 }
 
-/// What a taint does.
+/// The effect of a taint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum TaintEffect {
     NoSchedule,
@@ -150,33 +153,33 @@ pub enum TaintEffect {
     NoExecute,
 }
 
-/// Manifests that come with a member.
+/// Manifests to apply with a member.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct MemberAddon {
-    /// What people call it.
+    /// A name for people.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
-    /// Where they are applied: in the member, in the control plane, or both.
+    /// Where to apply them: in the member, in the control plane, or both.
     #[serde(default = "in_the_member")]
     #[schemars(length(min = 1, max = 2))]
     #[x_kube(merge_strategy = ListMerge::Set, validation = Rule::new("self.all(place, place in ['member', 'control_plane'])")
-        .message("an add-on of a member goes to member, to control_plane, or to both"))]
+        .message("the targets of a member's add-on must be member, control_plane, or both"))]
     pub to: Vec<String>,
     /// Files, directories and patterns on the machine that windlass runs on.
     #[schemars(length(min = 1, max = 64), inner(length(min = 1, max = 4096)))]
     pub src: Vec<String>,
-    /// For objects that name none.
+    /// The namespace of objects that name none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63))]
     pub namespace: Option<String>,
-    /// Whether its objects are there.
+    /// Whether its objects exist.
     #[serde(default)]
     pub state: AddonState,
-    /// Whether to wait until they are ready, or gone.
+    /// Whether to wait until they are ready, or deleted.
     #[serde(default = "yes")]
     pub wait: bool,
-    /// Whether fields of others are taken over.
+    /// Whether to take over fields that others manage.
     #[serde(default)]
     pub force: bool,
 }

@@ -113,14 +113,15 @@ impl<Spec> Named<Spec> {
 
 /// Flags of a program, by name.
 fn flags() -> Rule {
-    Rule::new("self.all(name, name.matches('^[0-9A-Za-z][0-9A-Za-z_.-]*$'))")
-        .message("a flag's name is of letters, digits, dashes, dots and underscores, without dashes before it")
+    Rule::new("self.all(name, name.matches('^[0-9A-Za-z][0-9A-Za-z_.-]*$'))").message(
+        "the name of a flag must consist of letters, digits, dashes, dots and underscores, without leading dashes",
+    )
 }
 
 /// Names and addresses in a certificate.
 fn subject_names() -> Rule {
     Rule::new("self.all(name, name.matches('^[0-9A-Za-z*:][0-9A-Za-z_.:-]*([.]?)$'))")
-        .message("a name in a certificate is a DNS name or an IP address")
+        .message("a name in a certificate must be a DNS name or an IP address")
 }
 
 /// A path of a document that lies in a directory.

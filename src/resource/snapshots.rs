@@ -31,21 +31,21 @@ pub struct EtcdBackupSpec {
     /// The KarmadaDeployment in the same namespace.
     #[schemars(length(min = 1, max = 63))]
     pub deployment: String,
-    /// When, as cron has it: minute, hour, day of month, month, day of week. Once if not given.
+    /// When, in cron's fields: minute, hour, day of month, month, day of week (default: once).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 128))]
     #[x_kube(validation = Rule::new("self.matches('^[0-9*/,-]+( [0-9A-Za-z*/,-]+){4}$')")
-        .message("a schedule has five fields, as cron has them: minute, hour, day of month, month, day of week"))]
+        .message("a schedule must have cron's five fields: minute, hour, day of month, month, day of week"))]
     pub schedule: Option<String>,
-    /// How many snapshots are kept.
+    /// How many snapshots to keep.
     #[serde(default = "seven")]
     #[schemars(range(min = 1, max = 10_000))]
     pub keep: i32,
-    /// Where they are put.
+    /// Where to store them.
     pub storage: Storage,
 }
 
-/// A deployment's etcd goes back to a snapshot.
+/// Restores a deployment's etcd from a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, CustomResource, KubeSchema)]
 #[kube(
     group = "windlass.dev",
@@ -57,7 +57,7 @@ pub struct EtcdBackupSpec {
     namespaced,
     status = "SnapshotStatus",
     derive = "PartialEq",
-    doc = "The etcd of a KarmadaDeployment goes back to a snapshot",
+    doc = "Restores the etcd of a KarmadaDeployment from a snapshot",
     printcolumn(name = "Deployment", type_ = "string", json_path = ".spec.deployment"),
     printcolumn(name = "Completed", type_ = "date", json_path = ".status.completionTime"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
@@ -65,14 +65,15 @@ pub struct EtcdBackupSpec {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[x_kube(
     validation = Rule::new("has(self.backup) != has(self.snapshot)")
-        .message("a restore begins with exactly one of backup and snapshot"),
-    validation = Rule::new("self.deployment == oldSelf.deployment").message("a restore is of one deployment: make another"),
+        .message("a restore needs exactly one of backup and snapshot"),
+    validation = Rule::new("self.deployment == oldSelf.deployment").message("the deployment of a restore cannot \
+        change: create another EtcdRestore"),
 )]
 pub struct EtcdRestoreSpec {
     /// The KarmadaDeployment in the same namespace.
     #[schemars(length(min = 1, max = 63))]
     pub deployment: String,
-    /// The EtcdBackup in the same namespace whose newest snapshot is taken.
+    /// The EtcdBackup in the same namespace whose newest snapshot is restored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub backup: Option<String>,
@@ -82,10 +83,11 @@ pub struct EtcdRestoreSpec {
     pub snapshot: Option<String>,
 }
 
-/// Where snapshots are put: one of the two.
+/// Where snapshots are stored: exactly one of the two.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[x_kube(validation = Rule::new("has(self.path) != has(self.s3)").message("snapshots are put into exactly one of path and s3"))]
+#[x_kube(validation = Rule::new("has(self.path) != has(self.s3)").message("the storage of snapshots must be exactly \
+    one of path and s3"))]
 pub struct Storage {
     /// A directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -102,11 +104,11 @@ pub struct Storage {
 pub struct Bucket {
     /// Its URL.
     #[schemars(length(min = 1, max = 512))]
-    #[x_kube(validation = Rule::new("self.startsWith('https://')").message("an S3 endpoint begins with https://"))]
+    #[x_kube(validation = Rule::new("self.startsWith('https://')").message("an S3 endpoint must start with https://"))]
     pub endpoint: String,
     #[schemars(length(min = 3, max = 63))]
     pub bucket: String,
-    /// What the names of snapshots begin with.
+    /// The prefix of snapshot names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 512))]
     pub prefix: Option<String>,
@@ -114,14 +116,14 @@ pub struct Bucket {
     pub secret_key: Reference,
 }
 
-/// How far it is.
+/// Its phase.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SnapshotStatus {
-    /// When it was done.
+    /// When it finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion_time: Option<String>,
-    /// What went wrong.
+    /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }

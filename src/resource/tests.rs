@@ -62,7 +62,7 @@ fn everything_wrong_is_told_at_once_with_its_place() {
         [
             "karmada.yaml:6:11: spec.bundle must be a string, this is the number 1.18 (put it in quotes)",
             "karmada.yaml:7:11: spec.paused must be true or false, this is the string \"never\"",
-            "karmada.yaml:10:7: spec.hosts[0] has no field \"adress\" (did you mean \"address\"?)",
+            "karmada.yaml:10:7: unknown field \"adress\" in spec.hosts[0] (did you mean \"address\"?)",
         ]
     );
 }
@@ -72,7 +72,7 @@ fn rules_over_several_fields_name_the_field_that_breaks_them() {
     let complaints = read(&SMALL.replace("hosts: [cp-1]\n  etcd", "hosts: [cp-1, cp-2]\n  etcd")).unwrap_err();
     assert_eq!(
         complaints,
-        ["karmada.yaml:11:12: spec.controlPlane.hosts: controlPlane.hosts names cp-2, not in spec.hosts"]
+        ["karmada.yaml:11:12: spec.controlPlane.hosts: controlPlane.hosts names cp-2, which is not in spec.hosts"]
     );
 }
 

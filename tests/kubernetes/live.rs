@@ -63,7 +63,7 @@ fn a_resource_of_an_api_server_is_an_inventory_and_its_secrets_are_read_there() 
         told.trim().to_owned()
     };
 
-    let unknown = "error: cannot read kube:default/prod: the API server does not know KarmadaDeployments: windlass crd | kubectl apply -f -";
+    let unknown = "error: cannot read kube:default/prod: the API server does not serve KarmadaDeployments; install their definitions: windlass crd | kubectl apply -f -";
     assert_eq!(refused("kube:default/prod"), unknown);
     server.apply(&if server.knows_rules() { definitions() } else { definitions_without_rules() });
     let wait = ["wait", "--for=condition=Established", "--timeout=60s", "crd/karmadadeployments.windlass.dev"];
@@ -102,8 +102,8 @@ fn a_resource_of_an_api_server_is_an_inventory_and_its_secrets_are_read_there() 
     assert!(told.contains("e4a377423f539e3ccb0d3b3c765630d17f350c08"), "{told}");
     assert!(!told.contains("hunter2-long") && !told.contains("client-key-data"), "{told}");
     for said in [
-        "the Kubernetes Secret default/north, key config: it has no such key, it has kubeconfig",
-        "the Kubernetes Secret default/south, key kubeconfig: there is no such Secret",
+        "the Kubernetes Secret default/north, key config: it does not have this key, only kubeconfig",
+        "the Kubernetes Secret default/south, key kubeconfig: the Secret does not exist",
     ] {
         assert!(told.contains(said), "{said} in {told}");
     }
@@ -119,12 +119,12 @@ fn a_resource_of_an_api_server_is_an_inventory_and_its_secrets_are_read_there() 
         "{well} {told}"
     );
 
-    let may_not = "you may not: User \"reader\" cannot get resource \"karmadadeployments\" in API group \"windlass.dev\" in the namespace \"default\"";
+    let may_not = "access denied: User \"reader\" cannot get resource \"karmadadeployments\" in API group \"windlass.dev\" in the namespace \"default\"";
     for (source, why) in [
-        ("kube:default/test", "the namespace default has no KarmadaDeployment test, there is prod"),
+        ("kube:default/test", "the namespace default has no KarmadaDeployment test, only prod"),
         ("kube:ops/prod", "the namespace ops has no KarmadaDeployment prod"),
-        ("kube:nowhere/prod", "there is no namespace nowhere"),
-        ("kube:other/default/prod", "your kubeconfig has no context other, it has admin, reader"),
+        ("kube:nowhere/prod", "no such namespace: nowhere"),
+        ("kube:other/default/prod", "your kubeconfig has no context other, only admin, reader"),
         ("kube:reader/default/prod", may_not),
     ] {
         assert_eq!(refused(source), format!("error: cannot read {source}: {why}"));
@@ -140,7 +140,7 @@ fn a_resource_of_an_api_server_is_an_inventory_and_its_secrets_are_read_there() 
     let play = ["playbook", "-i", "kube:reader/default/prod", "--limit", "north", "playbook.yml"];
     let (well, told) = windlass(&kubeconfig, scratch.path(), &play);
     let why =
-        "you may not: User \"reader\" cannot get resource \"secrets\" in API group \"\" in the namespace \"default\"";
+        "access denied: User \"reader\" cannot get resource \"secrets\" in API group \"\" in the namespace \"default\"";
     assert!(!well && told.contains(why), "{told}");
 
     let nowhere = scratch.path().join("nowhere");
@@ -149,7 +149,7 @@ fn a_resource_of_an_api_server_is_an_inventory_and_its_secrets_are_read_there() 
     let text = server.whole_kubeconfig().replace(&server.url(), "https://127.0.0.1:1");
     std::fs::write(&nowhere, &text).unwrap();
     let (_, told) = windlass(&nowhere, scratch.path(), &["inventory", "-i", "kube:default/prod", "--list"]);
-    assert!(told.contains("the API server is not reached: ") && told.contains("Connection refused"), "{told}");
+    assert!(told.contains("cannot reach the API server: ") && told.contains("Connection refused"), "{told}");
     std::fs::write(&nowhere, text.replace("current-context: admin", "current-context: ''")).unwrap();
     let (_, told) = windlass(&nowhere, scratch.path(), &["inventory", "-i", "kube:default/prod", "--list"]);
     assert!(told.contains("your kubeconfig has no current context"), "{told}");

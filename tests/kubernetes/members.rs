@@ -278,12 +278,12 @@ fn a_member_joins_is_left_alone_and_leaves_by_the_lines_of_a_resource() {
     // A control plane that does not answer has nobody removed, and that is said.
     let (standing, told) = site.standing(&["-e", r#"{"karmada_ports": {"apiserver": 1}}"#]);
     assert_eq!(standing["del"], json!([]));
-    assert!(told.contains("the members of trial are not known, so none is removed: cp-1: "), "{told}");
+    assert!(told.contains("cannot list the members of trial, so windlass removes none: cp-1: "), "{told}");
     let (well, told) = site.play("del-member.yml", &["-e", r#"{"karmada_ports": {"apiserver": 1}}"#]);
     assert!(site.plane.get(&["clusters.cluster.karmada.io", "north"]).is_some(), "{well} {told}");
     // No more than was allowed.
     let (well, told) = site.play("del-member.yml", &["--max-removals", "0"]);
-    assert!(!well && told.contains("1 member would be removed, more than 0: north"), "{told}");
+    assert!(!well && told.contains("refusing to remove 1 member, more than 0: north"), "{told}");
     // By name it is refused, too.
     let others = format!(
         "[karmada_control_plane]\ncp-1\n[del_member]\nothers member_kubeconfig={}\n[all:vars]\nkarmada_instance=trial\n",

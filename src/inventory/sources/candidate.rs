@@ -36,7 +36,7 @@ impl Candidate {
         let mode = std::fs::metadata(path).map_err(|error| unreadable(&error))?.permissions().mode();
         let text = std::str::from_utf8(&bytes).ok().filter(|text| vault::is_vault(text));
         let plain = text.map(|text| keyring.decrypt(text)).transpose().map_err(|error| {
-            unreadable(&error).hint("give the vault password with --vault-password-file or --ask-vault-pass")
+            unreadable(&error).hint("pass the vault password with --vault-password-file or --ask-vault-pass")
         })?;
         let secret = plain.is_some();
         let bytes = plain.unwrap_or(bytes);

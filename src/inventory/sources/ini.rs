@@ -15,9 +15,12 @@ pub(super) fn accepts(_: &Candidate) -> bool {
 
 pub(super) fn read(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Vec<Complaint>> {
     if candidate.path.extension().is_some_and(|extension| extension == "toml") {
-        return Err(Complaint::new(format!("inventory {} is TOML, which is not read", candidate.path.display()), None)
-            .hint("write it as YAML or INI")
-            .into());
+        return Err(Complaint::new(
+            format!("cannot read inventory {}: TOML is not supported", candidate.path.display()),
+            None,
+        )
+        .hint("convert it to YAML or INI")
+        .into());
     }
     let text = text(candidate)?;
     let mut reader = Reader {
@@ -75,7 +78,7 @@ enum Kind {
 
 const KINDS: [(&str, Kind); 3] = [("hosts", Kind::Hosts), ("children", Kind::Children), ("vars", Kind::Vars)];
 
-const SECTIONS: &str = "a section is [GROUP], [GROUP:children] or [GROUP:vars], without blanks";
+const SECTIONS: &str = "write [GROUP], [GROUP:children] or [GROUP:vars], without spaces";
 
 enum Awaited {
     /// By these groups, as a child; where first.
@@ -96,7 +99,7 @@ impl Reader<'_> {
             return self.open_section(group, kind, &origin);
         }
         if text.starts_with('[') && text.ends_with(']') {
-            return Err(Complaint::new(format!("{text} is no section"), Some(&origin)).hint(SECTIONS));
+            return Err(Complaint::new(format!("invalid section: {text}"), Some(&origin)).hint(SECTIONS));
         }
         match self.section.kind {
             Kind::Hosts => self.host(text, &origin),
@@ -130,8 +133,8 @@ impl Reader<'_> {
     fn child(&mut self, text: &str, origin: &Origin) -> Result<(), Complaint> {
         let name = text.split('#').next().unwrap_or_default().trim_end();
         if name.is_empty() || name.contains([':', ']']) || name.contains(char::is_whitespace) {
-            return Err(Complaint::new(format!("{text:?} is no group name"), Some(origin))
-                .hint(format!("below [{}:children] stands one group a line", self.section.group)));
+            return Err(Complaint::new(format!("invalid group name {text:?}"), Some(origin))
+                .hint(format!("write one group on each line below [{}:children]", self.section.group)));
         }
         let parent = self.section.group.clone();
         if self.inventory.groups.contains_key(name) {
@@ -152,8 +155,8 @@ impl Reader<'_> {
 
     fn variable(&mut self, text: &str, origin: &Origin) -> Result<(), Complaint> {
         let Some((name, value)) = text.split_once('=') else {
-            return Err(Complaint::new(format!("{text:?} is no variable: it has no \"=\""), Some(origin))
-                .hint(format!("below [{}:vars] stands one NAME=VALUE a line", self.section.group)));
+            return Err(Complaint::new(format!("invalid variable {text:?}: it has no \"=\""), Some(origin))
+                .hint(format!("write one NAME=VALUE on each line below [{}:vars]", self.section.group)));
         };
         let value = literal::parse(value.trim(), Some(origin));
         self.inventory.source_group_var(&self.section.group, &name.trim().into(), value, Some(origin))
@@ -167,20 +170,20 @@ impl Reader<'_> {
             return Ok(());
         };
         if entry.text == "---" {
-            return Err(Complaint::new("this is the begin of a YAML file, not of INI", Some(origin))
-                .hint("give the file the extension .yml"));
+            return Err(Complaint::new("this looks like a YAML file, and is read as INI", Some(origin))
+                .hint("rename the file to .yml"));
         }
         let named = host_names(&entry.text, &at(entry.column))?;
         if entry.text.ends_with(':') && named.port.is_none() {
             return Err(Complaint::new(format!("the host {:?} ends with a colon", entry.text), Some(origin))
-                .hint("a port follows the colon, as in web:2222; if this is YAML, name the file hosts.yml"));
+                .hint("write a port after the colon, as in web:2222; if this is YAML, rename the file to .yml"));
         }
         let mut pairs: Vec<(Arc<str>, Value)> = Vec::new();
         for word in vars {
             let at = at(word.column);
             let Some((name, value)) = word.text.split_once('=') else {
-                return Err(Complaint::new(format!("{:?} is no variable: it has no \"=\"", word.text), Some(&at))
-                    .hint("after a host stand variables NAME=VALUE; quote a value that has blanks"));
+                return Err(Complaint::new(format!("invalid variable {:?}: it has no \"=\"", word.text), Some(&at))
+                    .hint("write variables as NAME=VALUE after the host; quote a value that has spaces"));
             };
             pairs.push((name.into(), literal::parse(value, Some(&at))));
         }
@@ -196,9 +199,9 @@ impl Reader<'_> {
         let declared = self.inventory.groups.keys().map(|group| &**group).filter(|group| *group != name.as_str());
         let (message, origin) = match awaited {
             Awaited::Child(parents, origin) => {
-                (format!("[{}:children] names the group {name:?}, which does not exist", parents[0]), origin)
+                (format!("[{}:children] names an unknown group: {name:?}", parents[0]), origin)
             }
-            Awaited::Vars(origin) => (format!("[{name}:vars] is for the group {name:?}, which does not exist"), origin),
+            Awaited::Vars(origin) => (format!("[{name}:vars] is for an unknown group: {name:?}"), origin),
         };
         let complaint = Complaint::new(message, Some(origin)).hint(format!("add a section [{name}]"));
         Err(did_you_mean(complaint, name, declared))

@@ -24,7 +24,7 @@ pub static SOURCES: &[SourceKind] = &[
     SourceKind { name: "list", summary: "host names with commas, `a,b,`", accepts: list::accepts, read: list::read },
     SourceKind {
         name: "script",
-        summary: "an executable that answers `--list` with JSON",
+        summary: "an executable that prints JSON for `--list`",
         accepts: script::accepts,
         read: script::read,
     },
@@ -60,8 +60,8 @@ pub(super) fn read(inventory: &mut Inventory, source: &str) -> Result<PathBuf, V
     }
     let path = absolute(Path::new(source));
     if !path.exists() {
-        return Err(Complaint::new(format!("there is no inventory {source:?}"), None)
-            .hint(format!("to name hosts instead of a file, add a comma: \"{source},\""))
+        return Err(Complaint::new(format!("no such inventory: {source:?}"), None)
+            .hint(format!("to list hosts instead of a file, add a comma: \"{source},\""))
             .into());
     }
     read_path(inventory, &path)?;
@@ -120,7 +120,7 @@ impl Inventory {
             return Err(Complaint::new("a group must have a name", origin));
         }
         if !self.groups.contains_key(name) && !is_variable_name(name) {
-            let why = "cannot be written as a variable, as in groups.NAME";
+            let why = "cannot be used in templates as groups.NAME";
             self.warn(format!("the group name {name:?} {why}"), origin);
         }
         self.put_group(name);
@@ -169,7 +169,7 @@ impl Inventory {
 
     fn check_variable_name(&mut self, name: &str, origin: Option<&Origin>) {
         if !is_variable_name(name) {
-            let why = "has other characters than letters, digits and underscores, so no template can use it";
+            let why = "has characters other than letters, digits and underscores, so templates cannot use it";
             self.warn(format!("the variable name {name:?} {why}"), origin);
         }
     }
@@ -198,7 +198,7 @@ struct HostNames {
 fn host_names(entry: &str, origin: &Origin) -> Result<HostNames, Complaint> {
     let (host, port) = super::address::split_port(entry).unwrap_or((entry, None));
     let names = super::range::expand(host).map_err(|message| {
-        Complaint::new(message, Some(origin)).hint("a range is written web[01:20], web[a:f] or web[1:10:2]")
+        Complaint::new(message, Some(origin)).hint("write a range as web[01:20], web[a:f] or web[1:10:2]")
     })?;
     Ok(HostNames { names, port })
 }

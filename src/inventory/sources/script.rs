@@ -23,13 +23,15 @@ pub(super) fn read(candidate: &Candidate, inventory: &mut Inventory) -> Result<(
     inventory.printed = true;
     let mut script = Script { candidate, hosts: IndexSet::new() };
     let Json::Object(answer) = script.ask(&["--list"])? else {
-        return Err(script.complaint("answers --list with something else than a JSON object").into());
+        return Err(script.complaint("printed something other than a JSON object for --list").into());
     };
     let mut meta = None;
     for (name, group) in &answer {
         if name == "_meta" {
             let vars = group.get("hostvars").and_then(Json::as_object);
-            meta = Some(vars.ok_or_else(|| script.complaint("gives a _meta without hostvars, or they are no object"))?);
+            meta = Some(vars.ok_or_else(|| {
+                script.complaint("printed a _meta without hostvars, or hostvars that are not an object")
+            })?);
         } else {
             script.group(inventory, name, group)?;
         }
@@ -67,21 +69,21 @@ impl Script<'_> {
         let output = Command::new(&self.candidate.path)
             .args(arguments)
             .output()
-            .map_err(|error| self.complaint(&format!("cannot be started: {error}")))?;
+            .map_err(|error| self.complaint(&format!("could not be started: {error}")))?;
         let errors = String::from_utf8_lossy(&output.stderr);
         let last = errors.lines().rfind(|line| !line.trim().is_empty());
         let with_errors = |complaint: Complaint| match last {
-            Some(line) => complaint.hint(format!("it said: {}", line.trim())),
+            Some(line) => complaint.hint(format!("its output: {}", line.trim())),
             None => complaint,
         };
         if !output.status.success() {
-            return Err(with_errors(self.complaint(&format!("failed when asked {asked}: {}", output.status))));
+            return Err(with_errors(self.complaint(&format!("failed for {asked}: {}", output.status))));
         }
         if arguments[0] == "--host" && output.stdout.trim_ascii().is_empty() {
             return Ok(Json::Object(Map::new()));
         }
         serde_json::from_slice(&output.stdout)
-            .map_err(|error| with_errors(self.complaint(&format!("answers {asked} with what is no JSON: {error}"))))
+            .map_err(|error| with_errors(self.complaint(&format!("printed invalid JSON for {asked}: {error}"))))
     }
 
     /// A group: an object with `hosts`, `children` and `vars`, or a bare list of hosts.
@@ -123,7 +125,7 @@ impl Script<'_> {
     }
 
     fn names<'a>(&self, list: Option<&'a Json>, group: &str, what: &str) -> Result<Vec<&'a str>, Complaint> {
-        let wrong = || self.complaint(&format!("gives {what} of group {group:?} that are no list of names"));
+        let wrong = || self.complaint(&format!("printed {what} of group {group:?} that are not a list of names"));
         match list {
             None => Ok(Vec::new()),
             Some(Json::Array(items)) => items.iter().map(|item| item.as_str().ok_or_else(wrong)).collect(),
@@ -133,7 +135,7 @@ impl Script<'_> {
 
     fn vars(&self, vars: &Json, of: &str, keyring: &Keyring) -> Result<Vec<(Arc<str>, Value)>, Complaint> {
         let Json::Object(vars) = vars else {
-            return Err(self.complaint(&format!("gives variables of {of:?} that are no object")));
+            return Err(self.complaint(&format!("printed variables of {of:?} that are not an object")));
         };
         let source = Arc::new(Source::new(self.candidate.path.clone(), ""));
         let origin = Origin { source, line: 1, column: 1 };
@@ -153,7 +155,7 @@ impl Script<'_> {
                 Some(("__ansible_vault", text)) => {
                     let plain = keyring
                         .decrypt(text)
-                        .map_err(|error| self.complaint(&format!("gives an encrypted value: {error}")))?;
+                        .map_err(|error| self.complaint(&format!("printed an encrypted value: {error}")))?;
                     Template::value(&String::from_utf8_lossy(&plain), Some(origin))
                 }
                 _ => {

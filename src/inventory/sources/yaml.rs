@@ -27,13 +27,13 @@ pub(super) fn read(candidate: &Candidate, inventory: &mut Inventory) -> Result<(
         return Ok(());
     };
     let NodeKind::Map(groups) = &root.kind else {
-        let message = format!("an inventory is a mapping of groups, this is {}", root.what());
+        let message = format!("an inventory must be a mapping of groups, this is {}", root.what());
         return Err(Complaint::new(message, Some(&root.origin)).into());
     };
     if let Some(plugin) = root.get("plugin") {
-        let message = format!("inventory plugins are not read, this asks for {}", plugin.what());
+        let message = format!("inventory plugins are not supported, and this file asks for {}", plugin.what());
         return Err(Complaint::new(message, Some(&plugin.origin))
-            .hint("an executable script that answers --list can take its place")
+            .hint("use an executable script that supports --list instead")
             .into());
     }
     for (name, group) in groups {
@@ -57,7 +57,7 @@ fn read_group<'a>(
         Some((NodeKind::Map(entries), _)) => entries.as_slice(),
         Some((NodeKind::Null, _)) | None => &[],
         Some((_, group)) => {
-            let message = format!("left out {group_name:?}: a group is a mapping, this is {}", group.what());
+            let message = format!("skipped {group_name:?}: a group must be a mapping, this is {}", group.what());
             inventory.warn(message, Some(&group.origin));
             return Ok(group_name);
         }
@@ -77,7 +77,7 @@ fn read_group<'a>(
 fn strange_key(key: &Node, group: &str) -> String {
     let near = key.as_str().and_then(|word| nearest(word, SECTIONS));
     let hint = near.map_or(String::new(), |near| format!(", did you mean {near:?}?"));
-    format!("left out {} in group {group:?}: only hosts, children and vars are known{hint}", key.what())
+    format!("skipped {} in group {group:?}: expected hosts, children or vars{hint}", key.what())
 }
 
 fn read_hosts(candidate: &Candidate, inventory: &mut Inventory, group: &str, hosts: &Node) -> Result<(), Complaint> {

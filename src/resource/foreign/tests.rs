@@ -175,9 +175,9 @@ fn nothing_is_allowed_unless_it_is_configured() {
     assert_eq!(
         told,
         [
-            "spec.addons[0].src[0] is \"metrics\", which is no name in the setting resource_files",
-            "spec.bundle is \"karmada-1.18\", which is no name in the setting resource_bundles",
-            "spec.hooks[0].playbook is \"notify\", which is no name in the setting resource_hooks",
+            "spec.addons[0].src[0] is \"metrics\", which the setting resource_files does not list",
+            "spec.bundle is \"karmada-1.18\", which the setting resource_bundles does not list",
+            "spec.hooks[0].playbook is \"notify\", which the setting resource_hooks does not list",
             "spec.ssh.bastion is jump@gate:2200, which is not allowed in a resource from an API",
         ]
     );
@@ -211,7 +211,7 @@ fn references_to_this_machine_and_to_other_namespaces_are_refused() {
         (
             ", fingerprint: 'SHA256:0123456789012345678901234567890123456789012'",
             "",
-            "spec.hosts[0] has no fingerprint, which a resource from an API gives for every host",
+            "spec.hosts[0] has no fingerprint, which a resource from an API must have for every host",
         ),
         (", namespace: team", "", "spec.ssh.privateKey refers to a Secret, and the resource has no namespace"),
         ("port: 2200", "port: 22", "spec.ssh.bastion is jump@gate:22, which is not allowed in a resource from an API"),

@@ -32,13 +32,13 @@ impl Cluster {
             let secret = match secrets.get(name).await {
                 Ok(secret) => secret,
                 Err(error) if is_absent(&error) && !has(&api, namespace).await => return Err(no_namespace(namespace)),
-                Err(error) if is_absent(&error) => return Err("there is no such Secret".to_owned()),
+                Err(error) if is_absent(&error) => return Err("the Secret does not exist".to_owned()),
                 Err(error) => return Err(words(&error)),
             };
             let mut data = secret.data.unwrap_or_default();
             let value = data.remove(key).ok_or_else(|| match data.is_empty() {
                 true => "it is empty".to_owned(),
-                false => format!("it has no such key, it has {}", listed(data.keys())),
+                false => format!("it does not have this key, only {}", listed(data.keys())),
             })?;
             String::from_utf8(value.0).map_err(|_| "it is not UTF-8 text".to_owned())
         })
@@ -56,14 +56,16 @@ impl Cluster {
             match deployments.get(name).await {
                 Ok(found) => serde_json::to_string_pretty(&found).map_err(|error| error.to_string()),
                 Err(error) if is_unknown(&error) => {
-                    Err("the API server does not know KarmadaDeployments: windlass crd | kubectl apply -f -".to_owned())
+                    Err("the API server does not serve KarmadaDeployments; install their definitions: windlass crd | \
+                        kubectl apply -f -"
+                        .to_owned())
                 }
                 Err(error) if is_absent(&error) && !has(&api, namespace).await => Err(no_namespace(namespace)),
                 Err(error) if is_absent(&error) => {
                     let others = deployments.list(&ListParams::default().limit(20)).await.ok();
                     let others = others.into_iter().flatten().filter_map(|other| other.metadata.name);
                     let others = listed(others);
-                    let besides = if others.is_empty() { String::new() } else { format!(", there is {others}") };
+                    let besides = if others.is_empty() { String::new() } else { format!(", only {others}") };
                     Err(format!("the namespace {namespace} has no KarmadaDeployment {name}{besides}"))
                 }
                 Err(error) => Err(words(&error)),
@@ -90,15 +92,15 @@ impl Cluster {
             KubeconfigError::ReadConfig(error, path) => {
                 format!("cannot read the kubeconfig {}: {error}", path.display())
             }
-            KubeconfigError::FindPath => "there is no kubeconfig (KUBECONFIG, ~/.kube/config)".to_owned(),
-            _ => "your kubeconfig (KUBECONFIG, ~/.kube/config) is no kubeconfig".to_owned(),
+            KubeconfigError::FindPath => "found no kubeconfig (KUBECONFIG, ~/.kube/config)".to_owned(),
+            _ => "your kubeconfig (KUBECONFIG, ~/.kube/config) is invalid".to_owned(),
         })?;
         let contexts = listed(kubeconfig.contexts.iter().map(|context| &context.name));
         let contexts = if contexts.is_empty() { "none".to_owned() } else { contexts };
         let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
         let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| match error {
             KubeconfigError::LoadContext(name) if !name.is_empty() => {
-                format!("your kubeconfig has no context {name}, it has {contexts}")
+                format!("your kubeconfig has no context {name}, only {contexts}")
             }
             KubeconfigError::CurrentContextNotSet | KubeconfigError::LoadContext(_) => {
                 format!(
@@ -106,7 +108,7 @@ impl Cluster {
                 )
             }
             _ => format!(
-                "{} of your kubeconfig cannot be used",
+                "cannot use {} of your kubeconfig",
                 match &self.context {
                     Some(context) => format!("the context {context}"),
                     None => "the current context".to_owned(),
@@ -122,7 +124,7 @@ fn one_segment(name: &str) -> Result<(), String> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
     match !name.is_empty() && name.chars().all(fits) && !name.contains("..") {
         true => Ok(()),
-        false => Err(format!("{name:?} cannot be the name of an object or of a namespace")),
+        false => Err(format!("{name:?} is not a valid name of an object or namespace")),
     }
 }
 
@@ -138,7 +140,7 @@ async fn has(api: &Client, namespace: &str) -> bool {
 }
 
 fn no_namespace(name: &str) -> String {
-    format!("there is no namespace {name}")
+    format!("no such namespace: {name}")
 }
 
 fn is_absent(error: &kube::Error) -> bool {
@@ -157,16 +159,16 @@ fn listed(names: impl IntoIterator<Item = impl ToString>) -> String {
 fn words(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) if status.code == 401 => {
-            "the API server does not know who you are: has your certificate or token expired?".to_owned()
+            "the API server rejected your credentials: has your certificate or token expired?".to_owned()
         }
         // It begins with the object, which is known.
         kube::Error::Api(status) => match status.message.split_once(" is forbidden: ") {
-            Some((_, why)) => format!("you may not: {why}"),
+            Some((_, why)) => format!("access denied: {why}"),
             None => status.message.clone(),
         },
         error => {
             let deepest = std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source()).last();
-            format!("the API server is not reached: {}", deepest.map_or_else(String::new, ToString::to_string))
+            format!("cannot reach the API server: {}", deepest.map_or_else(String::new, ToString::to_string))
         }
     }
 }

@@ -58,7 +58,7 @@ pub(super) fn read_live(inventory: &mut Inventory, asked: &str) -> Result<(), Ve
     let (name, namespace, context) = (parts.next(), parts.next(), parts.next());
     let (Some(name), Some(namespace)) = (name.filter(|it| !it.is_empty()), namespace.filter(|it| !it.is_empty()))
     else {
-        let message = format!("{LIVE}{asked} names no KarmadaDeployment");
+        let message = format!("{LIVE}{asked} is not the name of a KarmadaDeployment");
         return Err(Complaint::new(message, None)
             .hint("write kube:NAMESPACE/NAME or kube:CONTEXT/NAMESPACE/NAME")
             .into());
@@ -91,12 +91,12 @@ fn put(
 ) -> Result<(), Complaint> {
     if let Some(other) = inventory.deployments.first() {
         let message = format!(
-            "an inventory is of one KarmadaDeployment: this is {}, and {} of {} is there already",
+            "an inventory can have one KarmadaDeployment: this is {}, and the inventory already has {} of {}",
             deployment.name,
             other.name,
             other.path.display()
         );
-        let hint = "give each a file of its own, and run once for each";
+        let hint = "put each into its own file, and run windlass once for each";
         return Err(Complaint::new(message, Some(&deployment.node.origin)).hint(hint));
     }
     if deployment.trust == Trust::Foreign {

@@ -54,10 +54,10 @@ impl Secrets {
             let text = own.read(&reference)?;
             // What the error says may be of the content.
             let kubeconfig =
-                kube::config::Kubeconfig::from_yaml(&text).map_err(|_| "it is no kubeconfig".to_owned())?;
+                kube::config::Kubeconfig::from_yaml(&text).map_err(|_| "it is not a valid kubeconfig".to_owned())?;
             // An empty text is read as one with nothing in it, and would count as if none was given.
             if kubeconfig.clusters.is_empty() || kubeconfig.contexts.is_empty() {
-                return Err("it is a kubeconfig without a cluster or a context".to_owned());
+                return Err("the kubeconfig has no cluster or no context".to_owned());
             }
             Ok(if text.ends_with('\n') { text } else { format!("{text}\n") })
         })
@@ -69,7 +69,7 @@ impl Secrets {
             Reference { file: Some(file), .. } => format!("the file {}", self.path(file).display()),
             Reference { env: Some(name), .. } => format!("the environment variable {name}"),
             Reference { command: Some(words), .. } => {
-                format!("what {} prints", words.first().map_or("nothing", String::as_str))
+                format!("the output of {}", words.first().map_or("nothing", String::as_str))
             }
             Reference { secret: Some(secret), .. } => format!("the Kubernetes Secret {}", self.label(secret)),
             _ => "a vault value".to_owned(),
@@ -99,7 +99,7 @@ impl Secrets {
             Reference { secret: Some(secret), .. } => {
                 self.cluster.secret(&self.namespace(secret), &secret.name, &secret.key)
             }
-            _ => Err("the reference names nothing".to_owned()),
+            _ => Err("the reference is empty".to_owned()),
         }
     }
 
@@ -112,7 +112,7 @@ impl Secrets {
             vault::Error::NoPassword => format!("{error} (--vault-password-file or --ask-vault-pass)"),
             error => error.to_string(),
         })?;
-        String::from_utf8(plain).map_err(|_| "what is encrypted is not UTF-8 text".to_owned())
+        String::from_utf8(plain).map_err(|_| "the decrypted text is not UTF-8".to_owned())
     }
 
     fn printed(&self, words: &[String]) -> Result<String, String> {
@@ -122,7 +122,7 @@ impl Secrets {
         let child = command.spawn().map_err(|error| error.to_string())?;
         let (status, said) = read::printed(child).map_err(|error| error.to_string())?;
         if !status.success() {
-            return Err(format!("it ended with {status}"));
+            return Err(format!("it failed ({status})"));
         }
         String::from_utf8(said).map(without_newline).map_err(|_| "it is not UTF-8 text".to_owned())
     }

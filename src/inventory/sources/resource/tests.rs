@@ -215,7 +215,7 @@ fn one_inventory_is_of_one_deployment() {
     fs::write(&file, format!("{DEPLOYMENT}\n---{}", DEPLOYMENT.replace("production", "staging"))).unwrap();
     let complaints = Inventory::load(&[file.to_string_lossy().into_owned()], &Keyring::default()).unwrap_err();
     assert!(
-        complaints[0].message.starts_with("an inventory is of one KarmadaDeployment: this is staging"),
+        complaints[0].message.starts_with("an inventory can have one KarmadaDeployment: this is staging"),
         "{complaints:?}"
     );
 }
