@@ -109,5 +109,5 @@ fn variables_beside_the_working_directory_and_settings_count() {
     let (_, told, _) = run(scratch.path(), &["a", "-o", "-m", "debug", "-a", "var=x"]);
     assert_eq!(told, "a | SUCCESS => {\"changed\":false,\"x\":\"beside\"}");
     let (code, told, _) = run(scratch.path(), &["a", "-m", "pause", "-a", "seconds=20", "--task-timeout", "1"]);
-    assert!(code == 2 && told.contains("did not end within 1 s"), "{told}");
+    assert!(code == 2 && told.contains("timed out after 1 s"), "{told}");
 }

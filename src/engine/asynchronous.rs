@@ -26,11 +26,11 @@ pub(super) struct Apart {
 
 /// Why a module cannot be run with this `async` and `poll`; None: it can.
 pub(super) fn refusal(kind: Async, module: &str, left_alone: bool) -> Option<(String, &'static str)> {
-    let only = "command, shell and script can; \"timeout\" limits the time of any task";
+    let only = "only command, shell and script support async; \"timeout\" limits the time of any task";
     match kind {
         Async::Never => Some((format!("{module} does not support async"), only)),
         Async::Limit if left_alone => {
-            Some((format!("{module} works through the connection and cannot be left alone (poll: 0)"), only))
+            Some((format!("{module} needs the connection and cannot run in the background (poll: 0)"), only))
         }
         _ => None,
     }
@@ -91,10 +91,10 @@ impl Item<'_> {
                 }),
                 Ok(Err(error)) if last || !is_lost(&error) => return (from_error(&error), Vec::new()),
                 // The job goes on; the host may be reached again.
-                Ok(Err(error)) => tracing::debug!(job, %error, "asking again"),
+                Ok(Err(error)) => tracing::debug!(job, %error, "retrying the status query"),
                 Err(_) if last => return too_late(apart.limit, Outcome::default()),
                 Err(_) => {
-                    tracing::debug!(job, "no answer; the connection is opened anew");
+                    tracing::debug!(job, "no answer; reconnecting");
                     if let Ok(target) = self.target(delegate) {
                         self.batch.run.pool.reset(&target).await;
                     }
@@ -141,7 +141,7 @@ pub(super) fn timed_out(limit: Duration) -> TaskResult {
     let whole = limit.subsec_nanos() == 0;
     let told = if whole { Value::from(limit.as_secs()) } else { Value::from(period) };
     let values = Vars::from([("timedout".into(), mapping([("period", told)]))]);
-    let message = Some(format!("the task did not end within {period} s"));
+    let message = Some(format!("the task timed out after {period} s"));
     TaskResult { message, values, ..blank(Status::Failed) }
 }
 

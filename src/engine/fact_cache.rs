@@ -31,7 +31,7 @@ impl Cache {
     pub(super) fn open(place: FactCache, events: UnboundedSender<Told>) -> Result<Cache, String> {
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&place.directory);
         let cannot =
-            |error| format!("cannot make the directory {} of the fact cache: {error}", place.directory.display());
+            |error| format!("cannot create the directory {} of the fact cache: {error}", place.directory.display());
         made.map_err(cannot)?;
         Ok(Cache { place, events })
     }
@@ -95,7 +95,7 @@ impl Cache {
 
 fn parse(text: &[u8]) -> Result<HostVars, String> {
     let read: serde_json::Map<String, serde_json::Value> =
-        serde_json::from_slice(text).map_err(|error| format!("it is no JSON object: {error}"))?;
+        serde_json::from_slice(text).map_err(|error| format!("it is not a JSON object: {error}"))?;
     let mut vars = HostVars::default();
     let mut facts = Vars::new();
     for (name, value) in &read {
@@ -164,7 +164,7 @@ mod tests {
         fs::write(scratch.path().join("a/b/p_h1"), "{").unwrap();
         assert!(cache.read("h1").is_none());
         let Ok(Told { event: Event::Warning(words), .. }) = events.try_recv() else { panic!("nothing was told") };
-        assert!(words.contains("p_h1: it is no JSON object: "), "{words}");
+        assert!(words.contains("p_h1: it is not a JSON object: "), "{words}");
         cache.write("x/../../y", &facts());
         assert!(!scratch.path().join("y").exists() && !scratch.path().join("a/y").exists());
     }

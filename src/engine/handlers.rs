@@ -31,7 +31,7 @@ pub(super) fn notify(batch: &Batch, task: &Task, host: &mut HostRun) -> Result<(
                 host.notified.insert(name.into());
                 continue;
             }
-            let words = format!("no handler is named, or listens to, {name:?} ({})", written.origin);
+            let words = format!("no handler has the name, or listens to, {name:?} ({})", written.origin);
             match batch.run.job.options.missing_handlers_pass {
                 true => batch.run.tell(Event::Warning(words)),
                 false => return Err(words),

@@ -206,8 +206,8 @@ fn file_of(step: &Step) -> Option<PathBuf> {
 }
 
 fn endless(wish: &Wish) -> Complaint {
-    let message = format!("more than {DEEPEST} includes within each other, the last one of {:?}", wish.what.words());
-    Complaint::new(message, None).hint("give what includes itself a condition that ends it")
+    let message = format!("more than {DEEPEST} nested includes, the last one of {:?}", wish.what.words());
+    Complaint::new(message, None).hint("a file that includes itself needs a condition that stops it")
 }
 
 fn load(batch: &Batch, include: &Include, wish: &Wish, hosts: &mut [HostRun]) -> Result<Vec<Step>, Vec<Complaint>> {

@@ -129,7 +129,7 @@ pub(super) fn items(batch: &Batch, repeat: &Loop, action: &str, scope: &Scope) -
     match list.kind() {
         ValueKind::Seq | ValueKind::Iterable => Ok(list.try_iter().into_iter().flatten().collect()),
         kind => Err(template::Error::Other {
-            message: format!("loop needs a list, but this is of type {kind}: {list}"),
+            message: format!("loop needs a list, and this is of type {kind}: {list}"),
             origin: Some(repeat.items.origin.clone()),
         }),
     }

@@ -118,11 +118,14 @@ fn refresh_inventory(batch: &Batch, chosen: &mut [HostRun], rest: &mut [HostRun]
     let read = match Inventory::load_with(&sources, &job.keyring, &job.inventory.reading()) {
         Ok(read) if read.confined == job.inventory.confined => read,
         read => {
-            let became = Complaint::new("it has become somebody else's resource: start windlass again", None);
+            let became = Complaint::new(
+                "its source has changed from a file of yours to a resource from an API: start windlass again",
+                None,
+            );
             let complaints = read.err().unwrap_or_else(|| vec![became]);
             let told = complaints.iter().map(Complaint::to_string).collect::<Vec<_>>().join("; ");
             for host in chosen {
-                fail(batch, host, &format!("the inventory cannot be read again: {told}"));
+                fail(batch, host, &format!("cannot read the inventory again: {told}"));
             }
             return;
         }

@@ -247,7 +247,8 @@ fn share(value: &Value, total: usize, written: &Written) -> Result<usize, Error>
         }
         None => text.trim().parse::<usize>().ok().map(|size| if size == 0 { total } else { size }),
     };
-    let wrong = || Complaint::new(format!("serial is no number and no percentage: {text:?}"), Some(&written.origin));
+    let wrong =
+        || Complaint::new(format!("serial must be a number or a percentage, not {text:?}"), Some(&written.origin));
     Ok(size.ok_or_else(wrong)?.max(1))
 }
 

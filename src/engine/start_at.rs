@@ -24,7 +24,7 @@ impl Start {
         let Some(name) = &job.options.start_at_task else { return Ok(None) };
         let wrong = |message: String| Complaint::new(message, None);
         let glob = fancy_regex::Regex::new(&crate::inventory::glob(name))
-            .map_err(|error| wrong(format!("--start-at-task {name:?} is no pattern: {error}")))?;
+            .map_err(|error| wrong(format!("invalid pattern in --start-at-task {name:?}: {error}")))?;
         let fits = |text: &str| text == name || glob.is_match(text).unwrap_or(false);
         for play in job.playbooks.iter().flatten() {
             let sections = [&play.pre_tasks, &play.roles, &play.tasks, &play.post_tasks];
@@ -33,8 +33,9 @@ impl Start {
                 return Ok(Some(Start { play: play.clone(), task, reached: false.into() }));
             }
         }
-        Err(wrong(format!("no task is called {name:?}")).hint(
-            "--list-tasks shows their names; tasks of include_tasks and include_role are not known before the run",
+        Err(wrong(format!("no such task: {name:?}")).hint(
+            "--list-tasks shows task names, without those of include_tasks and include_role, which are known only \
+             during the run",
         ))
     }
 

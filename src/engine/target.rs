@@ -100,7 +100,7 @@ impl Lookup<'_> {
 
     fn number<T: std::str::FromStr>(&self, names: &[&str], what: &str) -> Result<Option<T>, Error> {
         let Some(text) = self.text(names)? else { return Ok(None) };
-        let wrong = |_| other(format!("{what} is no number that fits: {text:?}"));
+        let wrong = |_| other(format!("{what} is not a valid number: {text:?}"));
         text.trim().parse().map(Some).map_err(wrong)
     }
 }
@@ -123,7 +123,7 @@ pub(crate) fn target(job: &Job, name: &str, keywords: &Keywords, scope: &Scope) 
         None | Some("ssh" | "smart" | "paramiko" | "paramiko_ssh") => Method::Ssh,
         Some("local") => Method::Local,
         Some(word) => {
-            return Err(other(format!("ansible_connection is {word:?}; windlass knows ssh and local")));
+            return Err(other(format!("unknown ansible_connection {word:?}: use ssh or local")));
         }
     };
     if method == Method::Local {
@@ -132,9 +132,7 @@ pub(crate) fn target(job: &Job, name: &str, keywords: &Keywords, scope: &Scope) 
     let port = match look.number(&["ansible_port", "ansible_ssh_port"], "ansible_port")? {
         Some(port) => Some(port),
         None => match look.keyword(keywords.port.as_ref())? {
-            Some(value) => {
-                Some(value.to_string().parse().map_err(|_| other(format!("port is no port number: {value}")))?)
-            }
+            Some(value) => Some(value.to_string().parse().map_err(|_| other(format!("invalid port number: {value}")))?),
             None => defaults.port,
         },
     };
@@ -298,7 +296,7 @@ pub(crate) fn become_user(job: &Job, keywords: &Keywords, scope: &Scope) -> Resu
     let method = match method.as_deref().map(|word| word.rsplit('.').next().unwrap_or(word)) {
         None | Some("sudo") => remote::Method::Sudo,
         Some("su") => remote::Method::Su,
-        Some(word) => return Err(other(format!("become_method is {word:?}; windlass knows sudo and su"))),
+        Some(word) => return Err(other(format!("unknown become_method {word:?}: use sudo or su"))),
     };
     let user = word(
         &["ansible_become_user", "ansible_sudo_user"],

@@ -73,7 +73,7 @@ impl Load<'_> {
         if let [(first, _), (second, other), ..] = chosen.as_slice() {
             let message = format!("two modules in one task: {first:?} and {second:?}");
             let complaint = Complaint::new(message, Some(&other.origin));
-            self.complain(complaint.hint("begin a task of its own with \"-\""));
+            self.complain(complaint.hint("start another task with \"-\""));
             return None;
         }
         if chosen.is_empty() && !told && !failed {
@@ -94,7 +94,7 @@ impl Load<'_> {
             }
             NodeKind::Map(all) => {
                 let Some(module) = value.get("module") else {
-                    let message = format!("{:?} does not name a module", key.as_str().unwrap_or_default());
+                    let message = format!("{:?} is not the name of a module", key.as_str().unwrap_or_default());
                     self.complain(Complaint::new(message, Some(&value.origin)).hint("add \"module: NAME\""));
                     return None;
                 };
@@ -103,7 +103,7 @@ impl Load<'_> {
                 (module.as_str().unwrap_or_default().to_owned(), module.origin.clone(), Some(rest))
             }
             _ => {
-                let message = format!("this must name a module, it is {}", value.what());
+                let message = format!("this must be the name of a module, this is {}", value.what());
                 self.complain(Complaint::new(message, Some(&value.origin)));
                 return None;
             }
@@ -137,7 +137,7 @@ impl Load<'_> {
         }
         if name.contains('.') {
             let message = format!("two modules in one task: {:?} and {name:?}", doc.name);
-            return Complaint::new(message, Some(origin)).hint("begin a task of its own with \"-\"");
+            return Complaint::new(message, Some(origin)).hint("start another task with \"-\"");
         }
         keywords::unknown(name, origin, place)
     }
@@ -155,7 +155,7 @@ impl Load<'_> {
         if keyword.hint.is_some() {
             return keyword;
         }
-        let message = format!("{name:?} is neither a keyword of {} nor a module", place.words());
+        let message = format!("{name:?} is not a keyword of {} or a module", place.words());
         Complaint::new(message, Some(origin))
     }
 
@@ -172,12 +172,13 @@ impl Load<'_> {
         if !collection.is_empty()
             && let Some(doc) = include::doc(short).or_else(|| self.loader.known.module(short))
         {
-            return complaint.hint(format!("there is \"{}.{short}\"", doc.collection));
+            return complaint.hint(format!("windlass has \"{}.{short}\"", doc.collection));
         }
         match nearest(short, self.module_names()) {
             Some(word) => complaint.hint(format!("did you mean {word:?}?")),
             None if role_files::is_collection_name(name) => complaint.hint(
-                "modules of collections are not available; one of your own stands in library/ (docs/how-to/own-code.md)",
+                "modules of collections are not supported; put your own modules into library/ \
+                 (docs/how-to/own-code.md)",
             ),
             None => complaint.hint("\"windlass doc\" lists all modules"),
         }
@@ -189,9 +190,7 @@ fn no_module(map: &Node) -> Complaint {
     let origin = pairs(map).first().map_or(&map.origin, |(key, _)| &key.origin);
     let complaint = Complaint::new("this task has no module", Some(origin));
     match pairs(map) {
-        [(key, _)] if key.as_str() == Some("name") => {
-            complaint.hint("is the module's line indented as far as \"name\"?")
-        }
-        _ => complaint.hint("add the module to run, for example \"command: ...\""),
+        [(key, _)] if key.as_str() == Some("name") => complaint.hint("indent the module's line as far as \"name\""),
+        _ => complaint.hint("add a module, for example \"command: ...\""),
     }
 }

@@ -45,7 +45,7 @@ impl Load<'_> {
         self.loader.known.own_words(&self.loader.words);
         if asked.args.trim().is_empty() && COMMANDS.contains(&asked.module.rsplit('.').next().unwrap_or_default()) {
             let complaint = Complaint::new(format!("{} needs a command", asked.module), Some(&module.origin));
-            self.complain(complaint.hint("give it with -a, or name another module with -m"));
+            self.complain(complaint.hint("pass it with -a, or choose another module with -m"));
             return None;
         }
         let args = self.keep(arguments(asked.args))?;

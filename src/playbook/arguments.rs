@@ -171,8 +171,8 @@ impl Load<'_> {
                 None if super::keywords::at(name, super::keywords::Place::Task).is_some() => {
                     complaint.hint(format!("{name:?} is a keyword of a task: indent it as far as \"{}\"", doc.name))
                 }
-                None if doc.arguments.is_empty() => complaint.hint("it takes no arguments"),
-                None => complaint.hint(format!("it takes {}", all.collect::<Vec<_>>().join(", "))),
+                None if doc.arguments.is_empty() => complaint.hint("it has no arguments"),
+                None => complaint.hint(format!("known arguments: {}", all.collect::<Vec<_>>().join(", "))),
             };
             self.complain(complaint);
         }
@@ -297,15 +297,15 @@ fn unbalanced_text(doc: &Doc, node: &Node, text: &str, unbalanced: &Unbalanced) 
     let message = format!("{} is never closed in the arguments of {}", unbalanced.mark, doc.name);
     let complaint = Complaint::new(message, Some(&origin));
     match doc.free_form {
-        Some(name) => complaint.hint(format!("close it, or give the text as \"{name}:\" below \"{}:\"", doc.name)),
+        Some(name) => complaint.hint(format!("close it, or write the text as \"{name}:\" below \"{}:\"", doc.name)),
         None => complaint,
     }
 }
 
 fn no_free_form(doc: &Doc, text: &str, origin: &Origin) -> Complaint {
     let word: String = text.chars().take_while(|c| !c.is_whitespace()).collect();
-    let message = format!("{} takes arguments as key=value, {word:?} is none", doc.name);
-    let hint = "put quotes around a value with blanks, or write the arguments as a mapping";
+    let message = format!("{} needs arguments as key=value, and {word:?} is not one", doc.name);
+    let hint = "put quotes around a value with spaces, or write the arguments as a mapping";
     Complaint::new(message, Some(origin)).hint(hint)
 }
 

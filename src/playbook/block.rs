@@ -17,7 +17,7 @@ impl Load<'_> {
             if !matches!(node.kind, NodeKind::Null) {
                 let complaint =
                     Complaint::new(format!("{what} must be a list, this is {}", node.what()), Some(&node.origin));
-                self.complain(complaint.hint("begin each task with \"- \""));
+                self.complain(complaint.hint("start each task with \"- \""));
             }
             return Vec::new();
         };
@@ -39,7 +39,7 @@ impl Load<'_> {
         match pairs(node).iter().find(|(key, _)| is_block(key)) {
             Some((key, _)) if node.get("block").is_none() => {
                 let message = format!("{:?} without \"block\"", key.as_str().unwrap_or_default());
-                self.complain(Complaint::new(message, Some(&key.origin)).hint("is it indented as far as its block?"));
+                self.complain(Complaint::new(message, Some(&key.origin)).hint("indent it as far as its block"));
                 Vec::new()
             }
             Some(_) => vec![Step::Block(Arc::new(self.block(node, around)))],
@@ -56,7 +56,7 @@ impl Load<'_> {
             }
             let complaint = if self.is_module(name) {
                 Complaint::new(format!("module {name:?} beside \"block\""), Some(&key.origin))
-                    .hint("begin a task of its own with \"-\"")
+                    .hint("start another task with \"-\"")
             } else {
                 keywords::unknown(name, &key.origin, Place::Block)
             };

@@ -41,8 +41,8 @@ impl Load<'_> {
     fn handlers_of_block(&mut self, map: &Node, inner: &Node, around: &Around) -> Vec<Handler> {
         self.complain_of_block_keys(map);
         for (key, _) in pairs(map).iter().filter(|(key, _)| matches!(key.as_str(), Some("rescue" | "always"))) {
-            let message = format!("{:?} among handlers", key.as_str().unwrap_or_default());
-            let hint = "a handler runs by itself, outside of its block; put a block into a file and include that";
+            let message = format!("{:?} in a list of handlers", key.as_str().unwrap_or_default());
+            let hint = "handlers run one by one, without their block; put the block into a file and include that";
             self.complain(Complaint::new(message, Some(&key.origin)).hint(hint));
         }
         let keywords = self.inherit(map, Place::Block, around);
@@ -113,7 +113,7 @@ pub(super) fn nameless(handlers: &[Handler]) -> impl Iterator<Item = Complaint> 
     let nobodys =
         |handler: &&Handler| handler.task.name.is_none() && handler.listen.is_empty() && handler.include.is_none();
     handlers.iter().filter(nobodys).map(|handler| {
-        Complaint::new("this handler has no name and listens to nothing", Some(&handler.task.origin))
-            .hint("give it a \"name\" or \"listen\", or nothing can notify it")
+        Complaint::new("this handler has no \"name\" and no \"listen\"", Some(&handler.task.origin))
+            .hint("add one of them, so that tasks can notify it")
     })
 }

@@ -87,7 +87,10 @@ impl Load<'_> {
         self.complain_of_keywords(map, chosen, |name| {
             let is_loop = matches!(name, "loop" | "loop_control" | "until") || name.starts_with("with_");
             is_loop.then(|| {
-                format!("use {}, which is loaded while the play runs", chosen.doc.name.replace("import", "include"))
+                format!(
+                    "use {}, which windlass loads while the play runs",
+                    chosen.doc.name.replace("import", "include")
+                )
             })
         });
         let keywords = self.inherit(map, place, around);
@@ -149,14 +152,14 @@ impl Load<'_> {
             let similar = similar_name(&around.directory, file);
             self.complain(match similar {
                 Some(name) => complaint.hint(format!("did you mean {name:?}?")),
-                None => complaint.hint(format!("looked for {}", listed(&candidates, ", "))),
+                None => complaint.hint(format!("searched {}", listed(&candidates, ", "))),
             });
             return None;
         };
         if self.open_files.contains(&path) {
             let way = listed(&self.open_files, " > ");
             let message = format!("the file {file:?} imports itself");
-            self.complain(Complaint::new(message, Some(origin)).hint(format!("the way there: {way}")));
+            self.complain(Complaint::new(message, Some(origin)).hint(format!("import chain: {way}")));
             return None;
         }
         let wrong = self.wrong_so_far();

@@ -27,9 +27,9 @@ const APPLY: Argument = Argument::new("apply", Kind::Dict, "keywords for every t
 const NAME: Argument = Argument::new("name", Kind::Str, "the role").required().alias(&["role"]);
 const PUBLIC: Argument = Argument::new("public", Kind::Bool, "whether the whole play sees the role's variables");
 const ALLOW_DUPLICATES: Argument =
-    Argument::new("allow_duplicates", Kind::Bool, "whether it runs again if it ran before").default("true");
+    Argument::new("allow_duplicates", Kind::Bool, "whether the role runs again if it has run before").default("true");
 const VALIDATE: Argument =
-    Argument::new("rolespec_validate", Kind::Bool, "whether the role's arguments are checked").default("true");
+    Argument::new("rolespec_validate", Kind::Bool, "whether to check the role's arguments").default("true");
 
 const fn part(name: &'static str) -> Argument {
     Argument::new(name, Kind::Str, "a file of the role instead of main").default("main")
@@ -49,21 +49,21 @@ const fn doc_of(
 pub static DOCS: [Doc; 4] = [
     doc_of(
         "include_tasks",
-        "Brings in tasks of a file while the play runs",
+        "Include tasks of a file while the play runs",
         &[FILE, APPLY],
         Some("file"),
         "- include_tasks: more.yml\n",
     ),
     doc_of(
         "import_tasks",
-        "Brings in tasks of a file before the play runs",
+        "Import tasks of a file before the play runs",
         &[FILE],
         Some("file"),
         "- import_tasks: more.yml\n",
     ),
     doc_of(
         "include_role",
-        "Runs a role whose name may be known only while the play runs",
+        "Run a role, whose name may be known only while the play runs",
         &[
             NAME,
             part("tasks_from"),
@@ -80,7 +80,7 @@ pub static DOCS: [Doc; 4] = [
     ),
     doc_of(
         "import_role",
-        "Runs a role at this place of a list of tasks",
+        "Run a role at this position of a list of tasks",
         &[
             NAME,
             part("tasks_from"),
@@ -129,7 +129,7 @@ impl Load<'_> {
             let taken = keywords::at(name, Place::Include).is_some() || place == Place::Handler && name == "listen";
             let refused = keywords::at(name, place).is_some() && !taken;
             let for_blocks = refused && keywords::at(name, Place::Block).is_some();
-            let hint = if for_blocks { "put it below \"apply:\", for the tasks it brings" } else { "remove it" };
+            let hint = if for_blocks { "put it below \"apply:\", for the included tasks" } else { "remove it" };
             refused.then(|| hint.to_owned())
         });
         let keywords = self.inherit(map, Place::Include, around);

@@ -177,7 +177,7 @@ fn belongs(keyword: &Keyword) -> &'static str {
     if keyword.is_at(Place::Task) {
         return Place::Task.words();
     }
-    order.into_iter().find(|place| keyword.is_at(*place)).map_or("another place", Place::words)
+    order.into_iter().find(|place| keyword.is_at(*place)).map_or("something else", Place::words)
 }
 
 /// Complains of a key that is no keyword there.

@@ -8,10 +8,7 @@ const ORDER: Shape = Shape::Choice(&["inventory", "reverse_inventory", "sorted",
 /// Sorted by name.
 pub(super) const KEYWORDS: &[Keyword] = &[
     keyword("fact_path", Shape::Text, PLAY)
-        .about(
-            "A directory of the host with facts of its own, for the facts that a play \
-             gathers first.",
-        )
+        .about("A directory with local facts on the host, for the facts that the play gathers first.")
         .example(
             "
 - hosts: all
@@ -27,7 +24,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 ",
         ),
     keyword("gather_facts", Shape::Bool, PLAY)
-        .about("Whether the play begins with facts of its hosts; yes unless it is false.")
+        .about("Whether the play first gathers facts of its hosts (default true).")
         .example(
             "
 - hosts: all
@@ -64,14 +61,14 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 ",
         ),
     keyword("max_fail_percentage", Shape::Float, PLAY)
-        .about("How many hosts of a batch, in percent, may fail before the play ends for all.")
+        .about("The percentage of hosts of a batch that may fail before the play ends for all.")
         .example(
             "
 - hosts: etcd
   max_fail_percentage: 30
 ",
         ),
-    keyword("order", ORDER, PLAY).about("In which order the hosts of a play are taken.").example(
+    keyword("order", ORDER, PLAY).about("The order of the hosts of a play.").example(
         "
 - hosts: all
   order: sorted
@@ -103,8 +100,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     ),
     keyword("serial", Shape::Any, PLAY)
         .about(
-            "How many hosts go through the play at a time: a number, a percentage, or a list \
-             of them for one batch after the other.",
+            "How many hosts run the play at a time: a number, a percentage, or a list of these for successive batches.",
         )
         .example(
             r#"
@@ -113,7 +109,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 "#,
         ),
     keyword("strategy", Shape::Any, PLAY)
-        .about("How hosts go through the tasks: linear together, free each at its own pace.")
+        .about("How hosts run the tasks: linear keeps them together, free lets each run at its own pace.")
         .example(
             "
 - hosts: all
@@ -129,7 +125,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     ),
     // The old name of `remote_user`, still read in plays.
     inherited("user", Shape::Text, PLAY, |k| &mut k.remote_user)
-        .about("The old name of remote_user, in plays alone.")
+        .about("The old name of remote_user, in plays only.")
         .example(
             "
 - hosts: all
@@ -137,10 +133,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 ",
         ),
     keyword("vars_files", Shape::Any, PLAY)
-        .about(
-            "Files with variables for the play; of a list inside the list, the first that \
-             exists counts.",
-        )
+        .about("Files with variables for the play; of a list inside the list, the first existing file is used.")
         .example(
             r#"
 - hosts: all
@@ -150,7 +143,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 "#,
         ),
     keyword("vars_prompt", Shape::Any, PLAY)
-        .about("Variables to ask for before the play begins.")
+        .about("Variables to ask for before the play starts.")
         .parts(super::play_keywords::PROMPT)
         .example(
             "

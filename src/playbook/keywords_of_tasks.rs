@@ -36,7 +36,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 ",
         ),
     keyword("args", Shape::Mapping, TASK | INCLUDE)
-        .about("Further arguments of the module, beside its short form.")
+        .about("More arguments of the module, in addition to its short form.")
         .example(
             "
 - shell: make install
@@ -45,7 +45,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 ",
         ),
     keyword("async", Shape::Int, TASK)
-        .about("How many seconds the task may take at most, apart from the connection; see poll.")
+        .about("Runs the task in the background for at most this many seconds; see poll.")
         .example(
             "
 - command: /usr/local/bin/backup
@@ -54,7 +54,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 ",
         ),
     inherited("become", Shape::Bool, BASE, |k| &mut k.r#become)
-        .about("Whether the task runs as another user, root unless become_user says otherwise.")
+        .about("Whether the task runs as another user (default root; see become_user).")
         .example(
             "
 - command: systemctl daemon-reload
@@ -62,7 +62,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 ",
         ),
     inherited("become_exe", Shape::Text, BASE, |k| &mut k.become_exe)
-        .about("The program by which another user is become, instead of sudo or su.")
+        .about("The program to become another user with, instead of sudo or su.")
         .example(
             "
 - hosts: all
@@ -70,7 +70,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 ",
         ),
     inherited("become_flags", Shape::Text, BASE, |k| &mut k.become_flags)
-        .about("Options for the program by which another user is become.")
+        .about("Options for the program to become another user with.")
         .example(
             "
 - hosts: all
@@ -78,7 +78,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 ",
         ),
     inherited("become_method", Shape::Text, BASE, |k| &mut k.become_method)
-        .about("How another user is become: sudo or su.")
+        .about("How to become another user: sudo or su.")
         .example(
             "
 - hosts: all
@@ -93,7 +93,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 ",
     ),
     keyword("block", Shape::Any, BLOCK)
-        .about("Tasks that have keywords in common, and may have rescue and always.")
+        .about("Tasks with common keywords, optionally with rescue and always.")
         .example(
             r#"
 - block:
@@ -102,10 +102,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 "#,
         ),
     keyword("changed_when", Shape::Conditions, TASK)
-        .about(
-            "Conditions that say whether the task counts as changed, instead of what its \
-             module says.",
-        )
+        .about("Conditions for the status changed, instead of the module's own result.")
         .example(
             "
 - command: etcdctl member list
@@ -113,7 +110,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 ",
         ),
     inherited("check_mode", Shape::Bool, BASE, |k| &mut k.check_mode)
-        .about("Whether the task runs in check mode, whatever the command line says.")
+        .about("Whether the task runs in check mode. Overrides the command line.")
         .example(
             "
 - command: etcdctl version
@@ -122,8 +119,8 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         ),
     keyword("collections", Shape::Texts, BASE | INCLUDE)
         .about(
-            "The collections in which roles without a long name are looked for first. Modules are found by their \
-             short names without it.",
+            "The collections to search first for roles with a short name. Modules are found by their short names \
+             without it.",
         )
         .example(
             "
@@ -132,7 +129,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 ",
         ),
     inherited("connection", Shape::Text, BASE, |k| &mut k.connection)
-        .about("How hosts are reached: ssh or local.")
+        .about("How to connect to hosts: ssh or local.")
         .example(
             "
 - hosts: localhost
@@ -140,7 +137,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 ",
         ),
     inherited("debugger", DEBUGGER, BASE | INCLUDE, |k| &mut k.debugger)
-        .about("When ansible-playbook would start its debugger: never is all that there is.")
+        .about("When to start the debugger; only never is supported.")
         .example(
             "
 - ping:
@@ -165,7 +162,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 ",
         ),
     inherited("delegate_to", Shape::Text, BLOCK | TASK | ROLE, |k| &mut k.delegate_to)
-        .about("The host that the task runs on instead, with the variables of the host it is for.")
+        .about("Another host to run the task on, with the variables of the host that the task is for.")
         .example(
             "
 - command: register {{ inventory_hostname }}
@@ -173,7 +170,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 ",
         ),
     inherited("diff", Shape::Bool, BASE, |k| &mut k.diff)
-        .about("Whether the changes of files are shown, whatever the command line says.")
+        .about("Whether to show how files change. Overrides the command line.")
         .example(
             "
 - template: {src: secret.j2, dest: /etc/secret}
@@ -181,7 +178,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 ",
         ),
     keyword("environment", Shape::Mappings, BASE)
-        .about("Environment variables of what the task runs on the host.")
+        .about("Environment variables for the programs that the task runs on the host.")
         .example(
             r#"
 - command: etcdctl member list
@@ -190,10 +187,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 "#,
         ),
     keyword("failed_when", Shape::Conditions, TASK)
-        .about(
-            "Conditions that say whether the task counts as failed, instead of what its \
-             module says.",
-        )
+        .about("Conditions for the status failed, instead of the module's own result.")
         .example(
             "
 - command: grep -q etcd /etc/passwd
@@ -202,7 +196,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 ",
         ),
     inherited("ignore_errors", Shape::Bool, BASE | INCLUDE, |k| &mut k.ignore_errors)
-        .about("Whether the play goes on for a host on which the task failed.")
+        .about("Whether the play continues for a host on which the task failed.")
         .example(
             "
 - command: systemctl stop old.service
@@ -210,7 +204,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 ",
         ),
     inherited("ignore_unreachable", Shape::Bool, BASE, |k| &mut k.ignore_unreachable)
-        .about("Whether the play goes on for a host that the task did not reach.")
+        .about("Whether the play continues for a host that was unreachable.")
         .example(
             "
 - ping:
@@ -218,14 +212,14 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 ",
         ),
     keyword("import_playbook", Shape::Text, IMPORT)
-        .about("The plays of another file, at this place. Stands where a play would.")
+        .about("Imports the plays of another file. Used in place of a play.")
         .example(
             "
 - import_playbook: etcd.yml
 ",
         ),
     keyword("listen", Shape::Texts, HANDLER)
-        .about("Further names by which a handler is notified; several handlers may share one.")
+        .about("More names that notify a handler; several handlers may share one.")
         .example(
             "
 - name: Restart etcd
@@ -250,7 +244,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 "#,
         ),
     keyword("loop_control", Shape::Mapping, TASK | INCLUDE)
-        .about("How a loop goes: the names of its variables, what is shown of an item, pauses.")
+        .about("Settings of a loop: the names of its variables, the label of an item, pauses.")
         .parts(super::task::LOOP_CONTROL)
         .example(
             r#"
@@ -262,7 +256,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 "#,
         ),
     keyword("module_defaults", Shape::Mappings, BASE)
-        .about("Arguments of modules for all tasks below, by module.")
+        .about("Default arguments of modules for all tasks below, by module.")
         .example(
             "
 - hosts: all
@@ -271,15 +265,15 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 ",
         ),
     keyword("name", Shape::Text, BASE | INCLUDE | IMPORT)
-        .about("What the play, block or task is called in the report. Handlers are notified by it.")
+        .about("The name of the play, block or task in the report. Handlers are notified by it.")
         .example(
             "
-- name: The program is there
+- name: Check that etcd is installed
   stat: {path: /usr/local/bin/etcd}
 ",
         ),
     inherited("no_log", Shape::Bool, BASE | INCLUDE, |k| &mut k.no_log)
-        .about("Whether arguments and results are hidden wherever something is reported.")
+        .about("Whether to hide arguments and results in all reports.")
         .example(
             r#"
 - user: {name: anna, password: "{{ hash }}"}
@@ -295,7 +289,10 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 ",
         ),
     keyword("poll", Shape::Int, TASK)
-        .about("How many seconds to wait between two looks at a task with async, 15 unless given; 0 leaves it alone.")
+        .about(
+            "How many seconds to wait between two status queries of a task with async (default 15); 0 does not \
+            wait for its end.",
+        )
         .example(
             "
 - command: /usr/local/bin/backup
@@ -303,13 +300,13 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   poll: 10
 ",
         ),
-    inherited("port", Shape::Int, BASE, |k| &mut k.port).about("The port that hosts are reached at.").example(
+    inherited("port", Shape::Int, BASE, |k| &mut k.port).about("The port to connect to.").example(
         "
 - hosts: all
   port: 2222
 ",
     ),
-    keyword("register", Shape::Text, TASK | INCLUDE).about("The variable that keeps the task's result.").example(
+    keyword("register", Shape::Text, TASK | INCLUDE).about("The variable for the task's result.").example(
         "
 - command: etcd --version
   register: version
@@ -322,7 +319,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 ",
     ),
     keyword("rescue", Shape::Any, BLOCK)
-        .about("Tasks of a block that run where one of its tasks failed; the host counts as saved.")
+        .about("Tasks of a block that run on hosts on which one of its tasks failed; the host then counts as rescued.")
         .example(
             "
 - block:
@@ -331,7 +328,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     - command: /usr/local/bin/roll-back
 ",
         ),
-    keyword("retries", Shape::Int, TASK).about("How often until is tried again at most; 3 unless given.").example(
+    keyword("retries", Shape::Int, TASK).about("The maximum number of retries of until (default 3).").example(
         "
 - command: etcdctl endpoint health
   register: health
@@ -349,10 +346,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 ",
         ),
     inherited("run_once", Shape::Bool, BASE | INCLUDE, |k| &mut k.run_once)
-        .about(
-            "Whether the task runs on the first host of the batch only, its result being \
-             that of all.",
-        )
+        .about("Whether the task runs only on the first host of the batch; its result applies to all.")
         .example(
             "
 - command: etcdctl snapshot save /var/backups/etcd.db
@@ -360,10 +354,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 ",
         ),
     keyword("tags", Shape::Texts, BASE | INCLUDE | IMPORT)
-        .about(
-            "Words by which the command line chooses what runs; always and never have a \
-             meaning of their own.",
-        )
+        .about("Tags, by which the command line selects tasks; always and never have a special meaning.")
         .example(
             "
 - command: /usr/local/bin/backup
@@ -371,7 +362,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 ",
         ),
     inherited("throttle", Shape::Int, BASE, |k| &mut k.throttle)
-        .about("How many hosts at most run the task at once.")
+        .about("The maximum number of hosts that run the task at once.")
         .example(
             "
 - command: /usr/local/bin/download
@@ -379,7 +370,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 ",
         ),
     inherited("timeout", Shape::Int, BASE | INCLUDE, |k| &mut k.timeout)
-        .about("How many seconds the task may take before it counts as failed.")
+        .about("How many seconds the task may take before it fails.")
         .example(
             "
 - command: /usr/local/bin/check
@@ -387,7 +378,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 ",
         ),
     keyword("until", Shape::Conditions, TASK)
-        .about("Conditions; the task is tried again until they hold, see retries and delay.")
+        .about("Conditions; the task is retried until they are true, see retries and delay.")
         .example(
             "
 - command: etcdctl endpoint health
@@ -395,7 +386,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
   until: health is succeeded
 ",
         ),
-    keyword("vars", Shape::Mapping, BASE | INCLUDE | IMPORT).about("Variables for what stands below.").example(
+    keyword("vars", Shape::Mapping, BASE | INCLUDE | IMPORT).about("Variables for everything below.").example(
         r#"
 - debug: {msg: "{{ greeting }}"}
   vars:
@@ -403,7 +394,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
 "#,
     ),
     keyword("when", Shape::Conditions, BLOCK | TASK | ROLE | INCLUDE | IMPORT)
-        .about("Conditions without braces, all of which must hold or the task is skipped.")
+        .about("Conditions without braces; unless all are true, the task is skipped.")
         .example(
             r#"
 - command: systemctl restart etcd

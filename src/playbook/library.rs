@@ -33,8 +33,10 @@ impl Load<'_> {
         match (known, file) {
             (known, None) => Ok(known),
             (Some(doc), Some(file)) => {
-                let message = format!("{name:?} is a module of windlass, and there is {}", shown(&file).display());
-                let hint = format!("write \"{}.{short}\" for that of windlass, or rename the file", doc.collection);
+                let message =
+                    format!("{name:?} is a module of windlass, and {} has the same name", shown(&file).display());
+                let hint =
+                    format!("write \"{}.{short}\" for the module of windlass, or rename the file", doc.collection);
                 Err(Complaint::new(message, Some(origin)).hint(hint))
             }
             (None, Some(file)) => self

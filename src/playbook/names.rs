@@ -23,9 +23,9 @@ pub(super) fn wrong(name: &str, origin: &Origin) -> Option<Complaint> {
     if is_valid(name) {
         return None;
     }
-    let complaint = Complaint::new(format!("{name:?} cannot be the name of a variable"), Some(origin));
+    let complaint = Complaint::new(format!("invalid variable name {name:?}"), Some(origin));
     if RESERVED.contains(&name) {
-        return Some(complaint.hint("it is a word of the template language; choose another"));
+        return Some(complaint.hint("the template language reserves this word; choose another"));
     }
     let mut better: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     if better.starts_with(|c: char| c.is_ascii_digit()) {

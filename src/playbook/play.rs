@@ -26,7 +26,7 @@ impl Load<'_> {
         let Some(node) = self.file(&path) else {
             if self.wrong_so_far() == wrong {
                 let complaint = Complaint::new(format!("the playbook {} is empty", shown(&path).display()), by);
-                self.complain(complaint.hint("a playbook is a list of plays, each with \"hosts\" and \"tasks\""));
+                self.complain(complaint.hint("a playbook must be a list of plays, each with \"hosts\" and \"tasks\""));
             }
             return Vec::new();
         };
@@ -35,7 +35,7 @@ impl Load<'_> {
                 format!("a playbook must be a list of plays, this is {}", node.what()),
                 Some(&node.origin),
             );
-            self.complain(complaint.hint("begin each play with \"- \""));
+            self.complain(complaint.hint("start each play with \"- \""));
             return Vec::new();
         };
         self.loader.known.own_words(&Words::beside(&parent(&path)));
@@ -85,7 +85,7 @@ impl Load<'_> {
             let complaint = Complaint::new(format!("cannot find the playbook {name:?}"), Some(&file.origin));
             self.complain(match similar_name(&parent(path), &name) {
                 Some(other) => complaint.hint(format!("did you mean {other:?}?")),
-                None => complaint.hint(format!("looked for {}", shown(&target).display())),
+                None => complaint.hint(format!("searched {}", shown(&target).display())),
             });
             return Vec::new();
         }
@@ -151,7 +151,7 @@ impl Load<'_> {
         let mut steps = |setting: &str, file: Option<PathBuf>| {
             let Some(file) = file else { return Vec::new() };
             if !file.is_file() {
-                let message = format!("cannot find the file {:?} that {setting} names", shown(&file));
+                let message = format!("cannot find the file {:?} from the setting {setting}", shown(&file));
                 self.complain(Complaint::new(message, None));
                 return Vec::new();
             }
@@ -177,7 +177,7 @@ impl Load<'_> {
                 Some(_) => {}
                 None if self.is_module(name) => {
                     let complaint = Complaint::new(format!("module {name:?} in a play"), Some(&key.origin));
-                    self.complain(complaint.hint("tasks stand below \"tasks:\" of a play"));
+                    self.complain(complaint.hint("put tasks below \"tasks:\" of a play"));
                 }
                 None => self.complain(keywords::unknown(name, &key.origin, Place::Play)),
             }

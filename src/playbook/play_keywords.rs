@@ -15,14 +15,19 @@ const SCHEMES: &[&str] = &["bcrypt", "sha256_crypt", "sha512_crypt"];
 /// What a play needs to be told of each variable it asks for.
 pub(super) const PROMPT: &[Argument] = &[
     Argument::new("name", Kind::Str, "The variable").required(),
-    Argument::new("prompt", Kind::Str, "What to ask; its name unless given"),
-    Argument::new("default", Kind::Any, "What counts if nothing is typed"),
-    Argument::new("private", Kind::Bool, "Whether what is typed stays hidden").default("true"),
+    Argument::new("prompt", Kind::Str, "The text of the prompt (default: the name of the variable)"),
+    Argument::new("default", Kind::Any, "The value if nothing is typed"),
+    Argument::new("private", Kind::Bool, "Whether to hide the typed text").default("true"),
     Argument::new("confirm", Kind::Bool, "Whether to ask twice").default("false"),
-    Argument::new("encrypt", Kind::Str, "The hash of passwords that is kept in the answer's place").choices(SCHEMES),
-    Argument::new("salt", Kind::Str, "The hash's salt; a random one unless given"),
-    Argument::new("salt_size", Kind::Int, "How long a random salt is").default("16"),
-    Argument::new("unsafe", Kind::Bool, "Whether template marks in the answer mean nothing, as they always do here"),
+    Argument::new("encrypt", Kind::Str, "The hash algorithm; the variable then gets the hash of the answer")
+        .choices(SCHEMES),
+    Argument::new("salt", Kind::Str, "The salt of the hash (default: random)"),
+    Argument::new("salt_size", Kind::Int, "The length of a random salt").default("16"),
+    Argument::new(
+        "unsafe",
+        Kind::Bool,
+        "Whether to keep template expressions in the answer as text; windlass always does",
+    ),
 ];
 
 impl Load<'_> {
@@ -33,9 +38,9 @@ impl Load<'_> {
             let complaint = Complaint::new("this play has no \"hosts\"", Some(origin));
             let is_task = pairs(map).iter().any(|(key, _)| key.as_str().is_some_and(|name| self.is_module(name)));
             self.complain(if is_task {
-                complaint.hint("a playbook is a list of plays; tasks stand below \"tasks:\" of a play")
+                complaint.hint("a playbook is a list of plays; put tasks below \"tasks:\" of a play")
             } else {
-                complaint.hint("add \"hosts: all\", or whatever hosts it is for")
+                complaint.hint("add \"hosts: all\", or the hosts that the play is for")
             });
             return None;
         };
@@ -68,14 +73,14 @@ impl Load<'_> {
             _ => {}
         }
         let complaint = match short {
-            "debug" => Complaint::new(format!("the strategy {short:?} is not available"), Some(&node.origin))
-                .hint("there are \"linear\", \"free\" and \"host_pinned\""),
+            "debug" => Complaint::new(format!("the strategy {short:?} is not supported"), Some(&node.origin))
+                .hint("use \"linear\", \"free\" or \"host_pinned\""),
             _ => {
                 let complaint =
                     Complaint::new(format!("unknown strategy, this is {}", node.what()), Some(&node.origin));
                 match nearest(short, ["linear", "free", "host_pinned"]) {
                     Some(word) => complaint.hint(format!("did you mean {word:?}?")),
-                    None => complaint.hint("there are \"linear\", \"free\" and \"host_pinned\""),
+                    None => complaint.hint("use \"linear\", \"free\" or \"host_pinned\""),
                 }
             }
         };
@@ -136,7 +141,7 @@ impl Load<'_> {
                 _ => std::slice::from_ref(item),
             };
             for name in names.iter().filter(|name| name.as_str().is_none() && !is_null(name)) {
-                let message = format!("\"vars_files\" takes names of files, this is {}", name.what());
+                let message = format!("\"vars_files\" must be a list of file names, this is {}", name.what());
                 self.complain(Complaint::new(message, Some(&name.origin)));
             }
             self.complain_of_missing_file(item);
@@ -152,7 +157,7 @@ impl Load<'_> {
             return;
         }
         let complaint = Complaint::new(format!("cannot find the file {name:?}"), Some(&node.origin));
-        self.complain(complaint.hint(format!("looked for {}", super::imports::listed(&places, ", "))));
+        self.complain(complaint.hint(format!("searched {}", super::imports::listed(&places, ", "))));
     }
 
     /// `vars_prompt`: variables to ask for.

@@ -102,7 +102,7 @@ fn not_a_list(keyword: &Keyword, node: &Node) -> Option<Complaint> {
         NodeKind::Seq(_) => return None,
         NodeKind::Map(_) => "write \"{{ ... | dict2items }}\"",
         NodeKind::Str(text) if names::is_valid(text) => {
-            let hint = format!("write \"{{{{ {text} }}}}\" if that is a variable");
+            let hint = format!("write \"{{{{ {text} }}}}\" if this is a variable");
             let message = format!("{:?} must be a list, this is {}", keyword.name, node.what());
             return Some(Complaint::new(message, Some(&node.origin)).hint(hint));
         }
@@ -168,10 +168,10 @@ impl Load<'_> {
         match &node.kind {
             NodeKind::Bool(_) => self.written(node),
             NodeKind::Str(text) if is_template(node) => {
-                let warning = format!("{keyword:?} is an expression already and needs no template marks");
+                let warning = format!("{keyword:?} is already an expression and needs no braces");
                 let hint = match text.trim().strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}")) {
                     Some(bare) if !has_marks(bare) => format!("write {}: {}", keyword, bare.trim()),
-                    _ => "name variables without braces, join texts with ~".to_owned(),
+                    _ => "write variables without braces, and join texts with ~".to_owned(),
                 };
                 self.warn(Complaint::new(warning, Some(&node.origin)).hint(hint));
                 self.written(node)

@@ -123,7 +123,7 @@ impl Load<'_> {
         };
         let Some(name_node) = named.filter(|named| named.as_str().is_some_and(|name| !name.trim().is_empty())) else {
             let at = named.unwrap_or(node);
-            let what = if named.is_some() { "a role's name must be a string" } else { "this entry names no role" };
+            let what = if named.is_some() { "a role's name must be a string" } else { "this entry has no role" };
             let message = format!("{what}, this is {}", at.what());
             self.complain(Complaint::new(message, Some(&at.origin)).hint("write \"- role: NAME\""));
             return None;
@@ -163,7 +163,7 @@ impl Load<'_> {
     fn warn_of_parameter(&mut self, name: &str, key: &Node) {
         let strange = keywords::unknown(name, &key.origin, Place::Role);
         if keywords::find(name).is_some() || strange.hint.is_some() {
-            let warning = format!("{name:?} is no keyword of a role and becomes a parameter of it");
+            let warning = format!("{name:?} is not a keyword of a role; windlass passes it to the role as a parameter");
             let warning = Complaint::new(warning, Some(&key.origin));
             self.warn(strange.hint.into_iter().fold(warning, Complaint::hint));
         }
@@ -175,7 +175,7 @@ impl Load<'_> {
         if self.open_roles.contains(&path) {
             let way: Vec<String> = self.open_roles.iter().map(|path| name_of(path)).collect();
             let message = format!("the role {:?} depends on itself", used.name);
-            let hint = format!("the way there: {} > {}", way.join(" > "), name_of(&path));
+            let hint = format!("dependency chain: {} > {}", way.join(" > "), name_of(&path));
             self.complain(Complaint::new(message, Some(&used.origin)).hint(hint));
             return Vec::new();
         }

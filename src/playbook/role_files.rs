@@ -73,7 +73,7 @@ impl Load<'_> {
         let plain = places.iter().map(|place| normal(&place.join(&name_path)));
         let found = collections.iter().cloned().chain(plain).find(|path| path.is_dir());
         if found.is_none() {
-            let complaint = Complaint::new(format!("the role {name:?} was not found"), Some(origin));
+            let complaint = Complaint::new(format!("cannot find the role {name:?}"), Some(origin));
             let mut told: Vec<PathBuf> = Vec::new();
             let above = |path: &PathBuf| path.parent().map(Path::to_path_buf);
             for place in collections.iter().filter_map(above).chain(places) {
@@ -81,7 +81,7 @@ impl Load<'_> {
                     told.push(place);
                 }
             }
-            let looked = format!("looked in {}", listed(&told, ", "));
+            let looked = format!("searched {}", listed(&told, ", "));
             let roles = told.iter().filter(|place| !name.contains('/') && **place != self.base.directory);
             let similar = roles.filter_map(|place| similar_name(place, name)).next();
             self.complain(match similar {
@@ -121,7 +121,7 @@ impl Load<'_> {
             let complaint = Complaint::new(message, Some(origin));
             self.complain(match similar_name(directory, name) {
                 Some(other) => complaint.hint(format!("did you mean {other:?}?")),
-                None => complaint.hint(format!("looked in {}", shown(directory).display())),
+                None => complaint.hint(format!("searched {}", shown(directory).display())),
             });
         }
         found

@@ -17,11 +17,15 @@ use crate::value::yaml::Node;
 pub(super) const LOOP_CONTROL: &[Argument] = &[
     Argument::new("loop_var", Kind::Str, "The variable that holds the item").default("item"),
     Argument::new("index_var", Kind::Str, "A variable for the item's position, from 0"),
-    Argument::new("label", Kind::Any, "What is shown of an item instead of the whole"),
-    Argument::new("break_when", Kind::List(&Kind::Str), "The loop ends after an item for which these conditions hold"),
+    Argument::new("label", Kind::Any, "The text to show instead of the whole item"),
+    Argument::new(
+        "break_when",
+        Kind::List(&Kind::Str),
+        "The loop ends after an item for which these conditions are true",
+    ),
     Argument::new("pause", Kind::Float, "Seconds to wait between two items"),
-    Argument::new("extended", Kind::Bool, "Whether ansible_loop tells of the loop").default("false"),
-    Argument::new("extended_allitems", Kind::Bool, "Whether ansible_loop has all items too").default("true"),
+    Argument::new("extended", Kind::Bool, "Whether to set ansible_loop").default("false"),
+    Argument::new("extended_allitems", Kind::Bool, "Whether ansible_loop has all items, too").default("true"),
 ];
 
 impl Load<'_> {
@@ -75,7 +79,7 @@ impl Load<'_> {
         let ends_role = task.action.doc.name == "meta"
             && task.action.args.values().any(|one| one.value.as_str() == Some("end_role"));
         if ends_role && task.role.is_none() {
-            let complaint = Complaint::new("\"end_role\" stands outside of a role", Some(&task.origin));
+            let complaint = Complaint::new("\"end_role\" is used outside of a role", Some(&task.origin));
             self.complain(complaint.hint("\"end_host\" ends the play for a host"));
         }
         self.complain_of_async(&task);
@@ -117,7 +121,7 @@ impl Load<'_> {
     /// The name of a variable that a keyword sets.
     fn variable(&mut self, node: &Node, keyword: &str) -> Option<Arc<str>> {
         let Some(name) = node.as_str() else {
-            let message = format!("{keyword:?} must name a variable, this is {}", node.what());
+            let message = format!("{keyword:?} must be the name of a variable, this is {}", node.what());
             self.complain(Complaint::new(message, Some(&node.origin)));
             return None;
         };
@@ -141,7 +145,7 @@ impl Load<'_> {
         }
         let lookup = key.as_str().and_then(|name| name.strip_prefix("with_"));
         if is_null(items) {
-            let message = format!("{:?} has nothing to loop over", key.as_str().unwrap_or_default());
+            let message = format!("{:?} has no value to loop over", key.as_str().unwrap_or_default());
             self.complain(Complaint::new(message, Some(&key.origin)));
         }
         let items = self.written(items)?;
@@ -173,7 +177,7 @@ impl Load<'_> {
                     let complaint = Complaint::new(format!("loop_control has no {other:?}"), Some(&key.origin));
                     self.complain(match nearest(other, LOOP_CONTROL.iter().map(|part| part.name)) {
                         Some(word) => complaint.hint(format!("did you mean {word:?}?")),
-                        None => complaint.hint(format!("it takes {}", listed(LOOP_CONTROL))),
+                        None => complaint.hint(format!("known keys: {}", listed(LOOP_CONTROL))),
                     });
                 }
             }
@@ -196,7 +200,7 @@ impl Load<'_> {
     ) {
         for (key, _) in pairs(map) {
             if let Some(hint) = key.as_str().and_then(&refused) {
-                let message = format!("{} takes no {:?}", chosen.doc.name, key.as_str().unwrap_or_default());
+                let message = format!("{} does not support {:?}", chosen.doc.name, key.as_str().unwrap_or_default());
                 self.complain(Complaint::new(message, Some(&key.origin)).hint(hint));
             }
         }

@@ -38,7 +38,7 @@ pub fn vars() -> Value {
 /// The schema of a role's `meta/main.yml`.
 pub fn meta() -> Value {
     let mut schema = document(
-        "What a role says of itself",
+        "Metadata of a role",
         json!({
             "type": ["object", "null"],
             "properties": {
@@ -49,7 +49,7 @@ pub fn meta() -> Value {
                 },
                 "allow_duplicates": {
                     "allOf": [reference("bool")],
-                    "description": "Whether the role runs again if it ran before with the same parameters.",
+                    "description": "Whether the role runs again if it has run with the same parameters.",
                 },
                 "galaxy_info": {"type": "object"},
                 "collections": reference("texts"),
@@ -71,7 +71,7 @@ pub fn argument_specs() -> Value {
         "required": ["argument_specs"],
         "additionalProperties": false,
     });
-    let mut schema = whole("What a role takes", root, definitions);
+    let mut schema = whole("Arguments of a role", root, definitions);
     add_argument_specs(&mut schema);
     schema
 }
@@ -83,13 +83,13 @@ fn add_argument_specs(schema: &mut Value) {
     let option = json!({
         "type": "object",
         "properties": {
-            "type": {"description": "The type, str unless given.", "enum": types},
+            "type": {"description": "The type (default str).", "enum": types},
             "elements": {"description": "The type of a list's items.", "enum": types},
-            "required": {"description": "Whether it must be given.", "type": "boolean"},
-            "default": {"description": "Its value if it is not given; for readers, the role's defaults count."},
-            "choices": {"description": "What it may be.", "type": "array"},
+            "required": {"description": "Whether it is required.", "type": "boolean"},
+            "default": {"description": "Its default, as documentation; the role's defaults/ set the value."},
+            "choices": {"description": "The allowed values.", "type": "array"},
             "description": {"description": "One text, or one for each paragraph.", "type": ["string", "array"], "items": {"type": "string"}},
-            "options": {"description": "What a mapping, or each mapping of a list, takes.", "type": "object", "additionalProperties": reference("option")},
+            "options": {"description": "The keys of a mapping, or of each mapping in a list.", "type": "object", "additionalProperties": reference("option")},
             "aliases": names,
             "no_log": {"type": "boolean"},
             "apply_defaults": {"type": "boolean"},
@@ -111,7 +111,7 @@ fn add_argument_specs(schema: &mut Value) {
             "version_added": {"type": ["string", "number"]},
             "seealso": {"type": "array"},
             "examples": {},
-            "options": {"description": "The variables that the role takes.", "type": "object", "additionalProperties": reference("option")},
+            "options": {"description": "The variables of the role.", "type": "object", "additionalProperties": reference("option")},
         },
         "additionalProperties": false,
     });

@@ -40,7 +40,7 @@ fn variables_of_any_name_stay_as_they_are() {
     assert_eq!(given("- set_fact: {a: 1, b_c: [x], cacheable: true}"), "a=1 b_c=['x'] cacheable=True");
     assert_eq!(given("- set_fact: {'{{ prefix }}_x': 1}"), "{{ prefix }}_x=1");
     assert!(wrong("- set_fact: {'{{ prefix': 1}").contains("template is not closed"));
-    assert!(wrong("- set_fact: {a-b: 1}").starts_with("3:18: \"a-b\" cannot be the name of a variable"));
+    assert!(wrong("- set_fact: {a-b: 1}").starts_with("3:18: invalid variable name \"a-b\""));
 }
 
 #[test]
@@ -105,8 +105,8 @@ fn a_word_that_is_no_choice_is_refused() {
 fn a_text_that_is_no_argument_is_refused() {
     assert_eq!(
         wrong("- copy: src=a b dest=/c"),
-        "3:19: copy takes arguments as key=value, \"b\" is none (put quotes around a value with blanks, or write the \
-         arguments as a mapping)"
+        "3:19: copy needs arguments as key=value, and \"b\" is not one (put quotes around a value with spaces, or \
+         write the arguments as a mapping)"
     );
     assert!(wrong("- command: echo don't").starts_with("3:24: ' is never closed in the arguments of command"));
     assert_eq!(wrong("- copy: [a]"), "3:13: the arguments of copy must be a mapping, this is a list");

@@ -59,7 +59,7 @@ fn playbooks_that_import_each_other_are_refused() {
 fn a_play_without_hosts_is_told_apart_from_a_lone_task() {
     assert_eq!(
         wrong_play("- name: x\n  tasks: []\n"),
-        "1:3: this play has no \"hosts\" (add \"hosts: all\", or whatever hosts it is for)"
+        "1:3: this play has no \"hosts\" (add \"hosts: all\", or the hosts that the play is for)"
     );
     assert!(wrong_play("- name: x\n  ping:\n").contains("module \"ping\" in a play"));
     assert_eq!(wrong_play("- hosts:\n"), "1:3: \"hosts\" is empty");
@@ -68,10 +68,7 @@ fn a_play_without_hosts_is_told_apart_from_a_lone_task() {
 #[test]
 fn strategies_that_are_not_there_are_named() {
     let told = wrong_play("- hosts: all\n  strategy: debug\n");
-    assert_eq!(
-        told,
-        "2:13: the strategy \"debug\" is not available (there are \"linear\", \"free\" and \"host_pinned\")"
-    );
+    assert_eq!(told, "2:13: the strategy \"debug\" is not supported (use \"linear\", \"free\" or \"host_pinned\")");
 }
 
 #[test]
