@@ -73,7 +73,7 @@ pub(super) fn check_name(name: &str, what: &str) -> Result<(), Error> {
         && !name.starts_with('-')
         && !name.contains([':', ',', '/', '\n'])
         && !name.contains(char::is_whitespace);
-    if good { Ok(()) } else { Err(Error::failed(format!("{name:?} cannot be the name of a {what}"))) }
+    if good { Ok(()) } else { Err(Error::failed(format!("{name:?} is not a valid name of a {what}"))) }
 }
 
 /// Runs a tool; its words are the error if it fails.
@@ -90,7 +90,7 @@ pub(super) async fn run(remote: &Remote, argv: &[String]) -> Result<(), Error> {
 /// A host without any tool.
 pub(super) fn no_tools() -> Error {
     Error::Failed {
-        message: "the host has neither useradd nor adduser".to_owned(),
+        message: "the host has no program useradd or adduser".to_owned(),
         hint: Some("install the package passwd, shadow-utils or shadow, or become root".to_owned()),
     }
 }

@@ -24,7 +24,7 @@ impl Local for AddHost {
     const DOC: Doc = Doc {
         name: "add_host",
         collection: "ansible.builtin",
-        summary: "Adds a host to the inventory of this run",
+        summary: "Add a host to the inventory of this run",
         arguments: &[
             Argument::new("name", Kind::Str, "Its name, or name:port").alias(&["host", "hostname"]).required(),
             Argument::new("groups", Kind::List(&Kind::Str), "Groups to put it into").alias(&["group", "groupname"]),
@@ -32,7 +32,7 @@ impl Local for AddHost {
         ],
         free_form: None,
         example: "\
-- name: A host that was just made
+- name: Add a new host to the inventory
   add_host:
     name: h4
     groups: [etcd, fresh]

@@ -77,7 +77,7 @@ pub fn parse<T: DeserializeOwned>(args: Value) -> Result<T, Error> {
     // would show the value, which may be secret.
     T::deserialize(plain(&args)).map_err(|error| {
         tracing::debug!(kind = ?error.kind(), "arguments do not fit the module's type");
-        Error::failed("the arguments do not have the form that the module takes")
+        Error::failed("the arguments do not have the form that the module expects")
     })
 }
 

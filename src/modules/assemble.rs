@@ -39,14 +39,13 @@ impl Module for Assemble {
     const DOC: Doc = Doc {
         name: "assemble",
         collection: "ansible.builtin",
-        summary: "Makes one file of the files in a directory",
+        summary: "Join the files of a directory into one file",
         arguments: &[
             Argument::new("src", Kind::Path, "The directory with the fragments").required(),
             Argument::new("dest", Kind::Path, "The file on the host").required(),
-            Argument::new("delimiter", Kind::Str, "What goes between two fragments; \\n is a newline"),
-            Argument::new("regexp", Kind::Str, "Only fragments whose name has a match"),
-            Argument::new("ignore_hidden", Kind::Bool, "Whether to leave out names that begin with a dot")
-                .default("false"),
+            Argument::new("delimiter", Kind::Str, "The text between two fragments; \\n is a newline"),
+            Argument::new("regexp", Kind::Str, "A regular expression; only fragments whose names match are used"),
+            Argument::new("ignore_hidden", Kind::Bool, "Whether to skip names that start with a dot").default("false"),
             file_arguments::REMOTE_SRC.default("true"),
             Argument::new("decrypt", Kind::Bool, "Whether to decrypt fragments that are vault files").default("true"),
             file_arguments::BACKUP,
@@ -63,7 +62,7 @@ impl Module for Assemble {
         ],
         free_form: None,
         example: r####"
-- name: The configuration, of its parts
+- name: Assemble the configuration
   assemble:
     src: /etc/haproxy/conf.d
     dest: /etc/haproxy/haproxy.cfg
@@ -137,7 +136,7 @@ impl Assemble {
     async fn fragments_on_host(&self, probe: &Probe) -> Result<Vec<Vec<u8>>, Error> {
         let src = probe.expand(&self.src).await?;
         match probe.stat(&src, Links::Follow).await? {
-            None => return Err(Error::failed(format!("there is no directory {src} on the host"))),
+            None => return Err(Error::failed(format!("no such directory on the host: {src}"))),
             Some(stat) if stat.kind != FileKind::Directory => {
                 return Err(Error::failed(format!("{src} is not a directory")));
             }
@@ -254,7 +253,7 @@ mod tests {
         let bench = Bench::new().await;
         bench.on_host("x", "");
         let message = bench.failure("assemble: {src: HOST/none, dest: HOST/all}").await;
-        assert!(message.starts_with("there is no directory"), "{message}");
+        assert!(message.starts_with("no such directory on the host"), "{message}");
         let message = bench.failure("assemble: {src: HOST/x, dest: HOST/all}").await;
         assert!(message.ends_with("is not a directory"), "{message}");
     }

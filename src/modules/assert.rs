@@ -21,16 +21,16 @@ impl Local for Assert {
     const DOC: Doc = Doc {
         name: "assert",
         collection: "ansible.builtin",
-        summary: "Fails unless every condition holds",
+        summary: "Fail unless all conditions are true",
         arguments: &[
             Argument::new("that", Kind::Any, "A condition or a list of them, without braces, as in when").required(),
-            Argument::new("fail_msg", Kind::Any, "What to say when one does not hold").alias(&["msg"]),
-            Argument::new("success_msg", Kind::Any, "What to say when all hold"),
-            Argument::new("quiet", Kind::Bool, "Whether to say little").default("false"),
+            Argument::new("fail_msg", Kind::Any, "The message if a condition is false").alias(&["msg"]),
+            Argument::new("success_msg", Kind::Any, "The message if all conditions are true"),
+            Argument::new("quiet", Kind::Bool, "Whether to print less").default("false"),
         ],
         free_form: None,
         example: "\
-- name: The number of members is odd
+- name: Check that the number of members is odd
   assert:
     that:
       - members | length is odd
@@ -40,7 +40,7 @@ impl Local for Assert {
     members: [a, b, c]
 ",
         returns: &[
-            Return::new("assertion", "The condition that does not hold"),
+            Return::new("assertion", "The condition that is false"),
             Return::new("evaluated_to", "What it is: false"),
         ],
     };

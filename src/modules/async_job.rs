@@ -65,7 +65,7 @@ pub async fn look(probe: &Probe, parent: &str, id: &str) -> Result<Outcome, Erro
         None => Outcome { failed: Some("could not find job".into()), ..told(id, &directory, true) },
         Some(JobState::Running) => empty(told(id, &directory, false)),
         Some(JobState::Lost) => {
-            let message = "the job left no result: the host was restarted, or something ended it";
+            let message = "the job left no result: the host was restarted, or something killed the job";
             empty(Outcome { failed: Some(message.into()), ..told(id, &directory, true) })
         }
         Some(JobState::Ended(ended)) => {
@@ -88,7 +88,7 @@ pub fn name_of_none(outcome: &mut Outcome) {
 
 /// What is told of a job that was never begun; None: it may have been.
 pub fn not_begun(id: &str) -> Option<Outcome> {
-    let outcome = Outcome::default().message("the job was not begun").with("rc", 0);
+    let outcome = Outcome::default().message("the job was not started").with("rc", 0);
     id.ends_with(NOT_BEGUN)
         .then(|| empty(outcome).with("ansible_job_id", id).with("started", true).with("finished", true))
 }
@@ -104,7 +104,7 @@ pub async fn forget(remote: &Remote, parent: &str, id: &str) -> Result<String, E
 pub fn place_of(parent: &str, id: &str) -> Result<String, Error> {
     let unfit = id.is_empty() || id.starts_with('.') || id.contains(['/', '\0']);
     match unfit {
-        true => Err(Error::failed(format!("{id:?} is no name of a job"))),
+        true => Err(Error::failed(format!("invalid job id {id:?}"))),
         false => Ok(format!("{}/{id}", parent.trim_end_matches('/'))),
     }
 }
@@ -128,7 +128,7 @@ async fn result(probe: &Probe, ended: Ended) -> Result<Outcome, Error> {
         return Ok(empty(Outcome { failed: Some("Timeout exceeded".into()), ..Outcome::default() }));
     }
     let notes: Notes = serde_json::from_str(&ended.notes)
-        .map_err(|error| Error::failed(format!("the notes of the job cannot be read: {error}")))?;
+        .map_err(|error| Error::failed(format!("cannot read the files of the job: {error}")))?;
     let code = ended.output.code;
     let outcome = execution::outcome(ended.output, notes.strip);
     if notes.bare {

@@ -33,16 +33,16 @@ impl Module for AsyncStatus {
     const DOC: Doc = Doc {
         name: "async_status",
         collection: "ansible.builtin",
-        summary: "Asks how far a job is that a task with async started, or removes what is left of it",
+        summary: "Query the status of a job that a task with async started, or remove its files",
         arguments: &[
             Argument::new("jid", Kind::Str, "The ansible_job_id of the task that started it").required(),
-            Argument::new("mode", Kind::Str, "status asks, cleanup removes the job's directory on the host")
+            Argument::new("mode", Kind::Str, "status queries the job, cleanup removes the job's directory on the host")
                 .choices(&["status", "cleanup"])
                 .default("status"),
         ],
         free_form: None,
         example: "\
-- name: Begin what takes long
+- name: Start a long job
   command: sleep 1
   async: 600
   poll: 0
@@ -54,7 +54,7 @@ impl Module for AsyncStatus {
   until: job is finished
   retries: 60
   delay: 1
-- name: Leave nothing on the host
+- name: Remove the files of the job
   async_status:
     jid: \"{{ long.ansible_job_id }}\"
     mode: cleanup
@@ -62,8 +62,8 @@ impl Module for AsyncStatus {
         returns: &[
             Return::new("ansible_job_id", "The job"),
             Return::new("started", "Whether it was started"),
-            Return::new("finished", "Whether it has ended; then all that its task returns is there, too"),
-            Return::new("results_file", "Where the job lies on the host"),
+            Return::new("finished", "Whether it has ended; then its task's results are returned, too"),
+            Return::new("results_file", "The directory of the job on the host"),
             Return::new("erased", "What mode cleanup removed"),
         ],
     };
@@ -169,7 +169,7 @@ mod tests {
         let bench = bench().await;
         for name in ["../x", "/etc", "..", "''"] {
             let failure = bench.failure(&format!("async_status: {{jid: {name}, mode: cleanup}}")).await;
-            assert!(failure.ends_with("is no name of a job"), "{name}: {failure}");
+            assert!(failure.contains("invalid job id"), "{name}: {failure}");
         }
         let mut outcome = Outcome::default();
         async_job::name_of_none(&mut outcome);

@@ -58,38 +58,46 @@ impl Module for AuthorizedKey {
     const DOC: Doc = Doc {
         name: "authorized_key",
         collection: "ansible.posix",
-        summary: "Says with which keys one may log in as a user",
+        summary: "Add or remove the SSH keys that may log in as a user",
         arguments: &[
             Argument::new("user", Kind::Str, "The user of the host").required(),
             Argument::new(
                 "key",
                 Kind::Str,
-                "Public keys, one a line; or the http address or file:// path on the host of such a list",
+                "Public keys, one on each line; or the http address or file:// path on the host of such a list",
             )
             .required(),
-            Argument::new("path", Kind::Path, "The file; .ssh/authorized_keys of the user unless given"),
-            Argument::new("manage_dir", Kind::Bool, "Whether the file's directory is made and closed to others")
-                .default("true"),
-            Argument::new("state", Kind::Str, "Whether the keys are to be there")
+            Argument::new("path", Kind::Path, "The file (default: .ssh/authorized_keys of the user)"),
+            Argument::new(
+                "manage_dir",
+                Kind::Bool,
+                "Whether to create the file's directory and close it to other users",
+            )
+            .default("true"),
+            Argument::new("state", Kind::Str, "Whether the keys should be in the file")
                 .default("present")
                 .choices(&["present", "absent"]),
-            Argument::new("key_options", Kind::Str, "What the keys may be used for, as sshd has it; one line"),
-            Argument::new("exclusive", Kind::Bool, "Whether all else in the file is removed").default("false"),
-            Argument::new("validate_certs", Kind::Bool, "Whether the certificate of a server of keys is checked")
-                .default("true"),
+            Argument::new("key_options", Kind::Str, "Options of the keys, in sshd's format; one line"),
+            Argument::new("exclusive", Kind::Bool, "Whether to remove all other keys from the file").default("false"),
+            Argument::new(
+                "validate_certs",
+                Kind::Bool,
+                "Whether to check the certificate of the server that sends the keys",
+            )
+            .default("true"),
             Argument::new("comment", Kind::Str, "The comment of the keys, instead of theirs"),
             Argument::new("follow", Kind::Bool, "Whether to write through a symbolic link instead of replacing it")
                 .default("false"),
         ],
         free_form: None,
         example: r#"
-- name: Those who may deploy, and nobody else
+- name: Allow only the deployment keys
   ansible.posix.authorized_key:
     user: deploy
     key: "{{ lookup('file', 'keys/deploy.pub') }}"
     exclusive: true
 
-- name: A key that may make backups and do nothing else
+- name: Allow a key that can only make backups
   ansible.posix.authorized_key:
     user: backup
     key: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIH6mXH9dVYQyZgK7lTzv0Wn1sRjJ1r0o4r8pD5eUuV2b backup@store
@@ -99,11 +107,11 @@ impl Module for AuthorizedKey {
             Return::new("keyfile", "The file"),
             Return::new("user", "The user"),
             Return::new("key", "The keys as given"),
-            Return::new("key_options", "What they may be used for"),
+            Return::new("key_options", "The options of the keys"),
             Return::new("path", "The path as given"),
             Return::new("state", "Present or absent; with path what the file is"),
-            Return::new("exclusive", "Whether nothing else is to be in the file"),
-            Return::new("manage_dir", "Whether the directory is looked after"),
+            Return::new("exclusive", "Whether all other keys are removed"),
+            Return::new("manage_dir", "Whether the directory is managed"),
             Return::new("validate_certs", "Whether certificates are checked"),
         ],
     };
@@ -117,7 +125,7 @@ impl Module for AuthorizedKey {
         };
         let old = probe.read(&path).await?.unwrap_or_default();
         let text =
-            String::from_utf8(old).map_err(|_| Error::failed(format!("cannot edit {path}: it is no UTF-8 text")))?;
+            String::from_utf8(old).map_err(|_| Error::failed(format!("cannot edit {path}: it is not UTF-8 text")))?;
         let wish = match (self.state, self.exclusive) {
             (State::Absent, _) => Wish::Absent,
             (State::Present, true) => Wish::Exclusive,
@@ -158,7 +166,9 @@ impl Module for AuthorizedKey {
             _ if self.manage_dir => {
                 let above = host_path::parent(directory);
                 if remote.stat(above, Links::Follow).await?.is_none() {
-                    return Err(Error::failed(format!("cannot make {directory}: there is no directory {above}")));
+                    return Err(Error::failed(format!(
+                        "cannot create {directory}: the directory {above} does not exist"
+                    )));
                 }
                 remote.make_directory(directory, &owned(0o700)).await?;
             }
@@ -177,8 +187,7 @@ impl AuthorizedKey {
             self.fetch(probe).await?
         } else if let Some(path) = self.key.strip_prefix("file://") {
             let content = probe.read(path).await?;
-            let content =
-                content.ok_or_else(|| Error::failed(format!("there is no file of keys {path} on the host")))?;
+            let content = content.ok_or_else(|| Error::failed(format!("no such file of keys on the host: {path}")))?;
             String::from_utf8_lossy(&content).into_owned()
         } else {
             self.key.clone()
@@ -187,8 +196,7 @@ impl AuthorizedKey {
     }
 
     async fn fetch(&self, probe: &Probe) -> Result<String, Error> {
-        let url =
-            Url::parse(&self.key).map_err(|why| Error::failed(format!("the key's address is of no use: {why}")))?;
+        let url = Url::parse(&self.key).map_err(|why| Error::failed(format!("invalid URL of the keys: {why}")))?;
         let failed = |words: String| Error::failed(format!("cannot get keys from {url}: {words}"));
         let tls = Tls::load(probe, Files::default(), self.validate_certs).await?;
         let network = Network::load(probe, true, true).await?;

@@ -49,19 +49,27 @@ impl Module for Blockinfile {
     const DOC: Doc = Doc {
         name: "blockinfile",
         collection: "ansible.builtin",
-        summary: "Sees to a block of lines of a text file, between two marker lines",
+        summary: "Insert, update or remove a block of lines in a text file, between two marker lines",
         arguments: &[
             file_arguments::TEXT_FILE,
-            Argument::new("state", Kind::Str, "Whether the block is to be there")
+            Argument::new("state", Kind::Str, "Whether the block should be in the file")
                 .default("present")
                 .choices(&["absent", "present"]),
             Argument::new("block", Kind::Str, "The lines; none removes the block").default("").alias(&["content"]),
             Argument::new("marker", Kind::Str, "The marker lines; {mark} is marker_begin or marker_end")
                 .default("# {mark} ANSIBLE MANAGED BLOCK"),
-            Argument::new("marker_begin", Kind::Str, "What {mark} is before the block").default("BEGIN"),
-            Argument::new("marker_end", Kind::Str, "What {mark} is after the block").default("END"),
-            Argument::new("insertafter", Kind::Str, "Expression for the line after which a new block goes, or EOF"),
-            Argument::new("insertbefore", Kind::Str, "Expression for the line before which a new block goes, or BOF"),
+            Argument::new("marker_begin", Kind::Str, "The value of {mark} before the block").default("BEGIN"),
+            Argument::new("marker_end", Kind::Str, "The value of {mark} after the block").default("END"),
+            Argument::new(
+                "insertafter",
+                Kind::Str,
+                "Regular expression of the line to insert a new block after, or EOF",
+            ),
+            Argument::new(
+                "insertbefore",
+                Kind::Str,
+                "Regular expression of the line to insert a new block before, or BOF",
+            ),
             Argument::new("append_newline", Kind::Bool, "Whether an empty line follows the block").default("false"),
             Argument::new("prepend_newline", Kind::Bool, "Whether an empty line precedes the block").default("false"),
             file_arguments::CREATE,
@@ -79,7 +87,7 @@ impl Module for Blockinfile {
         ],
         free_form: None,
         example: r##"
-- name: The members of the cluster
+- name: List the members of the cluster
   blockinfile:
     path: /etc/hosts
     marker: "# {mark} etcd members"
@@ -87,7 +95,7 @@ impl Module for Blockinfile {
       10.0.0.1 etcd-1
       10.0.0.2 etcd-2
 
-- name: No longer
+- name: Remove the old members
   blockinfile: {path: /etc/hosts, marker: "# {mark} old members", state: absent}
 "##,
         returns: &[Return::new("msg", "What was done"), file_arguments::returns::BACKUP_FILE],
@@ -264,7 +272,7 @@ mod tests {
     async fn a_missing_file_is_made_only_when_asked() {
         let bench = Bench::new().await;
         let message = bench.failure("blockinfile: {path: HOST/d/x, block: a}").await;
-        assert!(message.ends_with("there is no such file on the host"), "{message}");
+        assert!(message.ends_with("no such file on the host"), "{message}");
         let done = bench.run_twice("blockinfile: {path: HOST/d/x, block: a, create: true, mode: '0600'}").await;
         assert_eq!((bench.mode("d/x"), done.outcome.message.as_deref()), (0o600, Some("File created")));
         assert!(!bench.run("blockinfile: {path: HOST/none, state: absent}").await.unwrap().changed);

@@ -11,24 +11,25 @@ use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
 const CHDIR: Argument = Argument::new("chdir", Kind::Path, "The directory to run in");
-const CREATES: Argument = Argument::new("creates", Kind::Path, "A path or pattern; if it exists, nothing is run");
-const REMOVES: Argument = Argument::new("removes", Kind::Path, "A path or pattern; unless it exists, nothing is run");
-const STDIN: Argument = Argument::new("stdin", Kind::Str, "What the command reads from its standard input");
+const CREATES: Argument = Argument::new("creates", Kind::Path, "A path or pattern; if it exists, the task is skipped");
+const REMOVES: Argument =
+    Argument::new("removes", Kind::Path, "A path or pattern; unless it exists, the task is skipped");
+const STDIN: Argument = Argument::new("stdin", Kind::Str, "The command's standard input");
 const STDIN_NEWLINE: Argument =
-    Argument::new("stdin_add_newline", Kind::Bool, "Whether a line end is added to stdin").default("true");
+    Argument::new("stdin_add_newline", Kind::Bool, "Whether to add a newline to stdin").default("true");
 const STRIP: Argument =
-    Argument::new("strip_empty_ends", Kind::Bool, "Whether line ends at the end of stdout and stderr are taken off")
+    Argument::new("strip_empty_ends", Kind::Bool, "Whether to remove newlines at the end of stdout and stderr")
         .default("true");
 const RETURNS: &[Return] = &[
-    Return::new("cmd", "What was run: a list for command, a string for shell"),
+    Return::new("cmd", "The command: a list for command, a string for shell"),
     Return::new("rc", "The exit code"),
-    Return::new("stdout", "What it wrote to standard output"),
+    Return::new("stdout", "Its standard output"),
     Return::new("stdout_lines", "The same as a list of lines"),
-    Return::new("stderr", "What it wrote to standard error"),
+    Return::new("stderr", "Its standard error"),
     Return::new("stderr_lines", "The same as a list of lines"),
-    Return::new("start", "When it began"),
-    Return::new("end", "When it ended"),
-    Return::new("delta", "How long it took"),
+    Return::new("start", "The start time"),
+    Return::new("end", "The end time"),
+    Return::new("delta", "The duration"),
 ];
 
 #[derive(Debug, Deserialize)]
@@ -50,7 +51,7 @@ impl Module for Command {
     const DOC: Doc = Doc {
         name: "command",
         collection: "ansible.builtin",
-        summary: "Runs a program, without a shell",
+        summary: "Run a program, without a shell",
         arguments: &[
             Argument::new("cmd", Kind::Str, "The program and its arguments, quoted as in a shell"),
             Argument::new("argv", Kind::List(&Kind::Str), "The program and its arguments as a list, instead of cmd"),
@@ -69,11 +70,11 @@ impl Module for Command {
         ],
         free_form: Some("cmd"),
         example: "\
-- name: See what runs here
+- name: Show the operating system
   command: uname -s
   register: kernel
   changed_when: false
-- name: With a list no quoting is needed
+- name: Pass arguments as a list, without quoting
   command:
     argv: [printf, '%s', two words]
 ",
@@ -116,7 +117,7 @@ impl Command {
             (Some(_), Some(_)) => return Err(Error::failed("only command or argv can be given, not both")),
             (None, Some(argv)) => argv.clone(),
             (Some(cmd), None) => {
-                shlex::split(cmd).ok_or_else(|| Error::failed(format!("a quotation mark is not closed in {cmd:?}")))?
+                shlex::split(cmd).ok_or_else(|| Error::failed(format!("a quote is not closed in {cmd:?}")))?
             }
             (None, None) => Vec::new(),
         };
@@ -146,7 +147,7 @@ impl Module for Shell {
     const DOC: Doc = Doc {
         name: "shell",
         collection: "ansible.builtin",
-        summary: "Runs a line in a shell",
+        summary: "Run a line in a shell",
         arguments: &[
             Argument::new("cmd", Kind::Str, "The line, with pipes, redirections and variables of the host").required(),
             CHDIR,
@@ -222,7 +223,7 @@ async fn directory(path: &str, probe: &Probe) -> Result<String, Error> {
         Some(_) => {
             Err(Error::failed(format!("unable to change directory before execution: {path} is not a directory")))
         }
-        None => Err(Error::failed(format!("unable to change directory before execution: there is no {path}"))),
+        None => Err(Error::failed(format!("unable to change directory before execution: no such directory: {path}"))),
     }
 }
 
@@ -330,7 +331,7 @@ mod tests {
         let done = bench.run("command: {cmd: no-such-program -x}").await.unwrap();
         assert_eq!(value(&done.outcome, "rc"), "2");
         assert!(done.outcome.failed.unwrap().contains("No such file or directory: 'no-such-program'"));
-        assert!(bench.failure("command: {cmd: pwd, chdir: HOST/no}").await.contains("there is no "));
+        assert!(bench.failure("command: {cmd: pwd, chdir: HOST/no}").await.contains("no such directory: "));
         assert!(bench.failure("command: {cmd: \"echo 'a\"}").await.contains("is not closed"));
         bench.close().await;
     }

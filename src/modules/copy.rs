@@ -81,7 +81,7 @@ impl Module for Copy {
     const DOC: Doc = Doc {
         name: "copy",
         collection: "ansible.builtin",
-        summary: "Copies files to a host",
+        summary: "Copy files to a host",
         arguments: &[
             Argument::new(
                 "src",
@@ -89,25 +89,27 @@ impl Module for Copy {
                 "File or directory on the controller, or on the host with remote_src; a directory's contents alone if it ends with /",
             ),
             Argument::new("content", Kind::Any, "Content instead of src; mappings and lists are written as JSON"),
-            Argument::new("dest", Kind::Path, "Where to; a directory if src is one or if it ends with /").required(),
+            Argument::new("dest", Kind::Path, "The destination; a directory if src is one or if it ends with /")
+                .required(),
             file_arguments::REMOTE_SRC.default("false"),
             file_arguments::FORCE,
             file_arguments::BACKUP,
             file_arguments::VALIDATE,
             file_arguments::DIRECTORY_MODE,
-            Argument::new("checksum", Kind::Str, "SHA-1 that the source must have"),
+            Argument::new("checksum", Kind::Str, "The expected SHA-1 of the source"),
             file_arguments::FOLLOW_DEST,
             Argument::new("local_follow", Kind::Bool, "Whether to follow symbolic links in the source").default("true"),
             file_arguments::DECRYPT,
             Argument::new(
                 "vault",
                 Kind::Bool,
-                "Whether a file is kept encrypted at dest, with the first vault password of the run, if it has one; one that is there and open is encrypted then",
+                "Whether to keep the file encrypted at dest, with the first vault password of the run, if there is \
+                 one; an existing plain file is then encrypted",
             )
             .default("false"),
             file_arguments::OWNER,
             file_arguments::GROUP,
-            Argument::new("mode", Kind::Mode, "Permissions, or preserve for those of the source"),
+            Argument::new("mode", Kind::Mode, "File mode, or preserve for that of the source"),
             file_arguments::ATTRIBUTES,
             file_arguments::SEUSER,
             file_arguments::SEROLE,
@@ -117,7 +119,7 @@ impl Module for Copy {
         ],
         free_form: None,
         example: r#"
-- name: A file of the role
+- name: Copy the configuration file of the role
   copy:
     src: etcd.conf
     dest: /etc/etcd/etcd.conf
@@ -126,19 +128,19 @@ impl Module for Copy {
     mode: "0644"
     backup: true
 
-- name: Content from the playbook
+- name: Write the message of the day
   copy:
     content: "{{ motd }}\n"
     dest: /etc/motd
 
-- name: A rule for sudo, checked before it counts
+- name: Install a sudo rule after checking it
   copy:
     src: sudoers
     dest: /etc/sudoers.d/deploy
     mode: "0440"
     validate: /usr/sbin/visudo -csf %s
 
-- name: What is in a directory
+- name: Copy the content of a directory
   copy:
     src: certificates/
     dest: /etc/etcd/pki
@@ -146,8 +148,8 @@ impl Module for Copy {
     directory_mode: "0700"
 "#,
         returns: &[
-            Return::new("dest", "Where the file is"),
-            Return::new("src", "Where it came from"),
+            Return::new("dest", "The path of the file"),
+            Return::new("src", "The path of the source"),
             Return::new("checksum", "SHA-1 of the content"),
             Return::new("md5sum", "MD5 of the content, when it was copied"),
             file_arguments::returns::BACKUP_FILE,
@@ -341,7 +343,7 @@ impl Copy {
     async fn plan_on_host(&self, probe: &Probe, here: &Controller<'_>, src: &str) -> Result<Plan<Change>, Error> {
         let src = probe.expand(src).await?;
         let Some((stat, digest)) = probe.stat_and_digest(&src, Links::Follow, Digest::Sha1).await? else {
-            return Err(Error::failed(format!("cannot copy {src}: there is no such file on the host")));
+            return Err(Error::failed(format!("cannot copy {src}: no such file on the host")));
         };
         if stat.kind == FileKind::Directory {
             let prefix = if src.ends_with('/') { "" } else { host_path::base_name(&src) };

@@ -54,14 +54,18 @@ impl Module for Cron {
     const DOC: Doc = Doc {
         name: "cron",
         collection: "ansible.builtin",
-        summary: "Sees to a job or a variable of a crontab",
+        summary: "Add, change or remove a job or a variable of a crontab",
         arguments: &[
-            Argument::new("name", Kind::Str, "What the job is found by: the comment above it; or the variable's name")
+            Argument::new("name", Kind::Str, "The comment above the job, which identifies it; or the variable's name")
                 .required(),
-            Argument::new("user", Kind::Str, "Whose crontab; needed with cron_file, as the one who runs the job"),
-            Argument::new("job", Kind::Str, "What is run; or the variable's value").alias(&["value"]),
+            Argument::new(
+                "user",
+                Kind::Str,
+                "The owner of the crontab; with cron_file (required) the user who runs the job",
+            ),
+            Argument::new("job", Kind::Str, "The command; or the variable's value").alias(&["value"]),
             Argument::new("cron_file", Kind::Path, "A file in /etc/cron.d, or elsewhere, instead of a user's crontab"),
-            Argument::new("state", Kind::Str, "Whether it is to be there")
+            Argument::new("state", Kind::Str, "Whether it should exist")
                 .default("present")
                 .choices(&["present", "absent"]),
             Argument::new("backup", Kind::Bool, "Whether to keep a copy of the crontab as it was").default("false"),
@@ -70,16 +74,16 @@ impl Module for Cron {
             Argument::new("day", Kind::Str, "Day of the month, 1-31").alias(&["dom"]).default("*"),
             Argument::new("month", Kind::Str, "1-12").default("*"),
             Argument::new("weekday", Kind::Str, "0-6, from Sunday").alias(&["dow"]).default("*"),
-            Argument::new("special_time", Kind::Str, "A word instead of the five")
+            Argument::new("special_time", Kind::Str, "A keyword instead of the five time fields")
                 .choices(&["reboot", "yearly", "annually", "monthly", "weekly", "daily", "hourly"]),
-            Argument::new("disabled", Kind::Bool, "Whether the job is there, but commented out").default("false"),
+            Argument::new("disabled", Kind::Bool, "Whether to comment the job out").default("false"),
             Argument::new("env", Kind::Bool, "Whether it is a variable, not a job").default("false"),
-            Argument::new("insertafter", Kind::Str, "The variable that a new variable stands behind"),
-            Argument::new("insertbefore", Kind::Str, "The variable that a new variable stands before"),
+            Argument::new("insertafter", Kind::Str, "Insert a new variable after this one"),
+            Argument::new("insertbefore", Kind::Str, "Insert a new variable before this one"),
         ],
         free_form: None,
         example: "\
-- name: A snapshot every night
+- name: Make a snapshot every night
   cron:
     name: snapshot of etcd
     minute: '15'
@@ -88,7 +92,7 @@ impl Module for Cron {
     cron_file: etcd-snapshot
     job: /usr/local/bin/etcd-snapshot
 
-- name: Its output is sent to nobody
+- name: Do not mail the job's output
   cron:
     name: MAILTO
     env: true
@@ -100,7 +104,7 @@ impl Module for Cron {
             Return::new("jobs", "The names of the jobs"),
             Return::new("envs", "The names of the variables"),
             Return::new("cron_file", "As given"),
-            Return::new("backup_file", "Where the copy is, on the host"),
+            Return::new("backup_file", "The path of the copy on the host"),
         ],
     };
     type Change = Change;
@@ -164,7 +168,7 @@ impl Cron {
     fn check(&self) -> Result<(), Error> {
         let times = [&self.minute, &self.hour, &self.day, &self.month, &self.weekday];
         let problem = match () {
-            () if self.breaks_lines() => "a job, a name, a user and a time are one line each",
+            () if self.breaks_lines() => "job, name, user and times must each be one line",
             () if self.cron_file.as_deref() == Some("/etc/crontab") => "cron_file cannot be /etc/crontab",
             () if self.insertafter.is_some() && self.insertbefore.is_some() => {
                 "only insertafter or insertbefore can be given, not both"
@@ -174,8 +178,8 @@ impl Cron {
             }
             () if self.env && self.name.contains(' ') => "the name of a variable has no spaces",
             () if self.state == State::Absent => return Ok(()),
-            () if self.cron_file.is_some() && self.user.is_none() => "cron_file needs user, who runs the job",
-            () if self.job.is_none() => "job is required: what is to be run, or the variable's value",
+            () if self.cron_file.is_some() && self.user.is_none() => "cron_file needs user, the user who runs the job",
+            () if self.job.is_none() => "job is required: the command, or the variable's value",
             () if !self.env && (self.insertafter.is_some() || self.insertbefore.is_some()) => {
                 "insertafter and insertbefore are for variables (env: true)"
             }
@@ -205,9 +209,9 @@ impl Cron {
                     (None, Some(other)) => Some((other.as_str(), false)),
                     (None, None) => None,
                 };
-                table.set_variable(&self.name, &line, beside).map_err(|other| {
-                    Error::failed(format!("there is no variable {other:?} in the crontab to stand beside"))
-                })
+                table
+                    .set_variable(&self.name, &line, beside)
+                    .map_err(|other| Error::failed(format!("the crontab has no variable {other:?}")))
             }
             (false, State::Absent) => Ok(table.remove_job(&self.name)),
             (false, State::Present) => Ok(table.set_job(&self.name, &self.line(job))),
@@ -249,7 +253,7 @@ impl Cron {
         }
         if probe.which("crontab").await?.is_none() {
             return Err(Error::Failed {
-                message: "there is no program crontab on the host".to_owned(),
+                message: "the host has no program crontab".to_owned(),
                 hint: Some("install cron, or name a file in /etc/cron.d with cron_file".to_owned()),
             });
         }
@@ -277,6 +281,6 @@ fn succeeded(program: &str, output: Output) -> Result<Output, Error> {
 
 fn failure(program: &str, output: &Output) -> Error {
     let words = String::from_utf8_lossy(&output.stderr);
-    let words = words.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it did not say why");
+    let words = words.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("no error message");
     Error::failed(format!("{program} failed with code {}: {words}", output.code))
 }

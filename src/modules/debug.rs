@@ -23,22 +23,22 @@ impl Local for Debug {
     const DOC: Doc = Doc {
         name: "debug",
         collection: "ansible.builtin",
-        summary: "Shows a message or a variable",
+        summary: "Show a message or a variable",
         arguments: &[
-            Argument::new("msg", Kind::Any, "What to show; \"Hello world!\" if neither it nor var is given"),
+            Argument::new("msg", Kind::Any, "The message (default \"Hello world!\" if var is not given either)"),
             Argument::new("var", Kind::Str, "The variable or expression to show, without braces"),
             Argument::new("verbosity", Kind::Int, "Shown only with at least this many -v").default("0"),
         ],
         free_form: None,
         example: "\
-- name: Say where we are
+- name: Show the name of the host
   debug:
     msg: This is {{ inventory_hostname }}
 - name: Show a variable
   debug:
     var: inventory_hostname
 ",
-        returns: &[Return::new("msg", "What was shown; with var, the value stands under the expression's own name")],
+        returns: &[Return::new("msg", "The message; with var, the value is returned under the name of the expression")],
     };
 
     async fn run(&self, here: &Controller<'_>) -> Result<Done, Error> {

@@ -18,11 +18,11 @@ impl Local for Fail {
     const DOC: Doc = Doc {
         name: "fail",
         collection: "ansible.builtin",
-        summary: "Fails with a message",
+        summary: "Fail with a message",
         arguments: &[Argument::new("msg", Kind::Any, "What to say").default("Failed as requested from task")],
         free_form: None,
         example: "\
-- name: An old system is refused
+- name: Refuse a system without systemd
   fail:
     msg: this needs systemd
   when: ansible_facts.service_mgr | default('systemd') != 'systemd'

@@ -32,7 +32,7 @@ impl Module for Fetch {
     const DOC: Doc = Doc {
         name: "fetch",
         collection: "ansible.builtin",
-        summary: "Copies a file of the host to the controller",
+        summary: "Copy a file of the host to the controller",
         arguments: &[
             Argument::new("src", Kind::Path, "The file on the host").required(),
             Argument::new("dest", Kind::Path, "Directory on the controller; the file goes to dest/HOST/src").required(),
@@ -44,19 +44,19 @@ impl Module for Fetch {
         ],
         free_form: None,
         example: r#"
-- name: To collected/HOST/etc/os-release
+- name: Fetch os-release to collected/HOST/etc/os-release
   fetch:
     src: /etc/os-release
     dest: collected
 
-- name: To one place
+- name: Fetch the kubeconfig to one file
   fetch:
     src: /etc/kubernetes/admin.conf
     dest: "{{ playbook_dir }}/"
     flat: true
 "#,
         returns: &[
-            Return::new("dest", "Where the file is on the controller"),
+            Return::new("dest", "The path of the file on the controller"),
             Return::new("file", "The file on the host, when nothing changed"),
             Return::new("checksum", "SHA-1 of the file"),
             Return::new("remote_checksum", "SHA-1 of the file on the host"),
@@ -75,7 +75,7 @@ impl Module for Fetch {
             return self.missing(&src, "the remote file is a directory, fetch works on files");
         }
         let Some(checksum) = checksum else {
-            return self.missing(&src, "the remote file is not a file that can be read");
+            return self.missing(&src, "the remote file is not a readable file");
         };
         let dest = self.destination(&src, here)?;
         let old = match dest.is_file() {
@@ -97,7 +97,7 @@ impl Module for Fetch {
         if let Some(parent) = dest.parent() {
             let made = tokio::fs::create_dir_all(parent).await;
             made.map_err(|error| {
-                Error::failed(format!("cannot make {} on the controller: {error}", parent.display()))
+                Error::failed(format!("cannot create {} on the controller: {error}", parent.display()))
             })?;
         }
         remote.download(&src, &dest).await?;
@@ -141,7 +141,7 @@ impl Fetch {
         let directory = named_directory(&dest, &name)?;
         let path = normal(&directory.join(src.trim_start_matches('/')));
         if !path.starts_with(&directory) {
-            return Err(Error::failed(format!("fetching {src} would write outside of {}", directory.display())));
+            return Err(Error::failed(format!("fetching {src} would write outside {}", directory.display())));
         }
         Ok(path)
     }
@@ -228,7 +228,7 @@ mod tests {
         let bench = bench().await;
         bench.on_host("x", "abc");
         let message = bench.failure("fetch: {src: /../../../HOST/x, dest: d}").await;
-        assert!(message.contains("outside of"), "{message}");
+        assert!(message.contains("outside"), "{message}");
         for name in ["../out", "/out", ".."] {
             assert!(super::named_directory(std::path::Path::new("/d"), name).is_err(), "{name}");
         }

@@ -72,10 +72,10 @@ impl Module for File {
     const DOC: Doc = Doc {
         name: "file",
         collection: "ansible.builtin",
-        summary: "Sets what a path is, its attributes and its times",
+        summary: "Create, remove or change a file, directory or link, its attributes and times",
         arguments: &[
             Argument::new("path", Kind::Path, "The path on the host").required().alias(&["dest", "name"]),
-            Argument::new("state", Kind::Str, "What it is to be; unless given, what it is, or file").choices(&[
+            Argument::new("state", Kind::Str, "The wanted state (default: the current one, or file)").choices(&[
                 "absent",
                 "directory",
                 "file",
@@ -83,11 +83,12 @@ impl Module for File {
                 "link",
                 "touch",
             ]),
-            Argument::new("src", Kind::Path, "What a link leads to"),
-            Argument::new("recurse", Kind::Bool, "Whether to set the attributes of all that is in a directory")
+            Argument::new("src", Kind::Path, "The target of a link"),
+            Argument::new("recurse", Kind::Bool, "Whether to set the attributes of everything in a directory")
                 .default("false"),
-            Argument::new("force", Kind::Bool, "Whether a link may replace a file or lead nowhere").default("false"),
-            Argument::new("follow", Kind::Bool, "Whether to act on what a symbolic link leads to").default("true"),
+            Argument::new("force", Kind::Bool, "Whether a link may replace a file or point to a missing path")
+                .default("false"),
+            Argument::new("follow", Kind::Bool, "Whether to follow a symbolic link at path").default("true"),
             file_arguments::OWNER,
             file_arguments::GROUP,
             file_arguments::MODE,
@@ -104,7 +105,7 @@ impl Module for File {
         ],
         free_form: None,
         example: r#"
-- name: A directory, and those above it
+- name: Create a directory and its parents
   file:
     path: /var/lib/etcd/data
     state: directory
@@ -112,27 +113,27 @@ impl Module for File {
     group: etcd
     mode: "0700"
 
-- name: A symbolic link
+- name: Create a symbolic link
   file:
     src: /opt/etcd-v3.6.0/etcd
     path: /usr/local/bin/etcd
     state: link
 
-- name: Nobody else may read what is in here
+- name: Make the files private
   file:
     path: /etc/etcd/pki
     mode: u=rwX,go=
     recurse: true
     state: directory
 
-- name: Nothing is left
+- name: Remove the download
   file: {path: /tmp/etcd-download, state: absent}
 "#,
         returns: &[
             Return::new("path", "The path (file, directory, absent)"),
             Return::new("dest", "The path (link, hard, touch)"),
-            Return::new("src", "What a link leads to"),
-            Return::new("state", "What it is now"),
+            Return::new("src", "The target of a link"),
+            Return::new("state", "The current state"),
             file_arguments::returns::MODE,
             file_arguments::returns::OWNER,
             file_arguments::returns::GROUP,
@@ -267,7 +268,9 @@ impl Work<'_> {
             "absent" => {
                 return Err(Error::Failed {
                     message: format!("{path} does not exist"),
-                    hint: Some("state: touch makes an empty file, the copy module one with content".to_owned()),
+                    hint: Some(
+                        "state: touch creates an empty file; the copy module creates one with content".to_owned(),
+                    ),
                 });
             }
             state => return Err(Error::failed(format!("{path} is a {state}, not a file"))),
@@ -285,7 +288,7 @@ impl Work<'_> {
         }
         let missing = file_write::missing_directories(self.probe, host_path::parent(&path)).await?;
         if let (false, Some(directory)) = (here.check, missing.last()) {
-            return Err(Error::failed(format!("cannot make {path}: the directory {directory} does not exist")));
+            return Err(Error::failed(format!("cannot create {path}: the directory {directory} does not exist")));
         }
         self.becomes("touch");
         self.steps.push(Step::MakeFile(path.clone(), self.wanted.for_new(FileKind::File)));

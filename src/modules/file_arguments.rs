@@ -2,31 +2,24 @@
 
 use crate::value::doc::{Argument, Kind, Return};
 
-pub(super) const OWNER: Argument = Argument::new("owner", Kind::Str, "User that is to own it");
-pub(super) const GROUP: Argument = Argument::new("group", Kind::Str, "Group that is to own it");
-pub(super) const MODE: Argument = Argument::new("mode", Kind::Mode, "Permissions, octal or symbolic");
-pub(super) const ATTRIBUTES: Argument = Argument::new(
-    "attributes",
-    Kind::Str,
-    "Flags of chattr, such as +i, -i or =a; of a tree that is copied its top alone",
-)
-.alias(&["attr"]);
+pub(super) const OWNER: Argument = Argument::new("owner", Kind::Str, "The owner");
+pub(super) const GROUP: Argument = Argument::new("group", Kind::Str, "The group");
+pub(super) const MODE: Argument = Argument::new("mode", Kind::Mode, "File mode, octal or symbolic");
+pub(super) const ATTRIBUTES: Argument =
+    Argument::new("attributes", Kind::Str, "Flags of chattr, such as +i, -i or =a; with a directory only its top")
+        .alias(&["attr"]);
 pub(super) const SEUSER: Argument =
     Argument::new("seuser", Kind::Str, "User of its SELinux context, where SELinux is on");
 pub(super) const SEROLE: Argument = Argument::new("serole", Kind::Str, "Role of its SELinux context");
 pub(super) const SETYPE: Argument = Argument::new("setype", Kind::Str, "Type of its SELinux context");
 pub(super) const SELEVEL: Argument = Argument::new("selevel", Kind::Str, "Level of its SELinux context");
 pub(super) const UNSAFE_WRITES: Argument =
-    Argument::new("unsafe_writes", Kind::Bool, "Only false is taken: a file is written whole or not at all");
-pub(super) const DIRECTORY_MODE: Argument =
-    Argument::new("directory_mode", Kind::Mode, "Permissions of directories that are made");
+    Argument::new("unsafe_writes", Kind::Bool, "Only false is supported: windlass replaces files atomically");
+pub(super) const DIRECTORY_MODE: Argument = Argument::new("directory_mode", Kind::Mode, "File mode of new directories");
 pub(super) const BACKUP: Argument =
-    Argument::new("backup", Kind::Bool, "Whether to keep the old file beside the new one").default("false");
-pub(super) const VALIDATE: Argument = Argument::new(
-    "validate",
-    Kind::Str,
-    "Command that must succeed before the file is put in place, %s is the new file",
-);
+    Argument::new("backup", Kind::Bool, "Whether to keep a backup of the old file next to it").default("false");
+pub(super) const VALIDATE: Argument =
+    Argument::new("validate", Kind::Str, "Command that must succeed before the file is replaced; %s is the new file");
 pub(super) const FORCE: Argument =
     Argument::new("force", Kind::Bool, "Whether to replace a file that differs").default("true");
 pub(super) const DECRYPT: Argument =
@@ -39,17 +32,17 @@ pub(super) const FOLLOW_DEST: Argument =
 pub(super) const TEXT_FILE: Argument =
     Argument::new("path", Kind::Path, "The file on the host").required().alias(&["dest", "destfile", "name"]);
 pub(super) const CREATE: Argument =
-    Argument::new("create", Kind::Bool, "Whether to make the file if it is missing").default("false");
+    Argument::new("create", Kind::Bool, "Whether to create the file if it is missing").default("false");
 
 /// What is returned of a file.
 pub(super) mod returns {
     use super::Return;
 
     pub(crate) const MODE: Return = Return::new("mode", "Permissions, octal");
-    pub(crate) const OWNER: Return = Return::new("owner", "User that owns it");
-    pub(crate) const GROUP: Return = Return::new("group", "Group that owns it");
-    pub(crate) const UID: Return = Return::new("uid", "Number of the user");
-    pub(crate) const GID: Return = Return::new("gid", "Number of the group");
+    pub(crate) const OWNER: Return = Return::new("owner", "Its owner");
+    pub(crate) const GROUP: Return = Return::new("group", "Its group");
+    pub(crate) const UID: Return = Return::new("uid", "The user id");
+    pub(crate) const GID: Return = Return::new("gid", "The group id");
     pub(crate) const SIZE: Return = Return::new("size", "Bytes");
-    pub(crate) const BACKUP_FILE: Return = Return::new("backup_file", "Where the old file is kept");
+    pub(crate) const BACKUP_FILE: Return = Return::new("backup_file", "The path of the backup");
 }

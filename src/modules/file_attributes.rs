@@ -206,7 +206,7 @@ async fn umask(probe: &Probe) -> Result<u32, Error> {
     let output = probe.query(&Command::shell("umask")).await?;
     let text = String::from_utf8_lossy(&output.stdout);
     u32::from_str_radix(text.trim(), 8)
-        .map_err(|_| Error::failed(format!("the host gave no umask but {:?}", text.trim())))
+        .map_err(|_| Error::failed(format!("the host printed an invalid umask: {:?}", text.trim())))
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ impl Target {
     pub(super) fn must_exist(&self) -> Result<(), Error> {
         match self.there {
             Some(_) => Ok(()),
-            None => Err(Error::failed(format!("cannot edit {}: there is no such file on the host", self.path))),
+            None => Err(Error::failed(format!("cannot edit {}: no such file on the host", self.path))),
         }
     }
 
@@ -55,8 +55,8 @@ impl Target {
             return Ok(());
         }
         Err(Error::Failed {
-            message: format!("cannot edit {}: there is no such file on the host", self.path),
-            hint: Some("create: true makes it".to_owned()),
+            message: format!("cannot edit {}: no such file on the host", self.path),
+            hint: Some("create: true creates it".to_owned()),
         })
     }
 }
@@ -137,7 +137,10 @@ pub(super) async fn compare(
     if target.there.is_none() && !here.check {
         directories = file_write::missing_directories(probe, host_path::parent(&target.path)).await?;
         if let (false, Some(missing)) = (manner.make_directories, directories.last()) {
-            return Err(Error::failed(format!("cannot make {}: the directory {missing} does not exist", target.path)));
+            return Err(Error::failed(format!(
+                "cannot create {}: the directory {missing} does not exist",
+                target.path
+            )));
         }
     }
     let attributes_change = target.there.is_some() && !is_empty(&attributes);

@@ -49,9 +49,9 @@ impl Labels {
     pub(super) fn check(&self) -> Result<(), Error> {
         if self.unsafe_writes {
             return Err(Error::Failed {
-                message: "unsafe_writes cannot be true: a file is written whole or not at all".to_owned(),
+                message: "unsafe_writes must not be true: windlass replaces files atomically".to_owned(),
                 hint: Some(
-                    "take it out; a file that cannot be replaced, as one of a container, is written by a command"
+                    "remove it; write a file that cannot be replaced, such as a bind mount in a container, with a command"
                         .to_owned(),
                 ),
             });
@@ -184,7 +184,7 @@ fn with_flags(found: &BTreeSet<char>, text: &str) -> Result<BTreeSet<char>, Erro
     let named: BTreeSet<char> = named.chars().filter(|flag| *flag != 'e').collect();
     if let Some(wrong) = named.iter().find(|flag| !CAN_BE_SET.contains(**flag)) {
         return Err(Error::Failed {
-            message: format!("attributes {text:?} has {wrong:?}, which chattr cannot set"),
+            message: format!("attributes {text:?} contain {wrong:?}, which chattr cannot set"),
             hint: Some(format!("it can set {CAN_BE_SET}, with +, - or = before them")),
         });
     }
@@ -228,7 +228,7 @@ mod tests {
         let below = std::process::Command::new("lsattr").arg(bench.host("d/e")).output().unwrap().stdout;
         assert!(String::from_utf8_lossy(&below).split(' ').next().unwrap().contains('A'));
         let told = bench.failure("copy: {content: a, dest: HOST/x, attributes: '+Q'}").await;
-        assert_eq!(told, "attributes \"+Q\" has 'Q', which chattr cannot set");
+        assert_eq!(told, "attributes \"+Q\" contain 'Q', which chattr cannot set");
         bench.close().await;
     }
 
@@ -242,7 +242,7 @@ mod tests {
         let task = "copy: {content: a, dest: HOST/x, setype: etc_t, seuser: u, serole: r, selevel: s0}";
         assert!(bench.run_twice(task).await.changed);
         let told = bench.failure("copy: {content: a, dest: HOST/x, unsafe_writes: true}").await;
-        assert!(told.starts_with("unsafe_writes cannot be true"), "{told}");
+        assert!(told.starts_with("unsafe_writes must not be true"), "{told}");
         assert!(!bench.run("copy: {content: a, dest: HOST/x, unsafe_writes: false}").await.unwrap().changed);
         bench.close().await;
     }

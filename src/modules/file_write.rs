@@ -103,7 +103,7 @@ impl Destination {
         let Some(parent) = &self.missing_parent else { return Ok(()) };
         Err(Error::Failed {
             message: format!("cannot write {}: the directory {parent} does not exist", self.path),
-            hint: Some(format!("make it with a task before: file: {{path: {parent}, state: directory}}")),
+            hint: Some(format!("create it with an earlier task: file: {{path: {parent}, state: directory}}")),
         })
     }
 

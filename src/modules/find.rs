@@ -77,7 +77,7 @@ impl Module for Find {
     const DOC: Doc = Doc {
         name: "find",
         collection: "ansible.builtin",
-        summary: "Finds paths by name, kind, age, size, mode and content",
+        summary: "Find files by name, type, age, size, mode and content",
         arguments: &[
             Argument::new("paths", Kind::List(&Kind::Path), "Directories to search")
                 .required()
@@ -85,15 +85,19 @@ impl Module for Find {
             Argument::new(
                 "patterns",
                 Kind::List(&Kind::Str),
-                "Names, with * and ? and [], or expressions with use_regex",
+                "Names, with * and ? and [], or regular expressions with use_regex",
             )
             .default("[]")
             .alias(&["pattern"]),
-            Argument::new("excludes", Kind::List(&Kind::Str), "Names that are left out").alias(&["exclude"]),
+            Argument::new("excludes", Kind::List(&Kind::Str), "Names to skip").alias(&["exclude"]),
             Argument::new("use_regex", Kind::Bool, "Whether patterns and excludes are regular expressions")
                 .default("false"),
-            Argument::new("contains", Kind::Str, "Expression that a line of the file must begin with"),
-            Argument::new("read_whole_file", Kind::Bool, "Whether contains is searched for in the whole text")
+            Argument::new(
+                "contains",
+                Kind::Str,
+                "Regular expression that must match at the start of a line of the file",
+            ),
+            Argument::new("read_whole_file", Kind::Bool, "Whether contains is searched in the whole text")
                 .default("false"),
             Argument::new("file_type", Kind::Str, "What to find").default("file").choices(&[
                 "any",
@@ -101,34 +105,38 @@ impl Module for Find {
                 "file",
                 "link",
             ]),
-            Argument::new("age", Kind::Str, "At least this old (2d), at most if negative (-2d); s, m, h, d, w"),
-            Argument::new("age_stamp", Kind::Str, "The time that age is about")
+            Argument::new(
+                "age",
+                Kind::Str,
+                "At least this old (2d), or at most if negative (-2d); units s, m, h, d, w",
+            ),
+            Argument::new("age_stamp", Kind::Str, "Which time age compares")
                 .default("mtime")
                 .choices(&["atime", "ctime", "mtime"]),
-            Argument::new("size", Kind::Str, "At least this large (10m), at most if negative; b, k, m, g, t"),
-            Argument::new("recurse", Kind::Bool, "Whether to search directories below").default("false"),
-            Argument::new("depth", Kind::Int, "How deep at most, with recurse"),
-            Argument::new("hidden", Kind::Bool, "Whether to find names that begin with a dot").default("false"),
-            Argument::new("follow", Kind::Bool, "Whether to search directories behind symbolic links").default("false"),
+            Argument::new("size", Kind::Str, "At least this large (10m), or at most if negative; units b, k, m, g, t"),
+            Argument::new("recurse", Kind::Bool, "Whether to search subdirectories").default("false"),
+            Argument::new("depth", Kind::Int, "The maximum depth, with recurse"),
+            Argument::new("hidden", Kind::Bool, "Whether to find names that start with a dot").default("false"),
+            Argument::new("follow", Kind::Bool, "Whether to follow symbolic links to directories").default("false"),
             Argument::new("get_checksum", Kind::Bool, "Whether to return checksums").default("false"),
             Argument::new("checksum_algorithm", Kind::Str, "Which checksum")
                 .default("sha1")
                 .choices(&["md5", "sha1", "sha224", "sha256", "sha384", "sha512"])
                 .alias(&["checksum", "checksum_algo"]),
-            Argument::new("mode", Kind::Mode, "Permissions that it must have"),
-            Argument::new("exact_mode", Kind::Bool, "Whether exactly these, or one of them").default("true"),
-            Argument::new("limit", Kind::Int, "How many at most"),
+            Argument::new("mode", Kind::Mode, "The required file mode"),
+            Argument::new("exact_mode", Kind::Bool, "Whether the mode must match exactly").default("true"),
+            Argument::new("limit", Kind::Int, "The maximum number of results"),
         ],
         free_form: None,
         example: r#"
-- name: Old snapshots
+- name: Find old snapshots
   find:
     paths: /var/backups/etcd
     patterns: "*.db"
     age: 7d
   register: old
 
-- name: Are removed
+- name: Remove them
   file:
     path: "{{ item.path }}"
     state: absent
@@ -137,9 +145,9 @@ impl Module for Find {
         returns: &[
             Return::new("files", "What was found: path, mode, size, owner and more of each"),
             Return::new("matched", "How many were found"),
-            Return::new("examined", "How many were looked at"),
+            Return::new("examined", "How many were examined"),
             Return::new("skipped_paths", "What could not be searched, and why"),
-            Return::new("msg", "Whether all could be searched"),
+            Return::new("msg", "Whether all paths could be searched"),
         ],
     };
     type Change = ();

@@ -64,22 +64,22 @@ impl Module for GetUrl {
     const DOC: Doc = Doc {
         name: "get_url",
         collection: "ansible.builtin",
-        summary: "Downloads a file to a host, as the host sees the network",
+        summary: "Download a file to a host, through the host's network",
         arguments: &[
             Argument::new("url", Kind::Str, "The address, http or https; with file the path of a file on the host")
                 .required(),
-            Argument::new("dest", Kind::Path, "Where to keep it on the host; in a directory the server names the file")
+            Argument::new("dest", Kind::Path, "The path on the host; in a directory the server names the file")
                 .required(),
             Argument::new(
                 "checksum",
                 Kind::Str,
-                "What the file must have: algorithm:digest, or algorithm:address of a list of digests",
+                "The expected checksum: algorithm:digest, or algorithm:address of a list of digests",
             )
             .default(""),
             Argument::new(
                 "force",
                 Kind::Bool,
-                "Whether to ask for it even if it did not change since dest was written",
+                "Whether to download it even if it did not change since dest was written",
             )
             .default("false"),
             file_arguments::BACKUP,
@@ -87,19 +87,18 @@ impl Module for GetUrl {
             Argument::new(
                 "unredirected_headers",
                 Kind::List(&Kind::Str),
-                "Names of headers that only the first server is told",
+                "Names of headers to send to the first server only, not after a redirect",
             )
             .default("[]"),
-            Argument::new("timeout", Kind::Int, "How many seconds the server may be silent").default("10"),
+            Argument::new("timeout", Kind::Int, "Timeout for the server's answers, in seconds").default("10"),
             web::VALIDATE_CERTS,
             web::CLIENT_CERT,
             web::CLIENT_KEY,
-            Argument::new("url_username", Kind::Str, "Who to log in as").alias(&["username"]),
+            Argument::new("url_username", Kind::Str, "The user to log in as").alias(&["username"]),
             web::URL_PASSWORD,
             web::FORCE_BASIC_AUTH,
             web::HTTP_AGENT,
-            Argument::new("decompress", Kind::Bool, "Whether an answer that was packed for the way is unpacked")
-                .default("true"),
+            Argument::new("decompress", Kind::Bool, "Whether to decompress a compressed response").default("true"),
             web::USE_PROXY,
             web::USE_NETRC,
             file_arguments::OWNER,
@@ -114,14 +113,14 @@ impl Module for GetUrl {
         ],
         free_form: None,
         example: r#"
-- name: A release, checked before it takes its place
+- name: Download a release and check its digest
   get_url:
     url: https://releases.example.org/tool-1.4.tar.gz
     dest: /opt/tool-1.4.tar.gz
     checksum: sha256:https://releases.example.org/SHA256SUMS
     mode: "0644"
 
-- name: A file behind a login, asked for each time
+- name: Download a file with a login, every time
   get_url:
     url: https://files.example.org/private/settings.json
     dest: /etc/tool/
@@ -131,10 +130,10 @@ impl Module for GetUrl {
     backup: true
 "#,
         returns: &[
-            Return::new("dest", "Where the file is"),
-            Return::new("url", "The address that was asked for"),
-            Return::new("status_code", "The code of the answer"),
-            Return::new("response", "What the server said, when it did not give the file"),
+            Return::new("dest", "The path of the file"),
+            Return::new("url", "The requested address"),
+            Return::new("status_code", "The status code of the response"),
+            Return::new("response", "The response body, when the download failed"),
             Return::new("elapsed", "How many seconds the download took"),
             Return::new("checksum_src", "SHA-1 of what was downloaded"),
             Return::new("checksum_dest", "SHA-1 of the file that was there, null if there was none"),
@@ -152,7 +151,7 @@ impl Module for GetUrl {
     type Change = Planned;
 
     async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Planned>, Error> {
-        let url = Source::parse(&self.url).map_err(|why| Error::failed(format!("the url is of no use: {why}")))?;
+        let url = Source::parse(&self.url).map_err(|why| Error::failed(format!("invalid URL: {why}")))?;
         let dest = probe.expand(&self.dest).await?;
         let checksum = match self.checksum.as_str() {
             "" => None,
@@ -298,7 +297,7 @@ impl GetUrl {
         if !digest.contains("://") {
             return Checksum::parse(algorithm, digest);
         }
-        let of_no_use = |why| Error::failed(format!("the checksum's address is of no use: {why}"));
+        let of_no_use = |why| Error::failed(format!("invalid URL of the checksum: {why}"));
         let list = Source::parse(digest).map_err(of_no_use)?;
         let text = self.fetch_text(probe, list.clone()).await?;
         let name = fetched::file_name(url.path());

@@ -28,21 +28,21 @@ impl Module for Getent {
     const DOC: Doc = Doc {
         name: "getent",
         collection: "ansible.builtin",
-        summary: "Looks into the host's databases of users, groups, hosts and so on",
+        summary: "Query the host's databases of users, groups, hosts and so on",
         arguments: &[
             Argument::new("database", Kind::Str, "passwd, group, hosts and so on").required(),
-            Argument::new("key", Kind::Str, "The one entry to look for; all if not given"),
+            Argument::new("key", Kind::Str, "The entry to look up (default: all)"),
             Argument::new(
                 "split",
                 Kind::Str,
-                "What stands between two fields; a colon for passwd, group, shadow, gshadow",
+                "The separator between fields; a colon for passwd, group, shadow, gshadow",
             ),
-            Argument::new("service", Kind::Str, "Which source to ask instead of all"),
-            Argument::new("fail_key", Kind::Bool, "Whether a key that is not there is a failure").default("true"),
+            Argument::new("service", Kind::Str, "Query only this source"),
+            Argument::new("fail_key", Kind::Bool, "Whether to fail if the key does not exist").default("true"),
         ],
         free_form: None,
         example: "\
-- name: Who is root
+- name: Look up root
   getent:
     database: passwd
     key: root
@@ -53,7 +53,7 @@ impl Module for Getent {
 
     async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<()>, Error> {
         if self.database.starts_with('-') {
-            return Err(Error::failed(format!("{:?} is no database", self.database)));
+            return Err(Error::failed(format!("invalid database {:?}", self.database)));
         }
         let service = self.service.iter().flat_map(|service| ["-s", service.as_str()]);
         let argv = ["getent"].into_iter().chain(service).chain(["--", &self.database]).chain(self.key.as_deref());
@@ -68,7 +68,7 @@ impl Module for Getent {
                 IndexMap::from([(self.key.clone().unwrap_or_default(), Value::from(()))])
             }
             2 => return Err(Error::failed(NOT_FOUND)),
-            3 => return Err(Error::failed(format!("the database {:?} cannot be listed", self.database))),
+            3 => return Err(Error::failed(format!("cannot list the database {:?}", self.database))),
             code => return Err(Error::failed(format!("getent failed with code {code}"))),
         };
         let facts = Vars::from_iter([(Arc::from(name), Value::from_pairs(entries))]);

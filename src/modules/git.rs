@@ -74,21 +74,26 @@ impl Module for Git {
     const DOC: Doc = Doc {
         name: "git",
         collection: "ansible.builtin",
-        summary: "Keeps a version of a git repository on a host",
+        summary: "Clone or update a git repository on a host",
         arguments: &[
-            Argument::new("repo", Kind::Str, "The address of the repository, as the host sees it")
+            Argument::new("repo", Kind::Str, "The address of the repository, as seen from the host")
                 .required()
                 .alias(&["name"]),
-            Argument::new("dest", Kind::Path, "Where on the host; not needed with clone: false"),
+            Argument::new("dest", Kind::Path, "The directory on the host; not needed with clone: false"),
             Argument::new("version", Kind::Str, "A branch, a tag, a commit, or HEAD").default("HEAD"),
-            Argument::new("remote", Kind::Str, "What the repository is called in the clone").default("origin"),
-            Argument::new("refspec", Kind::Str, "What to fetch besides, for versions that no branch or tag has"),
+            Argument::new("remote", Kind::Str, "The name of the remote in the clone").default("origin"),
+            Argument::new(
+                "refspec",
+                Kind::Str,
+                "An additional refspec to fetch, for versions that no branch or tag has",
+            ),
             Argument::new("reference", Kind::Str, "A repository on the host to take objects from"),
-            Argument::new("force", Kind::Bool, "Whether changes of tracked files are thrown away").default("false"),
+            Argument::new("force", Kind::Bool, "Whether to discard changes of tracked files").default("false"),
             Argument::new("depth", Kind::Int, "How many commits of history to fetch"),
-            Argument::new("clone", Kind::Bool, "Whether to clone if nothing is there").default("true"),
-            Argument::new("update", Kind::Bool, "Whether to fetch if something is there").default("true"),
-            Argument::new("verify_commit", Kind::Bool, "Whether the version must be signed").default("false"),
+            Argument::new("clone", Kind::Bool, "Whether to clone if the directory does not exist").default("true"),
+            Argument::new("update", Kind::Bool, "Whether to fetch into an existing clone").default("true"),
+            Argument::new("verify_commit", Kind::Bool, "Whether the version must have a valid signature")
+                .default("false"),
             Argument::new(
                 "gpg_allowlist",
                 Kind::List(&Kind::Str),
@@ -96,36 +101,32 @@ impl Module for Git {
             )
             .default("[]")
             .alias(&["gpg_whitelist"]),
-            Argument::new("accept_hostkey", Kind::Bool, "Whether ssh takes any key of the server").default("false"),
-            Argument::new(
-                "accept_newhostkey",
-                Kind::Bool,
-                "Whether ssh takes the key of a server that it does not know",
-            )
-            .default("false"),
+            Argument::new("accept_hostkey", Kind::Bool, "Whether ssh accepts any host key").default("false"),
+            Argument::new("accept_newhostkey", Kind::Bool, "Whether ssh accepts the key of an unknown server")
+                .default("false"),
             Argument::new("key_file", Kind::Path, "A private key on the host for ssh"),
             Argument::new("ssh_opts", Kind::Str, "More options for ssh"),
             Argument::new("executable", Kind::Path, "The git program"),
-            Argument::new("bare", Kind::Bool, "Whether there is no working tree").default("false"),
-            Argument::new("recursive", Kind::Bool, "Whether submodules are cloned, too").default("true"),
-            Argument::new("single_branch", Kind::Bool, "Whether only the version's branch is cloned").default("false"),
+            Argument::new("bare", Kind::Bool, "Whether to clone without a working tree").default("false"),
+            Argument::new("recursive", Kind::Bool, "Whether to clone submodules, too").default("true"),
+            Argument::new("single_branch", Kind::Bool, "Whether to clone only the version's branch").default("false"),
             Argument::new("track_submodules", Kind::Bool, "Whether submodules follow their own branches")
                 .default("false"),
-            Argument::new("umask", Kind::Str, "The umask for all that is written, octal and quoted"),
-            Argument::new("archive", Kind::Path, "A file to make of the version: .zip, .tar.gz, .tar or .tgz"),
-            Argument::new("archive_prefix", Kind::Str, "What comes before each path in the archive"),
-            Argument::new("separate_git_dir", Kind::Path, "Where the repository is, apart from the working tree"),
+            Argument::new("umask", Kind::Str, "The umask for written files, octal and quoted"),
+            Argument::new("archive", Kind::Path, "An archive to create from the version: .zip, .tar.gz, .tar or .tgz"),
+            Argument::new("archive_prefix", Kind::Str, "The prefix of each path in the archive"),
+            Argument::new("separate_git_dir", Kind::Path, "The path of the repository, apart from the working tree"),
         ],
         free_form: None,
         example: r#"
-- name: The release that runs
+- name: Check out the release
   git:
     repo: https://git.example.org/tool.git
     dest: /opt/tool
     version: v1.4.2
     depth: 1
 
-- name: The main branch, by a key of the host
+- name: Check out the main branch with a deploy key
   git:
     repo: git@git.example.org:ops/site.git
     dest: /srv/site
@@ -135,12 +136,12 @@ impl Module for Git {
     force: true
 "#,
         returns: &[
-            Return::new("before", "The commit that was there, null if there was none"),
-            Return::new("after", "The commit that is there"),
+            Return::new("before", "The commit before, null if there was none"),
+            Return::new("after", "The commit after"),
             Return::new("remote_url_changed", "Whether the clone had another address for the repository"),
-            Return::new("submodules_changed", "Whether submodules were brought up to date"),
-            Return::new("git_dir_before", "Where the repository was, if it was moved"),
-            Return::new("git_dir_now", "Where it is, if it was moved"),
+            Return::new("submodules_changed", "Whether submodules were updated"),
+            Return::new("git_dir_before", "The old path of the repository, if it was moved"),
+            Return::new("git_dir_now", "The new path of the repository, if it was moved"),
         ],
     };
     type Change = Change;
@@ -249,7 +250,7 @@ impl Git {
         // What begins with a dash would be an option of git.
         for (name, value) in [("version", &self.version), ("remote", &self.remote)] {
             if value.is_empty() || value.starts_with('-') || value.contains(char::is_whitespace) {
-                return refuse(&format!("{name} cannot be {value:?}"));
+                return refuse(&format!("{name} must not be {value:?}"));
             }
         }
         Ok(())
@@ -262,7 +263,7 @@ impl Git {
         };
         let program = program.ok_or_else(|| Error::Failed {
             message: "the host has no git".to_owned(),
-            hint: Some("install it with a task before: package: {name: git}".to_owned()),
+            hint: Some("install it with an earlier task: package: {name: git}".to_owned()),
         })?;
         let ssh = Ssh {
             options: self.ssh_opts.as_deref(),
@@ -281,7 +282,10 @@ impl Git {
             return Ok(change.with(Deed::Tell, None, &after).plan(Vec::new()));
         }
         if probe.list(&change.dest).await?.is_some_and(|names| !names.is_empty()) {
-            return Err(Error::failed(format!("cannot clone to {}: there is something else in it", change.dest)));
+            return Err(Error::failed(format!(
+                "cannot clone to {}: the directory is not empty and not a git repository",
+                change.dest
+            )));
         }
         let diff = self.diff(here, &change.dest, None, &after);
         Ok(change.with(Deed::Clone(meaning), None, &after).plan(diff))
@@ -307,7 +311,7 @@ impl Git {
         let local = self.local(probe, &change.tool, &change.dest).await?;
         if local.modified && !self.force {
             let message = format!("Local modifications exist in the destination: {} (force=no).", change.dest);
-            return Err(Error::Failed { message, hint: Some("force: true throws them away".to_owned()) });
+            return Err(Error::Failed { message, hint: Some("force: true discards them".to_owned()) });
         }
         let at = (change.dest.as_str(), local.branch.as_deref());
         let meaning = self.meaning(probe, &change.tool, &change.repo, Some(at)).await?;

@@ -31,21 +31,22 @@ impl Module for Group {
     const DOC: Doc = Doc {
         name: "group",
         collection: "ansible.builtin",
-        summary: "Adds, changes and removes groups of the host",
+        summary: "Add, change and remove groups of the host",
         arguments: &[
             Argument::new("name", Kind::Str, "The group").required(),
             Argument::new("gid", Kind::Int, "Its number"),
-            Argument::new("state", Kind::Str, "Whether it is to be there")
+            Argument::new("state", Kind::Str, "Whether it should exist")
                 .default("present")
                 .choices(&["present", "absent"]),
-            Argument::new("system", Kind::Bool, "Whether a new one gets a number of the system's").default("false"),
-            Argument::new("non_unique", Kind::Bool, "Whether the number may be another group's, too").default("false"),
-            Argument::new("force", Kind::Bool, "Whether it is removed though it is some user's own group")
+            Argument::new("system", Kind::Bool, "Whether a new group gets a system group id").default("false"),
+            Argument::new("non_unique", Kind::Bool, "Whether the id may be that of another group, too")
+                .default("false"),
+            Argument::new("force", Kind::Bool, "Whether to remove it even if it is the primary group of a user")
                 .default("false"),
         ],
         free_form: None,
         example: "\
-- name: A group for the service
+- name: Add a group for the service
   group:
     name: etcd
     system: true

@@ -18,20 +18,20 @@ impl Local for GroupBy {
     const DOC: Doc = Doc {
         name: "group_by",
         collection: "ansible.builtin",
-        summary: "Puts the host into a group named after what it is",
+        summary: "Put the host into a group whose name depends on its facts",
         arguments: &[
-            Argument::new("key", Kind::Str, "The group's name; blanks become dashes").required(),
-            Argument::new("parents", Kind::List(&Kind::Str), "The groups that this group is put into").default("all"),
+            Argument::new("key", Kind::Str, "The group's name; spaces become dashes").required(),
+            Argument::new("parents", Kind::List(&Kind::Str), "The parent groups").default("all"),
         ],
         free_form: Some("key"),
         example: "\
-- name: Hosts of one architecture together
+- name: Group hosts by architecture
   group_by:
     key: arch_{{ ansible_facts.architecture | default('unknown') }}
 ",
         returns: &[
             Return::new("add_group", "The group's name"),
-            Return::new("parent_groups", "The groups that it was put into"),
+            Return::new("parent_groups", "The groups that it was added to"),
         ],
     };
 

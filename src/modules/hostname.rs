@@ -38,30 +38,30 @@ impl Module for Hostname {
     const DOC: Doc = Doc {
         name: "hostname",
         collection: "ansible.builtin",
-        summary: "Sets the host's own name, now and after a reboot",
+        summary: "Set the host's name, now and after a reboot",
         arguments: &[
             Argument::new("name", Kind::Str, "The name").required(),
             Argument::new(
                 "use",
                 Kind::Str,
-                "How it is kept; if not given, hostnamectl where systemd runs, else /etc/hostname",
+                "How to store it (default: hostnamectl if systemd runs, else /etc/hostname)",
             )
             .choices(&["alpine", "debian", "sles", "systemd"]),
         ],
         free_form: None,
         example: "\
-- name: The host knows its name
+- name: Set the host name
   hostname:
     name: '{{ inventory_hostname }}'
 ",
-        returns: &[Return::new("name", "The name"), Return::new("ansible_facts", "The facts that follow from it")],
+        returns: &[Return::new("name", "The name"), Return::new("ansible_facts", "The facts that depend on it")],
     };
     type Change = Change;
 
     async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<Change>, Error> {
         let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
         if self.name.is_empty() || self.name.len() > 64 || !self.name.chars().all(good) || self.name.starts_with('-') {
-            return Err(Error::failed(format!("{:?} cannot be the name of a host", self.name)));
+            return Err(Error::failed(format!("{:?} is not a valid host name", self.name)));
         }
         let line = format!(
             "cat /proc/sys/kernel/hostname; head -n 1 {} 2>/dev/null || echo; \
@@ -148,7 +148,9 @@ mod tests {
         assert!(done.changed);
         assert_eq!(done.diff[0].after, "windlass-test-name\n");
         for wrong in ["a b", "-x", "a_b"] {
-            assert!(bench.failure(&format!("hostname: {{name: '{wrong}'}}")).await.contains("cannot be the name"));
+            assert!(
+                bench.failure(&format!("hostname: {{name: '{wrong}'}}")).await.contains("is not a valid host name")
+            );
         }
         bench.close().await;
     }

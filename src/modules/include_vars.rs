@@ -32,28 +32,27 @@ impl Local for IncludeVars {
     const DOC: Doc = Doc {
         name: "include_vars",
         collection: "ansible.builtin",
-        summary: "Reads variables from YAML files of the controller",
+        summary: "Read variables from YAML files on the controller",
         arguments: &[
-            Argument::new("file", Kind::Str, "A file, looked for in vars/ first").alias(&["free_form"]),
-            Argument::new("dir", Kind::Str, "A directory, whose files are read in the order of their names"),
-            Argument::new("name", Kind::Str, "One variable to put them into, as a mapping"),
-            Argument::new("depth", Kind::Int, "How many directories deep to go; 0: all the way").default("0"),
+            Argument::new("file", Kind::Str, "A file, searched in vars/ first").alias(&["free_form"]),
+            Argument::new("dir", Kind::Str, "A directory; its files are read in the order of their names"),
+            Argument::new("name", Kind::Str, "A variable for the result, as a mapping"),
+            Argument::new("depth", Kind::Int, "How many directory levels to read; 0: all").default("0"),
             Argument::new("files_matching", Kind::Str, "Read only files whose names match this regular expression"),
-            Argument::new(
-                "ignore_files",
-                Kind::List(&Kind::Str),
-                "Regular expressions; names that end so are left out",
-            ),
-            Argument::new("extensions", Kind::List(&Kind::Str), "What the names of files end with")
-                .default("json,yaml,yml"),
-            Argument::new("ignore_unknown_extensions", Kind::Bool, "Whether other files are left out, or an error")
+            Argument::new("ignore_files", Kind::List(&Kind::Str), "Regular expressions; skip names whose end matches"),
+            Argument::new("extensions", Kind::List(&Kind::Str), "File extensions to read").default("json,yaml,yml"),
+            Argument::new("ignore_unknown_extensions", Kind::Bool, "Whether to skip other files instead of failing")
                 .default("false"),
-            Argument::new("hash_behaviour", Kind::Str, "Whether mappings replace those of the same name or are merged")
-                .choices(&["replace", "merge"]),
+            Argument::new(
+                "hash_behaviour",
+                Kind::Str,
+                "Whether mappings replace those of the same name, or are merged",
+            )
+            .choices(&["replace", "merge"]),
         ],
         free_form: Some("file"),
         example: "\
-- name: Variables for this kind of system
+- name: Read the variables for this system
   include_vars:
     file: debian.yml
     name: system
@@ -155,7 +154,7 @@ fn sorted(directory: &Path) -> Result<Vec<PathBuf>, Error> {
 }
 
 fn expression(text: &str) -> Result<Regex, Error> {
-    Regex::new(text).map_err(|_| Error::failed(format!("{text:?} is not a regular expression")))
+    Regex::new(text).map_err(|_| Error::failed(format!("invalid regular expression {text:?}")))
 }
 
 fn read(path: &Path, here: &Controller<'_>) -> Result<Vars, Error> {

@@ -63,34 +63,34 @@ impl Module for IniFile {
     const DOC: Doc = Doc {
         name: "ini_file",
         collection: "community.general",
-        summary: "Sees to one option, or one section, of an INI file",
+        summary: "Add, change or remove an option or section of an INI file",
         arguments: &[
             Argument::new("path", Kind::Path, "The file on the host").required().alias(&["dest"]),
-            Argument::new("section", Kind::Str, "The section; what stands before the first one unless given"),
+            Argument::new("section", Kind::Str, "The section (default: the part before the first section)"),
             Argument::new(
                 "section_has_values",
                 Kind::List(&Kind::Any),
-                "Which of several sections of that name: one that has these, each with option and value or values",
+                "Which of several sections of that name: the one with these, each with option and value or values",
             )
             .default("[]"),
-            Argument::new("option", Kind::Str, "The option; with state absent the whole section goes unless given"),
+            Argument::new("option", Kind::Str, "The option; without it, state absent removes the whole section"),
             Argument::new("value", Kind::Str, "Its value"),
             Argument::new("values", Kind::List(&Kind::Str), "Its values, instead of value: a line for each"),
-            Argument::new("state", Kind::Str, "Whether it is to be there")
+            Argument::new("state", Kind::Str, "Whether it should exist")
                 .default("present")
                 .choices(&["absent", "present"]),
-            Argument::new("exclusive", Kind::Bool, "Whether other values of the option go").default("true"),
+            Argument::new("exclusive", Kind::Bool, "Whether to remove other values of the option").default("true"),
             file_arguments::BACKUP,
-            Argument::new("no_extra_spaces", Kind::Bool, "Whether there are no blanks around the =").default("false"),
-            Argument::new("ignore_spaces", Kind::Bool, "Whether a line stays if only its blanks differ")
+            Argument::new("no_extra_spaces", Kind::Bool, "Whether to write = without spaces around it")
                 .default("false"),
-            Argument::new("create", Kind::Bool, "Whether to make the file if it is missing").default("true"),
-            Argument::new("allow_no_value", Kind::Bool, "Whether the option may stand there without a value")
+            Argument::new("ignore_spaces", Kind::Bool, "Whether to keep a line that differs only in spaces")
                 .default("false"),
+            Argument::new("create", Kind::Bool, "Whether to create the file if it is missing").default("true"),
+            Argument::new("allow_no_value", Kind::Bool, "Whether the option may have no value").default("false"),
             Argument::new(
                 "modify_inactive_option",
                 Kind::Bool,
-                "Whether a line with the option that is a comment is replaced, too",
+                "Whether to replace a commented-out line with the option, too",
             )
             .default("true"),
             Argument::new("follow", Kind::Bool, "Whether to write through a symbolic link at path").default("false"),
@@ -106,7 +106,7 @@ impl Module for IniFile {
         ],
         free_form: None,
         example: r#"
-- name: The journal stays small
+- name: Limit the size of the journal
   community.general.ini_file:
     path: /etc/systemd/journald.conf
     section: Journal
@@ -114,7 +114,7 @@ impl Module for IniFile {
     value: 200M
     no_extra_spaces: true
 
-- name: No proxy
+- name: Remove the proxy
   community.general.ini_file:
     path: /etc/tool.ini
     section: network
@@ -204,13 +204,13 @@ impl IniFile {
     fn conditions(&self) -> Result<Vec<Condition>, Error> {
         let read = |item: &Value| {
             let has = Has::deserialize(item.clone()).map_err(|_| {
-                Error::failed("ini_file: an item of section_has_values has option, and value or values")
+                Error::failed("ini_file: an item of section_has_values must have option, and value or values")
             })?;
             check_option(&has.option)?;
             let values = has.value.into_iter().chain(has.values.into_iter().flatten());
             let values: Vec<String> = values.map(|value| value.to_string()).collect();
             if values.iter().chain([&has.option]).any(|text| text.contains(['\n', '\r'])) {
-                return Err(Error::failed("ini_file: what section_has_values names must each be one line"));
+                return Err(Error::failed("ini_file: options and values in section_has_values must each be one line"));
             }
             Ok(Condition { option: has.option, values })
         };
@@ -221,8 +221,8 @@ impl IniFile {
 /// What a line cannot be begun with, as it would not be found again.
 fn check_option(option: &str) -> Result<(), Error> {
     match option.trim_matches([' ', '\t']) {
-        "" => Err(Error::failed("ini_file: option must not be empty; leave it out if the whole section is meant")),
-        text if text.starts_with('[') => Err(Error::failed("ini_file: option cannot begin with [, as a section does")),
+        "" => Err(Error::failed("ini_file: option must not be empty; omit it to address the whole section")),
+        text if text.starts_with('[') => Err(Error::failed("ini_file: option must not start with [")),
         _ => Ok(()),
     }
 }
@@ -272,23 +272,23 @@ mod tests {
             ("option: k, values: [a, \"b\\n[t]\"]", "ini_file: section, option and value must each be one line"),
             (
                 "option: k, value: 1, section_has_values: [{option: n, value: \"1\\n2\"}]",
-                "ini_file: what section_has_values names must each be one line",
+                "ini_file: options and values in section_has_values must each be one line",
             ),
             (
                 "option: k, value: 1, section_has_values: [{option: \"n\\nm\", values: [1]}]",
-                "ini_file: what section_has_values names must each be one line",
+                "ini_file: options and values in section_has_values must each be one line",
             ),
             (
                 "option: '', section: s, state: absent",
-                "ini_file: option must not be empty; leave it out if the whole section is meant",
+                "ini_file: option must not be empty; omit it to address the whole section",
             ),
-            ("option: ' ', value: 1", "ini_file: option must not be empty; leave it out if the whole section is meant"),
-            ("option: '[k', value: 1", "ini_file: option cannot begin with [, as a section does"),
+            ("option: ' ', value: 1", "ini_file: option must not be empty; omit it to address the whole section"),
+            ("option: '[k', value: 1", "ini_file: option must not start with ["),
             ("option: k, value: 1, values: [1]", "ini_file: value and values cannot both be given"),
-            ("option: k, value: 1, create: false", "there is no such file on the host"),
+            ("option: k, value: 1, create: false", "no such file on the host"),
             (
                 "option: k, value: 1, section_has_values: [{value: 1}]",
-                "ini_file: an item of section_has_values has option, and value or values",
+                "ini_file: an item of section_has_values must have option, and value or values",
             ),
         ] {
             let told = bench.failure(&format!("ini_file: {{path: HOST/x, {arguments}}}")).await;

@@ -78,41 +78,41 @@ impl Module for Iptables {
     const DOC: Doc = Doc {
         name: "iptables",
         collection: "ansible.builtin",
-        summary: "Sees to a rule, a chain or a policy of the packet filter, as it runs; nothing is kept over a restart",
+        summary: "Add or remove a rule, a chain or a policy of the running packet filter; not kept after a reboot",
         arguments: &[
             Argument::new("table", Kind::Str, "The table")
                 .default("filter")
                 .choices(&["filter", "nat", "mangle", "raw", "security"]),
-            Argument::new("state", Kind::Str, "Whether the rule is to be there")
+            Argument::new("state", Kind::Str, "Whether the rule should exist")
                 .default("present")
                 .choices(&["absent", "present"]),
-            Argument::new("action", Kind::Str, "Whether a new rule comes last or first; see rule_num")
+            Argument::new("action", Kind::Str, "Whether to append or insert a new rule; see rule_num")
                 .default("append")
                 .choices(&["append", "insert"]),
-            Argument::new("ip_version", Kind::Str, "Whose rules").default("ipv4").choices(&["ipv4", "ipv6", "both"]),
-            Argument::new("chain", Kind::Str, "The chain: INPUT, FORWARD, OUTPUT or one's own"),
+            Argument::new("ip_version", Kind::Str, "The IP version").default("ipv4").choices(&["ipv4", "ipv6", "both"]),
+            Argument::new("chain", Kind::Str, "The chain: INPUT, FORWARD, OUTPUT or your own"),
             Argument::new("rule_num", Kind::Str, "Where a rule is inserted"),
             Argument::new("protocol", Kind::Str, "tcp, udp, icmp and so on; ! before it negates, here and below"),
-            Argument::new("wait", Kind::Str, "How many seconds to wait for others who change rules"),
+            Argument::new("wait", Kind::Str, "How many seconds to wait for the lock of the rules"),
             Argument::new("source", Kind::Str, "Address or network"),
-            Argument::new("to_source", Kind::Str, "The address that SNAT puts in"),
+            Argument::new("to_source", Kind::Str, "The new source address, for SNAT"),
             Argument::new("destination", Kind::Str, "Address or network"),
-            Argument::new("to_destination", Kind::Str, "The address that DNAT puts in"),
+            Argument::new("to_destination", Kind::Str, "The new destination address, for DNAT"),
             Argument::new("match", Kind::List(&Kind::Str), "Extensions to load").default("[]"),
-            Argument::new("tcp_flags", Kind::Dict, "flags, those looked at, and flags_set, those of them that are set"),
-            Argument::new("jump", Kind::Str, "What becomes of a packet: ACCEPT, DROP, a chain and so on"),
+            Argument::new("tcp_flags", Kind::Dict, "flags to examine, and flags_set, those of them that must be set"),
+            Argument::new("jump", Kind::Str, "The target of the rule: ACCEPT, DROP, a chain and so on"),
             Argument::new("gateway", Kind::Str, "Where TEE sends the copy"),
-            Argument::new("log_prefix", Kind::Str, "What LOG writes before each packet"),
-            Argument::new("log_level", Kind::Str, "How important LOG says it is").choices(LEVELS),
-            Argument::new("goto", Kind::Str, "A chain to go on in, without coming back"),
-            Argument::new("in_interface", Kind::Str, "Where it came in"),
-            Argument::new("out_interface", Kind::Str, "Where it goes out"),
-            Argument::new("fragment", Kind::Str, "Whether only later fragments are meant"),
-            Argument::new("set_counters", Kind::Str, "Packets and bytes that the rule begins with"),
+            Argument::new("log_prefix", Kind::Str, "The prefix of log lines, for LOG"),
+            Argument::new("log_level", Kind::Str, "The log level, for LOG").choices(LEVELS),
+            Argument::new("goto", Kind::Str, "A chain to continue in, without returning"),
+            Argument::new("in_interface", Kind::Str, "The incoming interface"),
+            Argument::new("out_interface", Kind::Str, "The outgoing interface"),
+            Argument::new("fragment", Kind::Str, "Whether the rule matches only second and further fragments"),
+            Argument::new("set_counters", Kind::Str, "The initial packet and byte counters"),
             Argument::new("source_port", Kind::Str, "Port or first:last"),
             Argument::new("destination_port", Kind::Str, "Port or first:last"),
             Argument::new("destination_ports", Kind::List(&Kind::Str), "Several ports or first:last").default("[]"),
-            Argument::new("to_ports", Kind::Str, "The ports that REDIRECT and others put in"),
+            Argument::new("to_ports", Kind::Str, "The new ports, for REDIRECT and others"),
             Argument::new("set_dscp_mark", Kind::Str, "The mark that DSCP sets"),
             Argument::new("set_dscp_mark_class", Kind::Str, "The class whose mark DSCP sets"),
             Argument::new("comment", Kind::Str, "A comment, which belongs to the rule"),
@@ -120,29 +120,32 @@ impl Module for Iptables {
             Argument::new("src_range", Kind::Str, "From address-address"),
             Argument::new("dst_range", Kind::Str, "To address-address"),
             Argument::new("match_set", Kind::Str, "The name of an ipset"),
-            Argument::new("match_set_flags", Kind::Str, "What of the packet is looked for in it")
+            Argument::new("match_set_flags", Kind::Str, "Which fields of the packet to look up in the set")
                 .choices(&["src", "dst", "src,dst", "dst,src", "src,src", "dst,dst"]),
-            Argument::new("limit", Kind::Str, "How often at most: 2/second"),
-            Argument::new("limit_burst", Kind::Str, "How many may come before that counts"),
+            Argument::new("limit", Kind::Str, "The rate limit: 2/second"),
+            Argument::new("limit_burst", Kind::Str, "How many packets may pass before the limit applies"),
             Argument::new("uid_owner", Kind::Str, "The user whose program sent it"),
             Argument::new("gid_owner", Kind::Str, "The group whose program sent it"),
-            Argument::new("reject_with", Kind::Str, "What REJECT answers"),
+            Argument::new("reject_with", Kind::Str, "The response, for REJECT"),
             Argument::new("icmp_type", Kind::Str, "The kind of ICMP packet"),
-            Argument::new("syn", Kind::Str, "Whether it begins a connection, or does not")
+            Argument::new("syn", Kind::Str, "Whether the packet opens a connection")
                 .default("ignore")
                 .choices(&["ignore", "match", "negate"]),
-            Argument::new("flush", Kind::Bool, "Whether all rules of the chain, or the table, are removed")
+            Argument::new("flush", Kind::Bool, "Whether to remove all rules of the chain, or the table")
                 .default("false"),
-            Argument::new("policy", Kind::Str, "What becomes of packets that no rule of the chain decides")
+            Argument::new("policy", Kind::Str, "The policy for packets that match no rule of the chain")
                 .choices(&["ACCEPT", "DROP", "QUEUE", "RETURN"]),
-            Argument::new("chain_management", Kind::Bool, "Whether a chain without a rule is made, or removed")
-                .default("false"),
-            Argument::new("numeric", Kind::Bool, "Whether names are left alone when a chain is looked at")
-                .default("false"),
+            Argument::new(
+                "chain_management",
+                Kind::Bool,
+                "Whether to create or remove the chain itself, if no rule is given",
+            )
+            .default("false"),
+            Argument::new("numeric", Kind::Bool, "Whether to list rules without resolving names").default("false"),
         ],
         free_form: None,
         example: "\
-- name: Members talk to each other
+- name: Allow traffic between members
   iptables:
     chain: INPUT
     protocol: tcp
@@ -151,7 +154,7 @@ impl Module for Iptables {
     jump: ACCEPT
     comment: etcd
 
-- name: Nobody else does
+- name: Drop other traffic to etcd
   iptables:
     chain: INPUT
     protocol: tcp
@@ -159,7 +162,7 @@ impl Module for Iptables {
     jump: DROP
 ",
         returns: &[
-            Return::new("rule", "The rule in the program's words"),
+            Return::new("rule", "The rule as arguments of iptables"),
             Return::new("chain", "As given; so are ip_version, table, flush, state, chain_management and wait"),
         ],
     };
@@ -224,9 +227,8 @@ impl Iptables {
         }
         if let Some(wanted) = &self.policy {
             let output = succeeded(&argv("-L"), probe.query(&Command::program(self.listing(argv("-L")))).await?)?;
-            let found = policy(&String::from_utf8_lossy(&output.stdout)).ok_or_else(|| {
-                Error::failed("the chain does not say what its policy is: only built-in chains have one")
-            })?;
+            let found = policy(&String::from_utf8_lossy(&output.stdout))
+                .ok_or_else(|| Error::failed("the chain has no policy: only built-in chains have one"))?;
             return Ok((found != *wanted).then(|| vec![[argv("-P"), vec![wanted.clone()]].concat()]));
         }
         let look = if words.is_empty() { self.listing(argv("-L")) } else { with_rule("-C") };
@@ -263,7 +265,7 @@ impl Iptables {
         let argv = [program.to_owned(), "--version".to_owned()];
         let output = probe.query(&Command::program(argv.iter().cloned())).await?;
         if output.code == 127 {
-            return Err(Error::failed(format!("there is no program {program} on the host")));
+            return Err(Error::failed(format!("the host has no program {program}")));
         }
         let output = succeeded(&argv, output)?;
         let Some(seconds) = &self.wait else { return Ok(Vec::new()) };
@@ -290,6 +292,6 @@ fn succeeded(argv: &[String], output: Output) -> Result<Output, Error> {
         return Ok(output);
     }
     let words = String::from_utf8_lossy(&output.stderr);
-    let words = words.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it did not say why");
+    let words = words.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no error message");
     Err(Error::failed(format!("{} failed with code {}: {words}", argv.join(" "), output.code)))
 }

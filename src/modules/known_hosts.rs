@@ -39,28 +39,32 @@ impl Module for KnownHosts {
     const DOC: Doc = Doc {
         name: "known_hosts",
         collection: "ansible.builtin",
-        summary: "Says which keys other hosts have",
+        summary: "Add or remove a host key in a known_hosts file",
         arguments: &[
             Argument::new("name", Kind::Str, "The other host, [host]:port if its port is not 22")
                 .required()
                 .alias(&["host"]),
-            Argument::new("key", Kind::Str, "Its key as it is written in known_hosts, with the host's name before it"),
+            Argument::new("key", Kind::Str, "Its key as a line of known_hosts, with the host's name first"),
             Argument::new("path", Kind::Path, "The file").default("~/.ssh/known_hosts"),
-            Argument::new("hash_host", Kind::Bool, "Whether the file does not tell the host's name").default("false"),
-            Argument::new("state", Kind::Str, "Whether the key is to be there; absent without key: no key of the host")
-                .default("present")
-                .choices(&["present", "absent"]),
+            Argument::new("hash_host", Kind::Bool, "Whether to hash the host's name").default("false"),
+            Argument::new(
+                "state",
+                Kind::Str,
+                "Whether the key should be in the file; absent without key removes all keys of the host",
+            )
+            .default("present")
+            .choices(&["present", "absent"]),
         ],
         free_form: None,
         example: r#"
-- name: The host knows the server that it pulls from
+- name: Add the key of the git server
   known_hosts:
     path: /etc/ssh/ssh_known_hosts
     name: git.example.org
     key: git.example.org ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIH6mXH9dVYQyZgK7lTzv0Wn1sRjJ1r0o4r8pD5eUuV2b
     hash_host: true
 
-- name: A host that is gone
+- name: Remove the keys of an old host
   known_hosts:
     name: "[old.example.org]:2222"
     state: absent
@@ -69,8 +73,8 @@ impl Module for KnownHosts {
             Return::new("name", "The other host"),
             Return::new("key", "Its key as given"),
             Return::new("path", "The file"),
-            Return::new("hash_host", "Whether its name is hidden"),
-            Return::new("state", "What the file is, or absent"),
+            Return::new("hash_host", "Whether its name is hashed"),
+            Return::new("state", "The type of the file, or absent"),
         ],
     };
     type Change = Change;
@@ -119,15 +123,15 @@ impl KnownHosts {
         let lines = self.key.iter().flat_map(|key| key.lines()).map(str::trim);
         let lines: Vec<&str> = lines.filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
         if lines.is_empty() && self.key.is_some() {
-            return Err(Error::failed("known_hosts: there is no key in key"));
+            return Err(Error::failed("known_hosts: key contains no key"));
         }
         let keys = lines.into_iter().map(|line| match Entry::parse(line) {
             Some(entry) if hosts::are_for(entry.hosts, name) => Ok(line.to_owned()),
             Some(entry) => Err(Error::Failed {
                 message: format!("host parameter does not match the host in the supplied key: {:?}", entry.hosts),
-                hint: Some(format!("the key begins with the host's name: {name} ssh-ed25519 AAAA…")),
+                hint: Some(format!("key must start with the host's name: {name} ssh-ed25519 AAAA…")),
             }),
-            None => Err(Error::failed(format!("known_hosts: {line:?} is no line of a known_hosts file"))),
+            None => Err(Error::failed(format!("known_hosts: invalid line {line:?}"))),
         });
         keys.collect()
     }
@@ -298,7 +302,7 @@ mod tests {
                 "name: h, path: HOST/k, key: 'i ssh-rsa A'",
                 "host parameter does not match the host in the supplied key: \"i\"",
             ),
-            ("name: h, path: HOST/k, key: 'ssh-rsa A'", "known_hosts: \"ssh-rsa A\" is no line of a known_hosts file"),
+            ("name: h, path: HOST/k, key: 'ssh-rsa A'", "known_hosts: invalid line \"ssh-rsa A\""),
         ] {
             assert_eq!(bench.failure(&format!("known_hosts: {{{arguments}}}")).await, message);
         }

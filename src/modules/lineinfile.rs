@@ -50,21 +50,38 @@ impl Module for Lineinfile {
     const DOC: Doc = Doc {
         name: "lineinfile",
         collection: "ansible.builtin",
-        summary: "Sees to one line of a text file",
+        summary: "Add, replace or remove a line in a text file",
         arguments: &[
             file_arguments::TEXT_FILE,
-            Argument::new("state", Kind::Str, "Whether the line is to be there")
+            Argument::new("state", Kind::Str, "Whether the line should be in the file")
                 .default("present")
                 .choices(&["absent", "present"]),
-            Argument::new("regexp", Kind::Str, "Which line: the last that matches is replaced, all are removed")
-                .alias(&["regex"]),
-            Argument::new("search_string", Kind::Str, "Which line: one that has this text, instead of regexp"),
+            Argument::new(
+                "regexp",
+                Kind::Str,
+                "Regular expression: the last matching line is replaced; with state \
+                absent all matching lines are removed",
+            )
+            .alias(&["regex"]),
+            Argument::new("search_string", Kind::Str, "The line to replace contains this text; instead of regexp"),
             Argument::new("line", Kind::Str, "The line").alias(&["value"]),
-            Argument::new("backrefs", Kind::Bool, "Whether line has \\1 and the like of regexp; nothing is added then")
-                .default("false"),
-            Argument::new("insertafter", Kind::Str, "Expression for the line after which a new one goes, or EOF"),
-            Argument::new("insertbefore", Kind::Str, "Expression for the line before which a new one goes, or BOF"),
-            Argument::new("firstmatch", Kind::Bool, "Whether the first line that matches counts, not the last")
+            Argument::new(
+                "backrefs",
+                Kind::Bool,
+                "Whether line contains \\1 and so on of regexp; then no line is added",
+            )
+            .default("false"),
+            Argument::new(
+                "insertafter",
+                Kind::Str,
+                "Regular expression of the line to insert a new line after, or EOF",
+            ),
+            Argument::new(
+                "insertbefore",
+                Kind::Str,
+                "Regular expression of the line to insert a new line before, or BOF",
+            ),
+            Argument::new("firstmatch", Kind::Bool, "Whether to use the first matching line instead of the last")
                 .default("false"),
             file_arguments::CREATE,
             file_arguments::BACKUP,
@@ -81,20 +98,20 @@ impl Module for Lineinfile {
         ],
         free_form: None,
         example: r#"
-- name: No root over SSH
+- name: Forbid root logins over SSH
   lineinfile:
     path: /etc/ssh/sshd_config
     regexp: '^#?PermitRootLogin\b'
     line: PermitRootLogin no
     validate: /usr/sbin/sshd -t -f %s
 
-- name: An address after localhost
+- name: Add an address after localhost
   lineinfile:
     path: /etc/hosts
     line: 10.0.0.1 etcd-1
     insertafter: '^127\.0\.0\.1'
 
-- name: Only the number
+- name: Change only the number
   lineinfile:
     path: /etc/security/limits.conf
     regexp: '^(\S+\s+soft\s+nofile\s+)\d+$'
@@ -106,7 +123,7 @@ impl Module for Lineinfile {
 "#,
         returns: &[
             Return::new("msg", "What was done"),
-            Return::new("backup", "Where the old file is kept, or empty"),
+            Return::new("backup", "The path of the backup, or empty"),
             Return::new("found", "How many lines were removed"),
         ],
     };
@@ -232,7 +249,7 @@ mod tests {
     async fn a_missing_file_is_made_only_when_asked() {
         let bench = Bench::new().await;
         let message = bench.failure("lineinfile: {path: HOST/new/x, line: a}").await;
-        assert!(message.ends_with("there is no such file on the host"), "{message}");
+        assert!(message.ends_with("no such file on the host"), "{message}");
         let task = "lineinfile: {path: HOST/new/x, line: a, create: true}";
         assert!(bench.check(task).await.unwrap().changed);
         bench.run_twice(task).await;

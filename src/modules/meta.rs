@@ -17,7 +17,7 @@ impl Local for Meta {
     const DOC: Doc = Doc {
         name: "meta",
         collection: "ansible.builtin",
-        summary: "Tells the run itself what to do",
+        summary: "Control the run",
         arguments: &[Argument::new("action", Kind::Str, "What to do").alias(&["free_form"]).required().choices(&[
             "clear_facts",
             "clear_host_errors",
@@ -32,7 +32,7 @@ impl Local for Meta {
         ])],
         free_form: Some("action"),
         example: "\
-- name: Run what was notified so far
+- name: Run the notified handlers now
   meta: flush_handlers
 ",
         returns: &[],
@@ -40,6 +40,6 @@ impl Local for Meta {
 
     async fn run(&self, _: &Controller<'_>) -> Result<Done, Error> {
         let action = &self.action;
-        Err(Error::failed(format!("meta: {action} can only be a task of its own, which the run carries out")))
+        Err(Error::failed(format!("meta: {action} must be a task of its own")))
     }
 }

@@ -289,7 +289,7 @@ impl Controller<'_> {
             let tried: Vec<String> = candidates().map(|path| path.display().to_string()).collect();
             Error::Failed {
                 message: format!("cannot find {name:?} on the controller"),
-                hint: Some(format!("looked for {}", tried.join(", "))),
+                hint: Some(format!("searched {}", tried.join(", "))),
             }
         })
     }

@@ -52,30 +52,30 @@ impl Module for Modprobe {
     const DOC: Doc = Doc {
         name: "modprobe",
         collection: "community.general",
-        summary: "Loads and unloads modules of the host's kernel",
+        summary: "Load and unload kernel modules of the host",
         arguments: &[
-            Argument::new("name", Kind::Str, "The module of the kernel").required(),
-            Argument::new("state", Kind::Str, "Whether it is to be loaded")
+            Argument::new("name", Kind::Str, "The kernel module").required(),
+            Argument::new("state", Kind::Str, "Whether it should be loaded")
                 .default("present")
                 .choices(&["absent", "present"]),
-            Argument::new("params", Kind::Str, "Its parameters, with blanks between them").default(""),
-            Argument::new("persistent", Kind::Str, "Whether it is loaded at boot; disabled leaves that as it is")
+            Argument::new("params", Kind::Str, "Its parameters, separated by spaces").default(""),
+            Argument::new("persistent", Kind::Str, "Whether to load it at boot; disabled does not change this")
                 .default("disabled")
                 .choices(&["disabled", "present", "absent"]),
         ],
         free_form: None,
         example: "\
-- name: What Kubernetes needs, now and after a boot
+- name: Load br_netfilter, now and at boot
   community.general.modprobe:
     name: br_netfilter
     persistent: present
 ",
         returns: &[
-            Return::new("name", "The module of the kernel"),
-            Return::new("state", "What was asked for"),
+            Return::new("name", "The kernel module"),
+            Return::new("state", "The requested state"),
             Return::new("params", "Its parameters"),
-            Return::new("stdout", "What modprobe said"),
-            Return::new("stderr", "What it complained of"),
+            Return::new("stdout", "Standard output of modprobe"),
+            Return::new("stderr", "Standard error"),
         ],
     };
     type Change = Change;
@@ -110,11 +110,7 @@ impl Module for Modprobe {
             if said.code != 0 {
                 let verb = if self.state == State::Present { "load" } else { "unload" };
                 let words = String::from_utf8_lossy(&said.stderr);
-                return Err(Error::failed(format!(
-                    "cannot {verb} the kernel's module {}: {}",
-                    self.name,
-                    words.trim()
-                )));
+                return Err(Error::failed(format!("cannot {verb} the kernel module {}: {}", self.name, words.trim())));
             }
         }
         for file in change.files {
@@ -124,7 +120,7 @@ impl Module for Modprobe {
         if !acts || self.state == State::Absent || self.is_loaded(remote).await? {
             return Ok(Outcome { changed: acts, ..outcome });
         }
-        let warning = format!("modprobe was content, but the kernel has no module {}: is it an alias?", self.name);
+        let warning = format!("modprobe succeeded, but the kernel has no module {}: is it an alias?", self.name);
         Ok(outcome.with("warnings", vec![warning]))
     }
 }
@@ -134,7 +130,7 @@ impl Modprobe {
     fn check(&self) -> Result<(), Error> {
         let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         if self.name.is_empty() || self.name.starts_with('-') || !self.name.chars().all(good) {
-            return Err(Error::failed(format!("{:?} cannot be the name of a kernel's module", self.name)));
+            return Err(Error::failed(format!("{:?} is not a valid name of a kernel module", self.name)));
         }
         match self.params.contains(['\n', '\r', '\0']) {
             true => Err(Error::failed("modprobe: params must be one line")),
@@ -351,9 +347,9 @@ mod tests {
         assert!(!bench.run("modprobe: {name: no_such, state: absent}").await.unwrap().changed);
         assert!(bench.check("modprobe: {name: no_such, params: 'a=1 b=2'}").await.unwrap().changed);
         let told = bench.failure("modprobe: {name: no_such}").await;
-        assert!(told.starts_with("cannot load the kernel's module no_such: "), "{told}");
+        assert!(told.starts_with("cannot load the kernel module no_such: "), "{told}");
         let told = bench.failure("modprobe: {name: ../x}").await;
-        assert_eq!(told, "\"../x\" cannot be the name of a kernel's module");
+        assert_eq!(told, "\"../x\" is not a valid name of a kernel module");
         bench.close().await;
     }
 

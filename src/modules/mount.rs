@@ -77,29 +77,38 @@ impl Module for Mount {
     const DOC: Doc = Doc {
         name: "mount",
         collection: "ansible.posix",
-        summary: "Mounts file systems, now and after a boot",
+        summary: "Mount and unmount file systems, now and at boot",
         arguments: &[
-            Argument::new("path", Kind::Path, "Where it is mounted; none for swap").required().alias(&["name"]),
-            Argument::new("src", Kind::Path, "The device, or what else is mounted there"),
+            Argument::new("path", Kind::Path, "The mount point; none for swap").required().alias(&["name"]),
+            Argument::new("src", Kind::Path, "The device or other source"),
             Argument::new("fstype", Kind::Str, "Its type"),
-            Argument::new("opts", Kind::Str, "Options, with commas between them; defaults unless given"),
-            Argument::new("opts_no_log", Kind::Bool, "Whether the options are secret").default("false"),
+            Argument::new("opts", Kind::Str, "Mount options, separated by commas (default: defaults)"),
+            Argument::new("opts_no_log", Kind::Bool, "Whether to hide the options").default("false"),
             Argument::new("dump", Kind::Str, "The fifth field of the table").default("0"),
-            Argument::new("passno", Kind::Str, "The sixth field: when it is checked at boot").default("0"),
+            Argument::new("passno", Kind::Str, "The sixth field: the order of checks at boot").default("0"),
             Argument::new(
                 "state",
                 Kind::Str,
-                "In the table and mounted, in the table, mounted without it, mounted anew, not mounted, not in the table, or nothing of it left",
+                "Mounted and in the table, in the table, mounted without the table, remounted, unmounted, not in the \
+                 table, or removed entirely",
             )
             .required()
-            .choices(&["absent", "absent_from_fstab", "mounted", "present", "unmounted", "remounted", "ephemeral"]),
-            Argument::new("fstab", Kind::Str, "The table; /etc/fstab unless given"),
-            Argument::new("boot", Kind::Bool, "Whether it is mounted at boot").default("true"),
-            Argument::new("backup", Kind::Bool, "Whether to keep the old table beside the new one").default("false"),
+            .choices(&[
+                "absent",
+                "absent_from_fstab",
+                "mounted",
+                "present",
+                "unmounted",
+                "remounted",
+                "ephemeral",
+            ]),
+            Argument::new("fstab", Kind::Str, "The table (default /etc/fstab)"),
+            Argument::new("boot", Kind::Bool, "Whether to mount it at boot").default("true"),
+            Argument::new("backup", Kind::Bool, "Whether to keep a backup of the old table").default("false"),
         ],
         free_form: None,
         example: r#"
-- name: The disk for the data, now and after a boot
+- name: Mount the data disk, now and at boot
   ansible.posix.mount:
     src: UUID=b3e48f45-f933-4c8e-a700-22a159ec9077
     path: /var/lib/etcd
@@ -108,7 +117,7 @@ impl Module for Mount {
     passno: "2"
     state: mounted
 
-- name: No swap after a boot
+- name: Do not use swap after the next boot
   ansible.posix.mount:
     path: none
     src: /dev/sda2
@@ -117,14 +126,14 @@ impl Module for Mount {
 "#,
         returns: &[
             Return::new("name", "Where it is mounted"),
-            Return::new("src", "What is mounted there"),
+            Return::new("src", "The mounted source"),
             Return::new("fstype", "Its type"),
             Return::new("opts", "The options"),
             Return::new("dump", "The fifth field of the table"),
             Return::new("passno", "The sixth field"),
-            Return::new("boot", "Whether it is mounted at boot: yes or no"),
+            Return::new("boot", "Whether to mount it at boot: yes or no"),
             Return::new("fstab", "The table"),
-            Return::new("backup_file", "Where the old table is kept, or empty"),
+            Return::new("backup_file", "The path of the table's backup, or empty"),
         ],
     };
     type Change = Change;
@@ -157,8 +166,8 @@ impl Module for Mount {
                 let src = self.src.as_deref().unwrap_or_default();
                 if !mounted.is_some_and(|mount| mount.sources(&mounts).any(|source| source == src)) {
                     return Err(Error::Failed {
-                        message: format!("something else than {src} is mounted at {}", entry.path),
-                        hint: Some("unmount it with a task before: state: unmounted".to_owned()),
+                        message: format!("something other than {src} is mounted at {}", entry.path),
+                        hint: Some("unmount it with an earlier task: state: unmounted".to_owned()),
                     });
                 }
                 Some(Act::Remount)
@@ -200,13 +209,13 @@ impl Module for Mount {
                 None => remote.remove(&table).await,
             };
             if let Err(lost) = restored {
-                return Err(Error::failed(format!("{error}; and {table} is not as it was: {lost}")));
+                return Err(Error::failed(format!("{error}; restoring {table} failed, too: {lost}")));
             }
         }
         if matches!(act, Act::Replace | Act::Remount) {
-            self.as_before(&entry, remote).await.map_err(|lost| {
-                Error::failed(format!("{error}; and what was mounted there is not mounted any more: {lost}"))
-            })?;
+            self.as_before(&entry, remote)
+                .await
+                .map_err(|lost| Error::failed(format!("{error}; mounting the old source again failed, too: {lost}")))?;
         }
         for directory in change.make.iter().rev() {
             remote.run(&Command::program(["rmdir", "--", directory])).await?;
@@ -221,7 +230,7 @@ impl Mount {
         match error {
             Error::Failed { message, hint } if self.opts_no_log => {
                 let what = message.split(": ").next().unwrap_or_default().to_owned();
-                Error::Failed { message: format!("{what} (why is not told, as of opts_no_log)"), hint }
+                Error::Failed { message: format!("{what} (the reason is hidden by opts_no_log)"), hint }
             }
             error => error,
         }
@@ -251,7 +260,7 @@ impl Mount {
             return Err(Error::failed("mount: src and fstype are required with this state"));
         }
         if table::NOWHERE.contains(&path.as_str()) && src.is_none() {
-            return Err(Error::failed(format!("mount: of what is at {path:?} src must tell which is meant")));
+            return Err(Error::failed(format!("mount: {path:?} has several entries; set src to choose one")));
         }
         let mut opts = self.opts.clone().unwrap_or_else(|| "defaults".to_owned());
         if !self.boot && !opts.split(',').any(|option| option == "noauto") {
@@ -267,7 +276,7 @@ impl Mount {
         };
         let is_wrong = entry.texts().any(|text| text.is_empty() || text.contains(['\n', '\r', '\t', '\0']));
         match is_wrong {
-            true => Err(Error::failed("mount: no field of the table may be empty or have line ends or tabs in it")),
+            true => Err(Error::failed("mount: fields of the table must not be empty or contain newlines or tabs")),
             false => Ok(entry),
         }
     }
@@ -468,9 +477,9 @@ mod tests {
         let told = bench.failure("mount: {path: /x, state: present, fstab: HOST/f}").await;
         assert_eq!(told, "mount: src and fstype are required with this state");
         let told = bench.failure("mount: {path: /x, src: \"a\\nb\", fstype: x, state: present, fstab: HOST/f}").await;
-        assert!(told.contains("line ends"), "{told}");
+        assert!(told.contains("newlines"), "{told}");
         let told = bench.failure("mount: {path: /proc, src: /other, fstype: x, state: ephemeral}").await;
-        assert_eq!(told, "something else than /other is mounted at /proc");
+        assert_eq!(told, "something other than /other is mounted at /proc");
         let secret = "path: /x, src: //s/x, fstype: cifs, opts: 'password=pw', opts_no_log: true";
         let done = bench.run(&format!("mount: {{{secret}, state: present, fstab: HOST/f}}")).await.unwrap();
         assert!(done.diff.is_empty() && !value(&done.outcome, "opts").contains("pw"));

@@ -59,43 +59,43 @@ impl Module for MountFacts {
     const DOC: Doc = Doc {
         name: "mount_facts",
         collection: "ansible.builtin",
-        summary: "Tells what is mounted, as facts",
+        summary: "Return mounted file systems as facts",
         arguments: &[
             Argument::new(
                 "sources",
                 Kind::List(&Kind::Str),
-                "Files, mount, or the words all, static and dynamic; all if not given",
+                "Files, mount, or the keywords all, static and dynamic (default all)",
             ),
             Argument::new(
                 "mount_binary",
                 Kind::Any,
-                "The program to ask when no file tells what is mounted, mount if not given; null for none",
+                "The program to run when no file lists mounts (default mount); null for none",
             ),
-            Argument::new("devices", Kind::List(&Kind::Str), "Patterns with * and ?; only mounts of such devices"),
-            Argument::new("fstypes", Kind::List(&Kind::Str), "Patterns with * and ?; only mounts of such file systems"),
+            Argument::new("devices", Kind::List(&Kind::Str), "Patterns with * and ?; only mounts of matching devices"),
             Argument::new(
-                "timeout",
-                Kind::Float,
-                "How many seconds each mount may take to answer; any time if not given",
+                "fstypes",
+                Kind::List(&Kind::Str),
+                "Patterns with * and ?; only mounts of matching file systems",
             ),
-            Argument::new("on_timeout", Kind::Str, "What a mount that takes longer is")
+            Argument::new("timeout", Kind::Float, "Timeout for each mount, in seconds (default: none)"),
+            Argument::new("on_timeout", Kind::Str, "What to do when a mount times out")
                 .default("error")
                 .choices(&["error", "warn", "ignore"]),
             Argument::new(
                 "include_aggregate_mounts",
                 Kind::Bool,
-                "Whether every mount is told, also those that another one hides",
+                "Whether to list all mounts, including those hidden by others",
             ),
         ],
         free_form: None,
         example: "\
-- name: The disks that hold data
+- name: List the disks with data
   mount_facts:
     devices: [/dev/*]
     fstypes: [ext4, xfs]
     timeout: 5
 
-- name: The sizes of all
+- name: Show the sizes
   debug:
     msg: \"{{ item.key }}: {{ item.value.size_total | default(0) }}\"
   loop: \"{{ ansible_facts.mount_points | dict2items }}\"
@@ -257,7 +257,7 @@ async fn file(probe: &Probe, path: &str, seen: &mut BTreeSet<String>) -> Result<
         format!("if [ -e {word} ] && ! [ -f {word} ]; then exit {NO_FILE}; fi; readlink -f -- {word} && cat -- {word}");
     let output = probe.query(&Command::shell(line)).await?;
     if output.code == NO_FILE {
-        return Err(Error::failed(format!("cannot read mounts from {path}: it is no regular file")));
+        return Err(Error::failed(format!("cannot read mounts from {path}: it is not a regular file")));
     }
     let text = String::from_utf8_lossy(&output.stdout);
     let Some((real, text)) = text.split_once('\n').filter(|_| output.code == 0) else { return Ok(Vec::new()) };
@@ -316,7 +316,7 @@ fn unescape(field: &str) -> String {
 /// What the mount program prints: `/dev/sda1 on / type ext4 (rw)`.
 async fn program(probe: &Probe, binary: &str, timeout: Option<f64>) -> Result<Vec<Mount>, Error> {
     if probe.which(binary).await?.is_none() {
-        return Err(Error::failed(format!("there is no program {binary:?} on the host")));
+        return Err(Error::failed(format!("the host has no program {binary:?}")));
     }
     let limit = timeout.map(|seconds| format!("timeout {seconds} ")).unwrap_or_default();
     let output = probe.query(&Command::shell(format!("{limit}{}", quote(binary)))).await?;
@@ -397,7 +397,7 @@ mod tests {
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         for source in ["/dev/zero", "HOST/pipe", "HOST"] {
             let message = bench.failure(&format!("mount_facts: {{sources: [{source}]}}")).await;
-            assert!(message.ends_with(": it is no regular file"), "{message}");
+            assert!(message.ends_with(": it is not a regular file"), "{message}");
         }
         bench.close().await;
     }

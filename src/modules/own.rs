@@ -42,7 +42,7 @@ struct Own {
 /// Why the file is none that can be run, and what to do.
 pub fn open(name: &str, file: &Path) -> Result<&'static Entry, (String, &'static str)> {
     let content = read::bytes(file).map_err(|error| {
-        (format!("cannot read the module {}: {error}", file.display()), "make the file one that you may read")
+        (format!("cannot read the module {}: {error}", file.display()), "make the file readable for you")
     })?;
     let style = style(&content).map_err(|(why, hint)| (format!("the module {} {why}", file.display()), hint))?;
     let own = Own { name: name.to_owned(), file: file.to_owned(), style };
@@ -55,7 +55,7 @@ pub fn open(name: &str, file: &Path) -> Result<&'static Entry, (String, &'static
     let doc = Doc {
         name: &own.name,
         collection: OWN,
-        summary: "A module of the project's own",
+        summary: "A module of the project",
         arguments: ARGUMENTS,
         free_form: None,
         example: "",
@@ -99,14 +99,14 @@ fn style(content: &[u8]) -> Result<Style, (&'static str, &'static str)> {
     };
     let starts = |words: &[&str]| text.lines().any(|line| words.iter().any(|word| line.trim_start().starts_with(word)));
     if starts(&["from ansible", "import ansible"]) || text.contains("<<INCLUDE_ANSIBLE_MODULE") {
-        let why = "needs Python and ansible.module_utils on the host, where windlass puts nothing";
+        let why = "needs Python and ansible.module_utils on the host, which windlass does not install";
         return Err((why, "write it as a program or script that reads its arguments as JSON: docs/how-to/own-code.md"));
     }
     if starts(&["#Requires -Module", "#AnsibleRequires"]) {
-        return Err(("is one for Windows", "windlass looks after hosts with a POSIX shell"));
+        return Err(("is one for Windows", "windlass manages hosts with a POSIX shell"));
     }
     if !text.starts_with("#!") {
-        return Err(("does not say what runs it", "begin it with a line such as #!/bin/sh"));
+        return Err(("has no line that names its interpreter", "start it with a line such as #!/bin/sh"));
     }
     Ok(if text.contains("WANT_JSON") { Style::Json } else { Style::Words })
 }
@@ -286,7 +286,7 @@ mod tests {
         assert_eq!(style(b"\x7fELF\0\x01"), Ok(Style::Json));
         assert_eq!(style(b"#!/bin/sh\n# WANT_JSON\n"), Ok(Style::Json));
         assert_eq!(style(b"#!/bin/sh\n. \"$1\"\n"), Ok(Style::Words));
-        assert!(style(b"echo {}\n").unwrap_err().0.contains("does not say what runs it"));
+        assert!(style(b"echo {}\n").unwrap_err().0.contains("has no line that names its interpreter"));
         let python = b"#!/usr/bin/python3\nfrom ansible.module_utils.basic import AnsibleModule\n";
         assert!(style(python).unwrap_err().0.contains("ansible.module_utils"));
         assert!(style(b"#!powershell\n#AnsibleRequires -CSharpUtil Ansible.Basic\n").is_err());

@@ -24,29 +24,33 @@ impl Local for Pause {
     const DOC: Doc = Doc {
         name: "pause",
         collection: "ansible.builtin",
-        summary: "Waits for some time, or until the person at the terminal says to go on",
+        summary: "Wait for some time, or until somebody at the terminal confirms",
         arguments: &[
-            Argument::new("seconds", Kind::Float, "How long; without it and minutes the person is asked"),
-            Argument::new("minutes", Kind::Float, "How long, in minutes"),
-            Argument::new("prompt", Kind::Str, "What the person is asked or told"),
-            Argument::new("echo", Kind::Bool, "Whether what the person types is shown").default("true"),
+            Argument::new(
+                "seconds",
+                Kind::Float,
+                "How many seconds; without it and minutes, windlass asks on the terminal",
+            ),
+            Argument::new("minutes", Kind::Float, "How many minutes"),
+            Argument::new("prompt", Kind::Str, "The text of the prompt"),
+            Argument::new("echo", Kind::Bool, "Whether to show the typed text").default("true"),
         ],
         free_form: None,
         example: "\
-- name: Give the cluster a second
+- name: Wait for a second
   pause:
     seconds: 1
 
-- name: The person decides
+- name: Ask before continuing
   pause:
     prompt: Look at the graphs; press enter when all is well
 ",
         returns: &[
-            Return::new("start", "When it began"),
-            Return::new("stop", "When it ended"),
-            Return::new("delta", "How long it took, in seconds"),
+            Return::new("start", "The start time"),
+            Return::new("stop", "The end time"),
+            Return::new("delta", "The duration, in seconds"),
             Return::new("stdout", "The same in words"),
-            Return::new("user_input", "What was typed; empty with seconds or minutes, and without a terminal"),
+            Return::new("user_input", "The typed text; empty with seconds or minutes, and without a terminal"),
             Return::new("echo", "As given"),
         ],
     };

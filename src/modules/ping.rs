@@ -18,11 +18,13 @@ impl Module for Ping {
     const DOC: Doc = Doc {
         name: "ping",
         collection: "ansible.builtin",
-        summary: "Tells whether a host can be reached and used",
-        arguments: &[Argument::new("data", Kind::Str, "What comes back; \"crash\" makes it fail").default("pong")],
+        summary: "Check that windlass can connect to a host and run commands",
+        arguments: &[
+            Argument::new("data", Kind::Str, "The text to return; \"crash\" makes the task fail").default("pong")
+        ],
         free_form: None,
         example: "\
-- name: The host answers
+- name: Check the connection
   ping:
 ",
         returns: &[Return::new("ping", "The text of data")],
@@ -39,7 +41,7 @@ impl Module for Ping {
             0 => Ok(Plan::Unchanged(
                 Outcome::default().with("ping", String::from_utf8_lossy(&echoed.stdout).into_owned()),
             )),
-            code => Err(Error::failed(format!("the host does not run the simplest command: code {code}"))),
+            code => Err(Error::failed(format!("the host cannot run a simple command: exit code {code}"))),
         }
     }
 

@@ -7,13 +7,13 @@ use super::Error;
 /// Compiles a pattern. `argument` names it in the message.
 pub(super) fn compile(pattern: &str, argument: &str) -> Result<Regex, Error> {
     Regex::new(&translate(pattern))
-        .map_err(|error| Error::failed(format!("{argument} {pattern:?} is not a regular expression: {error}")))
+        .map_err(|error| Error::failed(format!("invalid regular expression {pattern:?} in {argument}: {error}")))
 }
 
 /// As [`compile`], with `^` and `$` at every line (`re.MULTILINE`).
 pub(super) fn compile_multiline(pattern: &str, argument: &str) -> Result<Regex, Error> {
     Regex::new(&format!("(?m){}", translate(pattern)))
-        .map_err(|error| Error::failed(format!("{argument} {pattern:?} is not a regular expression: {error}")))
+        .map_err(|error| Error::failed(format!("invalid regular expression {pattern:?} in {argument}: {error}")))
 }
 
 /// Whether a pattern is found; a search that would take for ever is an error.
@@ -34,7 +34,7 @@ pub(super) fn captures<'t>(regex: &Regex, text: &'t str) -> Result<Option<Captur
 
 /// A search that was given up.
 pub(super) fn too_hard(regex: &Regex, error: &fancy_regex::Error) -> Error {
-    Error::failed(format!("the regular expression {:?} cannot be searched for: {error}", regex.as_str()))
+    Error::failed(format!("cannot search for the regular expression {:?}: {error}", regex.as_str()))
 }
 
 /// A replacement with its `\1`, `\g<name>` and escapes filled in, as `re.Match.expand` does.
@@ -58,7 +58,7 @@ pub(super) fn expand(template: &str, captures: &Captures) -> Result<String, Erro
 
 /// What stands for the escape at the beginning of `rest`, and how many bytes it takes.
 fn escape(c: char, rest: &str, captures: &Captures) -> Result<(String, usize), Error> {
-    let invalid = |what: &str| Error::failed(format!("there is no group {what} in the regular expression"));
+    let invalid = |what: &str| Error::failed(format!("the regular expression has no group {what}"));
     let group = |at: usize| captures.get(at).map(|found| found.as_str().to_owned());
     if let Some(named) = rest.strip_prefix("g<") {
         let end = named.find('>').ok_or_else(|| invalid("(no closing >)"))?;
@@ -196,6 +196,6 @@ mod tests {
     #[test]
     fn a_wrong_pattern_is_named() {
         let error = compile("(", "regexp").unwrap_err().to_string();
-        assert!(error.starts_with("regexp \"(\" is not a regular expression: "), "{error}");
+        assert!(error.starts_with("invalid regular expression \"(\" in regexp: "), "{error}");
     }
 }

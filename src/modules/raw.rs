@@ -19,22 +19,22 @@ impl Module for Raw {
     const DOC: Doc = Doc {
         name: "raw",
         collection: "ansible.builtin",
-        summary: "Runs a line in the host's shell just as it is written",
+        summary: "Run a line in the host's shell, unchanged",
         arguments: &[
             Argument::new("cmd", Kind::Str, "The line").alias(&["free_form"]).required(),
             Argument::new("executable", Kind::Path, "The shell, instead of /bin/sh"),
         ],
         free_form: Some("cmd"),
         example: "\
-- name: Ask the host how long it has been up
+- name: Read the uptime of the host
   raw: cat /proc/uptime
   changed_when: false
 ",
         returns: &[
             Return::new("rc", "The exit code"),
-            Return::new("stdout", "What it wrote to standard output, unchanged"),
+            Return::new("stdout", "Its standard output, unchanged"),
             Return::new("stdout_lines", "The same as a list of lines"),
-            Return::new("stderr", "What it wrote to standard error, unchanged"),
+            Return::new("stderr", "Its standard error, unchanged"),
             Return::new("stderr_lines", "The same as a list of lines"),
         ],
     };

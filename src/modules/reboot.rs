@@ -30,38 +30,33 @@ impl Local for Reboot {
     const DOC: Doc = Doc {
         name: "reboot",
         collection: "ansible.builtin",
-        summary: "Restarts the host and waits until it is back",
+        summary: "Reboot the host and wait until it is up again",
         arguments: &[
-            Argument::new("pre_reboot_delay", Kind::Int, "How many seconds to wait before").default("0"),
-            Argument::new("post_reboot_delay", Kind::Int, "How many seconds to wait after it is back").default("0"),
-            Argument::new("reboot_timeout", Kind::Int, "How many seconds it may take").default("600"),
-            Argument::new("connect_timeout", Kind::Int, "How many seconds one try to reach it may take").default("5"),
-            Argument::new("test_command", Kind::Str, "What has to succeed for the host to count as back"),
-            Argument::new("msg", Kind::Str, "What is told to those who are logged in")
-                .default("Reboot initiated by Ansible"),
-            Argument::new("reboot_command", Kind::Str, "What restarts the host, instead of shutdown -r"),
-            Argument::new("boot_time_command", Kind::Str, "What prints something else after every start of the host")
+            Argument::new("pre_reboot_delay", Kind::Int, "How many seconds to wait before the reboot").default("0"),
+            Argument::new("post_reboot_delay", Kind::Int, "How many seconds to wait after the reboot").default("0"),
+            Argument::new("reboot_timeout", Kind::Int, "Timeout for the reboot, in seconds").default("600"),
+            Argument::new("connect_timeout", Kind::Int, "Timeout for one connection attempt, in seconds").default("5"),
+            Argument::new("test_command", Kind::Str, "A command that must succeed before the host counts as up"),
+            Argument::new("msg", Kind::Str, "The message for logged-in users").default("Reboot initiated by Ansible"),
+            Argument::new("reboot_command", Kind::Str, "The command that reboots the host, instead of shutdown -r"),
+            Argument::new("boot_time_command", Kind::Str, "A command whose output changes with every boot")
                 .default(BOOT_ID),
-            Argument::new(
-                "search_paths",
-                Kind::List(&Kind::Str),
-                "Where the program that restarts the host is looked for",
-            )
-            .default("/sbin,/bin,/usr/sbin,/usr/bin,/usr/local/sbin"),
+            Argument::new("search_paths", Kind::List(&Kind::Str), "The directories to search for the shutdown program")
+                .default("/sbin,/bin,/usr/sbin,/usr/bin,/usr/local/sbin"),
         ],
         free_form: None,
         example: "\
-- name: The new kernel is used
+- name: Reboot into the new kernel
   reboot:
     reboot_timeout: 300
 ",
-        returns: &[Return::new("rebooted", "Whether it restarted"), Return::new("elapsed", "How many seconds it took")],
+        returns: &[Return::new("rebooted", "Whether it rebooted"), Return::new("elapsed", "How many seconds it took")],
     };
 
     async fn run(&self, here: &Controller<'_>) -> Result<Done, Error> {
         let changed = |outcome| Ok(Done { changed: true, diff: Vec::new(), outcome });
         if here.host.is_this_machine() {
-            let message = "a local connection leads to this very machine: it would restart under the run";
+            let message = "refusing to reboot the machine that windlass runs on (local connection)";
             return Err(Error::failed(message));
         }
         if here.check {
@@ -71,13 +66,13 @@ impl Local for Reboot {
         let remote = here.host.open(false).await?;
         let before = boot_id(&remote, &self.boot_time_command).await?;
         if before.is_empty() {
-            return Err(Error::failed("the host does not say when it was started: no telling whether it restarted"));
+            return Err(Error::failed("cannot read the boot time of the host, which shows whether it rebooted"));
         }
         tokio::time::sleep(Duration::from_secs(self.pre_reboot_delay)).await;
         let output = remote.run(&Command::shell(self.line())).await?;
         if output.code != 0 {
             let words = String::from_utf8_lossy(&output.stderr);
-            return Err(Error::failed(format!("the restart could not be begun: {}", words.trim())));
+            return Err(Error::failed(format!("cannot start the reboot: {}", words.trim())));
         }
         drop(remote);
         let patience = Patience {
@@ -88,12 +83,12 @@ impl Local for Reboot {
         let outcome = Outcome { changed: true, ..Outcome::default() };
         let failed = |outcome: Outcome, why: String| Outcome { failed: Some(why), ..outcome.with("rebooted", false) };
         match reach(here, &patience, &self.boot_time_command, |boot| boot != before).await {
-            Err(why) => return changed(failed(outcome, format!("the host did not come back: {why}"))),
+            Err(why) => return changed(failed(outcome, format!("the host did not come up again: {why}"))),
             Ok(remote) => {
                 if let Some(line) = &self.test_command
                     && remote.query(&Command::shell(line.as_str())).await?.code != 0
                 {
-                    return changed(failed(outcome, format!("the host is back, but {line:?} fails")));
+                    return changed(failed(outcome, format!("the host is up again, but {line:?} fails")));
                 }
             }
         }
@@ -136,7 +131,7 @@ mod tests {
         std::fs::set_permissions(bench.host("bin/restart"), mode).unwrap();
         let task = "reboot: {reboot_command: restart HOST/asked, search_paths: [HOST/bin], reboot_timeout: 3}";
         let done = bench.run(task).await.unwrap();
-        assert_eq!(done.outcome.failed.as_deref(), Some("the host did not come back: it has not restarted yet"));
+        assert_eq!(done.outcome.failed.as_deref(), Some("the host did not come up again: it has not rebooted yet"));
         assert!(bench.host("asked").exists());
         bench.close().await;
     }
@@ -149,14 +144,19 @@ mod tests {
             "reboot: {reboot_command: 'echo 2 > HOST/boot', boot_time_command: cat HOST/boot, test_command: 'true'}";
         let done = bench.run(task).await.unwrap();
         assert_eq!((done.changed, value(&done.outcome, "rebooted").as_str()), (true, "True"));
-        assert!(bench.failure("reboot: {boot_time_command: 'true'}").await.starts_with("the host does not say when"));
+        assert!(bench.failure("reboot: {boot_time_command: 'true'}").await.starts_with("cannot read the boot time"));
         bench.close().await;
     }
 
     #[tokio::test]
     async fn this_very_machine_is_never_restarted() {
         let bench = Bench::new().await;
-        assert!(bench.failure("reboot: {reboot_command: touch HOST/asked}").await.contains("this very machine"));
+        assert!(
+            bench
+                .failure("reboot: {reboot_command: touch HOST/asked}")
+                .await
+                .contains("refusing to reboot the machine that windlass runs on")
+        );
         assert!(!bench.host("asked").exists());
         bench.close().await;
     }

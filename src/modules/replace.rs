@@ -39,14 +39,14 @@ impl Module for Replace {
     const DOC: Doc = Doc {
         name: "replace",
         collection: "ansible.builtin",
-        summary: "Replaces all that matches a regular expression in a text file",
+        summary: "Replace all matches of a regular expression in a text file",
         arguments: &[
             file_arguments::TEXT_FILE,
-            Argument::new("regexp", Kind::Str, "What is replaced; ^ and $ match at every line").required(),
-            Argument::new("replace", Kind::Str, "What it is replaced by, with \\1 and the like; nothing removes it")
+            Argument::new("regexp", Kind::Str, "The regular expression; ^ and $ match at every line").required(),
+            Argument::new("replace", Kind::Str, "The replacement, with \\1 and so on; the default removes matches")
                 .default(""),
-            Argument::new("after", Kind::Str, "Expression; only what is after its first match is searched"),
-            Argument::new("before", Kind::Str, "Expression; only what is before its match is searched"),
+            Argument::new("after", Kind::Str, "Regular expression; only text after its first match is searched"),
+            Argument::new("before", Kind::Str, "Regular expression; only text before its match is searched"),
             file_arguments::BACKUP,
             file_arguments::VALIDATE,
             Argument::new("encoding", Kind::Str, "Encoding of the file: utf-8 or ascii").default("utf-8"),
@@ -62,14 +62,14 @@ impl Module for Replace {
         ],
         free_form: None,
         example: r#"
-- name: The new name of a host, everywhere
+- name: Rename a host everywhere in the file
   replace:
     path: /etc/hosts
     regexp: '(\s+)old\.example\.org(\s+.*)?$'
     replace: '\1new.example.org\2'
     backup: true
 
-- name: Comments out what is between two lines
+- name: Comment out the lines between two lines
   replace:
     path: /etc/apt/sources.list
     after: '# backports'
@@ -88,7 +88,7 @@ impl Module for Replace {
     async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
         if !matches!(self.encoding.to_ascii_lowercase().replace('_', "-").as_str(), "utf-8" | "utf8" | "ascii") {
             return Err(Error::Failed {
-                message: format!("replace: encoding {:?} is not known", self.encoding),
+                message: format!("replace: unknown encoding {:?}", self.encoding),
                 hint: Some("use utf-8; bytes that are not UTF-8 stay as they are".to_owned()),
             });
         }
@@ -197,9 +197,9 @@ mod tests {
     async fn a_missing_file_is_named() {
         let bench = Bench::new().await;
         let message = bench.failure("replace: {path: HOST/none, regexp: x}").await;
-        assert!(message.ends_with("there is no such file on the host"), "{message}");
+        assert!(message.ends_with("no such file on the host"), "{message}");
         bench.on_host("x", "a");
         let message = bench.failure("replace: {path: HOST/x, regexp: '('}").await;
-        assert!(message.contains("is not a regular expression"), "{message}");
+        assert!(message.contains("invalid regular expression"), "{message}");
     }
 }

@@ -36,7 +36,7 @@ impl Module for Script {
     const DOC: Doc = Doc {
         name: "script",
         collection: "ansible.builtin",
-        summary: "Runs a script of the controller on the host",
+        summary: "Run a script of the controller on the host",
         arguments: &[
             Argument::new("cmd", Kind::Str, "The script's file on the controller and its arguments")
                 .alias(&["free_form"])
@@ -44,9 +44,8 @@ impl Module for Script {
             Argument::new("chdir", Kind::Path, "The directory to run in, absolute"),
             Argument::new("creates", Kind::Path, "A path or pattern; if it exists, the task is skipped"),
             Argument::new("removes", Kind::Path, "A path or pattern; unless it exists, the task is skipped"),
-            Argument::new("executable", Kind::Str, "What runs the script, instead of what its first line names"),
-            Argument::new("decrypt", Kind::Bool, "Whether a file encrypted with the vault is decrypted")
-                .default("true"),
+            Argument::new("executable", Kind::Str, "The interpreter, instead of the one in the first line"),
+            Argument::new("decrypt", Kind::Bool, "Whether to decrypt a file encrypted with the vault").default("true"),
         ],
         free_form: Some("cmd"),
         example: "\
@@ -57,9 +56,9 @@ impl Module for Script {
 ",
         returns: &[
             Return::new("rc", "The exit code"),
-            Return::new("stdout", "What it wrote to standard output, unchanged"),
+            Return::new("stdout", "Its standard output, unchanged"),
             Return::new("stdout_lines", "The same as a list of lines"),
-            Return::new("stderr", "What it wrote to standard error, unchanged"),
+            Return::new("stderr", "Its standard error, unchanged"),
             Return::new("stderr_lines", "The same as a list of lines"),
         ],
     };
@@ -134,7 +133,7 @@ impl Script {
 /// The script's file and the rest of the line, in which quotes stay.
 fn split(cmd: &str) -> Result<(String, String), Error> {
     let cmd = cmd.trim();
-    let unclosed = || Error::failed(format!("a quotation mark is not closed in {cmd:?}"));
+    let unclosed = || Error::failed(format!("a quote is not closed in {cmd:?}"));
     // The first word ends at the first blank at which the text before it is one whole word.
     let ends = cmd.char_indices().filter(|(_, c)| c.is_whitespace()).map(|(at, _)| at).chain([cmd.len()]);
     for end in ends {

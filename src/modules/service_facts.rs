@@ -25,14 +25,14 @@ impl Module for ServiceFacts {
     const DOC: Doc = Doc {
         name: "service_facts",
         collection: "ansible.builtin",
-        summary: "Tells which services there are and what they do, as facts",
+        summary: "Return services and their states as facts",
         arguments: &[],
         free_form: None,
         example: "\
-- name: What runs here
+- name: List the services
   service_facts:
 
-- name: The firewall runs
+- name: Show the state of the firewall
   debug:
     msg: \"{{ ansible_facts.services['nftables.service'].state }}\"
   when: \"'nftables.service' in ansible_facts.services\"
@@ -64,7 +64,7 @@ impl Module for ServiceFacts {
         }
         services.extend(units);
         if services.is_empty() {
-            let message = "the host has no service manager that is known: systemd, init scripts, OpenRC";
+            let message = "the host has no supported service manager (systemd, init scripts, OpenRC)";
             return Ok(Plan::Unchanged(Outcome { skipped: true, ..Outcome::default().message(message) }));
         }
         let services = Value::from(minijinja::value::Serde(Json::Object(services.into_iter().collect::<Map<_, _>>())));

@@ -22,7 +22,7 @@ impl Local for SetFact {
     const DOC: Doc = Doc {
         name: "set_fact",
         collection: "ansible.builtin",
-        summary: "Gives the host variables for the rest of the run",
+        summary: "Set variables of the host for the rest of the run",
         arguments: &[
             Argument::new(CACHEABLE, Kind::Bool, "Whether they are also kept as facts of the host").default("false"),
             Argument::new(ANY_NAME, Kind::Any, "Variables of any name and their values"),
@@ -73,7 +73,7 @@ pub(super) fn check_names(vars: &Vars) -> Result<(), Error> {
     match vars.keys().find(|name| !is_name(name)) {
         Some(name) => Err(Error::Failed {
             message: format!("{name:?} is not a valid variable name"),
-            hint: Some("a name begins with a letter or an underscore; letters, digits and underscores follow".into()),
+            hint: Some("use letters, digits and underscores, starting with a letter or an underscore".into()),
         }),
         None => Ok(()),
     }

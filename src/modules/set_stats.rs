@@ -23,20 +23,20 @@ impl Local for SetStats {
     const DOC: Doc = Doc {
         name: "set_stats",
         collection: "ansible.builtin",
-        summary: "Keeps figures of the run, shown at its end",
+        summary: "Set statistics of the run, shown at its end",
         arguments: &[
             Argument::new("data", Kind::Dict, "Names and values").required(),
-            Argument::new("per_host", Kind::Bool, "Whether they are kept for each host, not for the run")
+            Argument::new("per_host", Kind::Bool, "Whether to keep them for each host instead of for the run")
                 .default("false"),
-            Argument::new("aggregate", Kind::Bool, "Whether they are added to what is there, not put in its place")
+            Argument::new("aggregate", Kind::Bool, "Whether to add to existing values instead of replacing them")
                 .default("true"),
         ],
         free_form: None,
         example: "\
-- name: Count what was mended
+- name: Count the repairs
   set_stats:
     data:
-      mended: 1
+      repaired: 1
 ",
         returns: &[Return::new("ansible_stats", "data, per_host and aggregate")],
     };

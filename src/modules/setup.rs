@@ -29,22 +29,26 @@ pub(super) struct Setup {
 const FILTER: Argument =
     Argument::new("filter", Kind::List(&Kind::Str), "Patterns with * and ?; only facts that match one are kept")
         .default("[]");
-const SUBSET: Argument =
-    Argument::new("gather_subset", Kind::List(&Kind::Str), "What to gather, as all, min, network, !hardware")
-        .default("all");
+const SUBSET: Argument = Argument::new(
+    "gather_subset",
+    Kind::List(&Kind::Str),
+    "Which facts to gather, such as all, min, network, !hardware",
+)
+.default("all");
 const TIMEOUT: Argument =
-    Argument::new("gather_timeout", Kind::Int, "Accepted for compatibility; facts come in one request").default("10");
+    Argument::new("gather_timeout", Kind::Int, "Accepted for compatibility; windlass reads all facts in one request")
+        .default("10");
 const FACT_PATH: Argument =
-    Argument::new("fact_path", Kind::Path, "The directory on the host with its own facts, *.fact")
+    Argument::new("fact_path", Kind::Path, "The directory on the host with local facts, *.fact")
         .default("/etc/ansible/facts.d");
 
 /// What a play does with `gather_facts: true`, as a task.
 pub(super) static GATHER_FACTS: Doc = Doc {
     name: "gather_facts",
     collection: "ansible.builtin",
-    summary: "Gathers facts of the host; the same as setup",
+    summary: "Gather facts of the host; the same as setup",
     arguments: &[
-        Argument::new("parallel", Kind::Bool, "Accepted for compatibility; facts come in one request"),
+        Argument::new("parallel", Kind::Bool, "Accepted for compatibility; windlass reads all facts in one request"),
         FILTER,
         SUBSET,
         TIMEOUT,
@@ -52,7 +56,7 @@ pub(super) static GATHER_FACTS: Doc = Doc {
     ],
     free_form: None,
     example: "\
-- name: The host has another address since
+- name: Gather facts again after a change of the address
   gather_facts:
 ",
     returns: &[Return::new("ansible_facts", "The facts, each with the prefix ansible_")],
@@ -68,11 +72,11 @@ impl Module for Setup {
     const DOC: Doc = Doc {
         name: "setup",
         collection: "ansible.builtin",
-        summary: "Gathers facts of the host",
+        summary: "Gather facts of the host",
         arguments: &[FILTER, SUBSET, TIMEOUT, FACT_PATH],
         free_form: None,
         example: "\
-- name: Only what the system is
+- name: Gather only facts about the system
   setup:
     gather_subset: [min]
     filter: [ansible_distribution*, ansible_architecture]

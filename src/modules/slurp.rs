@@ -20,21 +20,21 @@ impl Module for Slurp {
     const DOC: Doc = Doc {
         name: "slurp",
         collection: "ansible.builtin",
-        summary: "Reads a file of the host",
+        summary: "Read a file of the host",
         arguments: &[Argument::new("src", Kind::Path, "The file on the host").required().alias(&["path"])],
         free_form: None,
         example: r#"
-- name: What is mounted
+- name: Read the mount table
   slurp:
     src: /proc/mounts
   register: mounts
 
-- name: Shown
+- name: Show the mount table
   debug:
     msg: "{{ mounts.content | b64decode }}"
 "#,
         returns: &[
-            Return::new("content", "What is in the file, base64"),
+            Return::new("content", "The content of the file, base64"),
             Return::new("encoding", "Base64"),
             Return::new("source", "The file"),
         ],

@@ -49,15 +49,15 @@ impl Module for Stat {
     const DOC: Doc = Doc {
         name: "stat",
         collection: "ansible.builtin",
-        summary: "Tells what a path of the host is",
+        summary: "Return the status of a file or directory on the host",
         arguments: &[
             Argument::new("path", Kind::Path, "The path on the host").required().alias(&["dest", "name"]),
-            Argument::new("follow", Kind::Bool, "Whether to look at what a symbolic link leads to").default("false"),
+            Argument::new("follow", Kind::Bool, "Whether to follow symbolic links").default("false"),
             Argument::new("get_checksum", Kind::Bool, "Whether to return the checksum of a file").default("true"),
-            Argument::new("get_mime", Kind::Bool, "Whether to return what the file command says")
+            Argument::new("get_mime", Kind::Bool, "Whether to return the output of the file command")
                 .default("true")
                 .alias(&["mime", "mime_type", "mime-type"]),
-            Argument::new("get_attributes", Kind::Bool, "Whether to return what the lsattr command says")
+            Argument::new("get_attributes", Kind::Bool, "Whether to return the output of the lsattr command")
                 .default("true")
                 .alias(&["attr", "attributes"]),
             Argument::new("checksum_algorithm", Kind::Str, "Which checksum")
@@ -67,20 +67,20 @@ impl Module for Stat {
         ],
         free_form: None,
         example: r#"
-- name: Is etcd there
+- name: Check whether etcd is installed
   stat:
     path: /usr/local/bin/etcd
     checksum_algorithm: sha256
   register: etcd
 
-- name: Only if it is not
+- name: Report a missing etcd
   debug:
     msg: etcd is missing
   when: not etcd.stat.exists
 "#,
         returns: &[Return::new(
             "stat",
-            "Exists, and if it does: path, mode, isdir, isreg, islnk, size, checksum, owner and more",
+            "exists, and if true: path, mode, isdir, isreg, islnk, size, checksum, owner and more",
         )],
     };
     type Change = ();

@@ -97,44 +97,65 @@ impl Module for Synchronize {
     const DOC: Doc = Doc {
         name: "synchronize",
         collection: "ansible.posix",
-        summary: "Makes a directory of the host as one of the controller, or the other way round",
+        summary: "Synchronize a directory of the host with one of the controller, in either direction",
         arguments: &[
-            Argument::new("src", Kind::Path, "What is sent; of a directory only its contents if it ends with /")
+            Argument::new("src", Kind::Path, "The source; only the contents of a directory if it ends with /")
                 .required(),
-            Argument::new("dest", Kind::Path, "Where to; its parent must exist").required(),
-            Argument::new("mode", Kind::Str, "push: from the controller to the host; pull: the other way round")
-                .default("push")
-                .choices(&["pull", "push"]),
+            Argument::new("dest", Kind::Path, "The destination; its parent must exist").required(),
             Argument::new(
-                "archive",
-                Kind::Bool,
-                "What recursive, links, perms, times, owner and group are unless given",
+                "mode",
+                Kind::Str,
+                "push: from the controller to the host; pull: from the host to the controller",
             )
-            .default("true"),
-            Argument::new("recursive", Kind::Bool, "Whether directories are sent"),
-            Argument::new("links", Kind::Bool, "Whether symbolic links are made again"),
-            Argument::new("copy_links", Kind::Bool, "Whether what links lead to is sent instead").default("false"),
-            Argument::new("perms", Kind::Bool, "Whether permissions are kept the same"),
-            Argument::new("times", Kind::Bool, "Whether times of modification are kept the same"),
-            Argument::new("owner", Kind::Bool, "Whether owners are kept the same, if root receives"),
-            Argument::new("group", Kind::Bool, "Whether groups are kept the same, if root receives"),
-            Argument::new("checksum", Kind::Bool, "Whether contents are compared though size and time are the same")
+            .default("push")
+            .choices(&["pull", "push"]),
+            Argument::new("archive", Kind::Bool, "The default of recursive, links, perms, times, owner and group")
+                .default("true"),
+            Argument::new("recursive", Kind::Bool, "Whether to copy directories"),
+            Argument::new("links", Kind::Bool, "Whether to copy symbolic links"),
+            Argument::new("copy_links", Kind::Bool, "Whether to copy the targets of links instead").default("false"),
+            Argument::new("perms", Kind::Bool, "Whether to keep file modes"),
+            Argument::new("times", Kind::Bool, "Whether to keep modification times"),
+            Argument::new("owner", Kind::Bool, "Whether to keep owners, if root writes"),
+            Argument::new("group", Kind::Bool, "Whether to keep groups, if root writes"),
+            Argument::new("checksum", Kind::Bool, "Whether to compare contents even if size and time are the same")
                 .default("false"),
-            Argument::new("delete", Kind::Bool, "Whether what only the destination has is removed").default("false"),
-            Argument::new("existing_only", Kind::Bool, "Whether nothing new is made").default("false"),
+            Argument::new("delete", Kind::Bool, "Whether to remove files that only the destination has")
+                .default("false"),
+            Argument::new("existing_only", Kind::Bool, "Whether to update existing files only").default("false"),
             Argument::new("rsync_opts", Kind::List(&Kind::Str), "--exclude=PATTERN and --include=PATTERN, no others")
                 .default("[]"),
-            Argument::new("compress", Kind::Bool, "Up to the connection").default("true"),
-            Argument::new("delay_updates", Kind::Bool, "Files are always put into place whole").default("true"),
-            Argument::new("use_ssh_args", Kind::Bool, "The host's own connection is always used").default("false"),
-            Argument::new("verify_host", Kind::Bool, "Up to the host's connection").default("false"),
-            Argument::new("ssh_connection_multiplexing", Kind::Bool, "The host's own connection is always used")
+            Argument::new("compress", Kind::Bool, "Accepted for compatibility; the connection decides").default("true"),
+            Argument::new(
+                "delay_updates",
+                Kind::Bool,
+                "Accepted for compatibility; files are always replaced atomically",
+            )
+            .default("true"),
+            Argument::new(
+                "use_ssh_args",
+                Kind::Bool,
+                "Accepted for compatibility; the host's connection is always used",
+            )
+            .default("false"),
+            Argument::new("verify_host", Kind::Bool, "Accepted for compatibility; the host's connection decides")
                 .default("false"),
-            Argument::new("set_remote_user", Kind::Bool, "The host's own connection is always used").default("true"),
+            Argument::new(
+                "ssh_connection_multiplexing",
+                Kind::Bool,
+                "Accepted for compatibility; the host's connection is always used",
+            )
+            .default("false"),
+            Argument::new(
+                "set_remote_user",
+                Kind::Bool,
+                "Accepted for compatibility; the host's connection is always used",
+            )
+            .default("true"),
         ],
         free_form: None,
         example: r#"
-- name: The site as it is here, and nothing else
+- name: Copy the site and remove other files
   ansible.posix.synchronize:
     src: site/
     dest: /srv/site
@@ -143,7 +164,7 @@ impl Module for Synchronize {
       - --exclude=.git/
       - --exclude=*.swp
 
-- name: Reports of the host, for the archive
+- name: Collect reports of the host
   ansible.posix.synchronize:
     mode: pull
     src: /var/lib/reports
@@ -152,7 +173,7 @@ impl Module for Synchronize {
     group: false
 "#,
         returns: &[
-            Return::new("stdout_lines", "What changes, a path a line, in rsync's letters"),
+            Return::new("stdout_lines", "Changes in rsync's format, one path on each line"),
             Return::new("rc", "0"),
         ],
     };
@@ -181,7 +202,7 @@ impl Module for Synchronize {
             Transfer::Pull(pull) => {
                 if change.makes_root {
                     let made = std::fs::create_dir_all(&pull.root);
-                    made.map_err(|error| Error::failed(format!("cannot make {}: {error}", pull.root.display())))?;
+                    made.map_err(|error| Error::failed(format!("cannot create {}: {error}", pull.root.display())))?;
                 }
                 pull.apply(remote).await?;
             }
@@ -219,7 +240,9 @@ impl Synchronize {
         let dest = probe.expand(&self.dest).await?;
         let contents = self.src.ends_with('/');
         let top = tree::controller_item(&src, names, contents || self.copy_links)?;
-        let top = top.ok_or_else(|| Error::failed(format!("cannot read {} here: it is gone", src.display())))?;
+        let top = top.ok_or_else(|| {
+            Error::failed(format!("cannot read {} on the controller: it was removed meanwhile", src.display()))
+        })?;
         let there = probe.stat(&dest, Links::Follow).await?;
         let into = dest.ends_with('/') || there.is_some_and(|stat| stat.kind == FileKind::Directory);
         let Some(way) = self.way(&src.to_string_lossy(), &dest, &top, contents, into)? else {
@@ -271,7 +294,7 @@ impl Synchronize {
         let dest = local_path(here, &self.dest);
         let contents = src.ends_with('/');
         let top = tree::host_item(probe, &src, contents || self.copy_links).await?;
-        let top = top.ok_or_else(|| Error::failed(format!("there is no {src} on the host")))?;
+        let top = top.ok_or_else(|| Error::failed(format!("no such file on the host: {src}")))?;
         let text = dest.to_string_lossy().into_owned();
         let into = self.dest.ends_with('/') || dest.is_dir();
         let Some(way) = self.way(&src, &text, &top, contents, into)? else { return Ok(skipped(&src)) };
@@ -359,9 +382,9 @@ impl Synchronize {
         let filters = sender.tree.keys().find(|path| host_path::base_name(path) == ".rsync-filter");
         if let Some(path) = filters {
             return Err(Error::Failed {
-                message: format!("cannot synchronize: the rules in {path} are not understood"),
+                message: format!("cannot synchronize: filter rules in {path} are not supported"),
                 hint: Some(
-                    "name the patterns in rsync_opts, and leave the file out with --exclude=.rsync-filter".into(),
+                    "put the patterns into rsync_opts, and exclude the file with --exclude=.rsync-filter".into(),
                 ),
             });
         }
@@ -410,7 +433,7 @@ enum Root {
     Missing,
 }
 
-const NO_PARENT: &str = "make it with a task before: only the last part of dest is made";
+const NO_PARENT: &str = "create it with an earlier task: synchronize creates only the last part of dest";
 
 async fn host_root(probe: &Probe, here: &Controller<'_>, way: &Way) -> Result<Root, Error> {
     let Way { root, above, .. } = way;
@@ -421,7 +444,7 @@ async fn host_root(probe: &Probe, here: &Controller<'_>, way: &Way) -> Result<Ro
     }
     // In check mode an earlier task would have made it.
     if !here.check && probe.stat(above, Links::Follow).await?.is_none() {
-        let message = format!("there is no directory {above} on the host");
+        let message = format!("the directory {above} does not exist on the host");
         return Err(Error::Failed { message, hint: Some(NO_PARENT.into()) });
     }
     Ok(Root::Missing)
@@ -435,7 +458,7 @@ fn local_root(here: &Controller<'_>, way: &Way) -> Result<Root, Error> {
         Err(_) => {}
     }
     if !here.check && !Path::new(above).is_dir() {
-        let message = format!("there is no directory {above} on the controller");
+        let message = format!("the directory {above} does not exist on the controller");
         return Err(Error::Failed { message, hint: Some(NO_PARENT.into()) });
     }
     Ok(Root::Missing)

@@ -43,30 +43,30 @@ impl Module for Sysctl {
     const DOC: Doc = Doc {
         name: "sysctl",
         collection: "ansible.posix",
-        summary: "Sets what the kernel of a host can be told",
+        summary: "Set kernel parameters with sysctl",
         arguments: &[
-            Argument::new("name", Kind::Str, "What to set, such as net.ipv4.ip_forward").required().alias(&["key"]),
-            Argument::new("value", Kind::Str, "To what; yes and no are 1 and 0").alias(&["val"]),
-            Argument::new("state", Kind::Str, "Whether the file is to have it")
+            Argument::new("name", Kind::Str, "The parameter, such as net.ipv4.ip_forward").required().alias(&["key"]),
+            Argument::new("value", Kind::Str, "The value; yes and no mean 1 and 0").alias(&["val"]),
+            Argument::new("state", Kind::Str, "Whether it should be in the file")
                 .default("present")
                 .choices(&["present", "absent"]),
-            Argument::new("ignoreerrors", Kind::Bool, "Whether it does not matter if the kernel does not know it")
+            Argument::new("ignoreerrors", Kind::Bool, "Whether to ignore parameters that the kernel does not know")
                 .default("false"),
-            Argument::new("reload", Kind::Bool, "Whether the file is put into force").default("true"),
+            Argument::new("reload", Kind::Bool, "Whether to load the file after a change").default("true"),
             Argument::new("sysctl_file", Kind::Path, "The file").default("/etc/sysctl.conf"),
-            Argument::new("sysctl_set", Kind::Bool, "Whether the value is also set by itself if it is not in force")
+            Argument::new("sysctl_set", Kind::Bool, "Whether to set the value in the running kernel, too")
                 .default("false"),
         ],
         free_form: None,
         example: r#"
-- name: The host forwards, now and after a boot
+- name: Enable forwarding, now and at boot
   ansible.posix.sysctl:
     name: net.ipv4.ip_forward
     value: "1"
     sysctl_set: true
     sysctl_file: /etc/sysctl.d/50-router.conf
 
-- name: From the next boot on
+- name: Set swappiness from the next boot on
   ansible.posix.sysctl:
     name: vm.swappiness
     value: "10"
@@ -114,7 +114,7 @@ impl Module for Sysctl {
         }
         if self.reload {
             let output = self.run(remote, &change.program, "-p", &change.file).await?;
-            succeeded(&output, &format!("put {} into force", change.file))?;
+            succeeded(&output, &format!("load {}", change.file))?;
         }
         Ok(Outcome::default())
     }
@@ -194,7 +194,7 @@ fn succeeded(output: &Output, what: &str) -> Result<(), Error> {
     let line = words.lines().find(refused).or_else(|| words.lines().last().filter(|_| output.code != 0));
     match line {
         None if output.code == 0 => Ok(()),
-        line => Err(Error::failed(format!("cannot {what}: {}", line.unwrap_or("sysctl did not say why")))),
+        line => Err(Error::failed(format!("cannot {what}: {}", line.unwrap_or("no error message")))),
     }
 }
 
@@ -210,7 +210,7 @@ fn setting(line: &str) -> Option<(&str, &str)> {
 fn check_name(name: &str) -> Result<(), Error> {
     let odd = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '=' | '#' | ';');
     match name.is_empty() || name.starts_with('-') || name.contains(odd) {
-        true => Err(Error::failed(format!("sysctl: {name:?} cannot be the name of a setting"))),
+        true => Err(Error::failed(format!("sysctl: {name:?} is not a valid parameter name"))),
         false => Ok(()),
     }
 }
@@ -267,7 +267,7 @@ mod tests {
         let bench = Bench::new().await;
         for (arguments, message) in [
             ("name: vm.a", "sysctl: value is required when state is present"),
-            ("name: '-p', value: 1", "sysctl: \"-p\" cannot be the name of a setting"),
+            ("name: '-p', value: 1", "sysctl: \"-p\" is not a valid parameter name"),
             ("name: vm.a, value: \"1\\nvm.b=2\"", "sysctl: value must be one line"),
         ] {
             let task = format!("sysctl: {{{arguments}, sysctl_file: HOST/s}}");

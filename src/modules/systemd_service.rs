@@ -13,32 +13,33 @@ use crate::value::doc::{Argument, Doc, Kind, Return};
 const STATES: &[&str] = &["reloaded", "restarted", "started", "stopped"];
 const RETURNS: &[Return] = &[
     Return::new("name", "The unit"),
-    Return::new("state", "What it is now: started or stopped"),
-    Return::new("enabled", "Whether it starts with the system"),
-    Return::new("status", "The unit's properties, as systemctl show gave them before anything was changed"),
+    Return::new("state", "The current state: started or stopped"),
+    Return::new("enabled", "Whether it starts at boot"),
+    Return::new("status", "The unit's properties from systemctl show, before any change"),
 ];
 const STATE: Argument =
-    Argument::new("state", Kind::Str, "What it is to be; restarted and reloaded always act").choices(STATES);
-const ENABLED: Argument = Argument::new("enabled", Kind::Bool, "Whether it is to start with the system");
-const MASKED: Argument = Argument::new("masked", Kind::Bool, "Whether it is to be impossible to start");
+    Argument::new("state", Kind::Str, "The wanted state; restarted and reloaded always act").choices(STATES);
+const ENABLED: Argument = Argument::new("enabled", Kind::Bool, "Whether it should start at boot");
+const MASKED: Argument = Argument::new("masked", Kind::Bool, "Whether to mask it, so that it cannot start");
 const DAEMON_RELOAD: Argument =
-    Argument::new("daemon_reload", Kind::Bool, "Whether systemd reads its unit files again first")
+    Argument::new("daemon_reload", Kind::Bool, "Whether to reload unit files first (daemon-reload)")
         .alias(&["daemon-reload"])
         .default("false");
-const DAEMON_REEXEC: Argument = Argument::new("daemon_reexec", Kind::Bool, "Whether systemd starts itself anew first")
-    .alias(&["daemon-reexec"])
-    .default("false");
+const DAEMON_REEXEC: Argument =
+    Argument::new("daemon_reexec", Kind::Bool, "Whether to restart systemd itself first (daemon-reexec)")
+        .alias(&["daemon-reexec"])
+        .default("false");
 const SCOPE: Argument =
-    Argument::new("scope", Kind::Str, "Whose systemd: the system's, the user's, or that of all users")
+    Argument::new("scope", Kind::Str, "Which systemd: the system's, the user's, or that of all users")
         .default("system")
         .choices(&["system", "user", "global"]);
 const NO_BLOCK: Argument =
-    Argument::new("no_block", Kind::Bool, "Whether to go on before the unit has started or stopped").default("false");
-const FORCE: Argument =
-    Argument::new("force", Kind::Bool, "Whether links that are in the way of enabling or masking are replaced")
+    Argument::new("no_block", Kind::Bool, "Whether to continue without waiting until the unit has started or stopped")
         .default("false");
-const NAME: Argument =
-    Argument::new("name", Kind::Str, "The unit; .service may be left out").alias(&["service", "unit"]);
+const FORCE: Argument =
+    Argument::new("force", Kind::Bool, "Whether to replace conflicting links when enabling or masking")
+        .default("false");
+const NAME: Argument = Argument::new("name", Kind::Str, "The unit; .service is optional").alias(&["service", "unit"]);
 const ARGUMENTS: &[Argument] = &[NAME, STATE, ENABLED, MASKED, DAEMON_RELOAD, DAEMON_REEXEC, SCOPE, NO_BLOCK, FORCE];
 
 #[derive(Debug, Default, Deserialize)]
@@ -90,11 +91,11 @@ impl Module for SystemdService {
     const DOC: Doc = Doc {
         name: "systemd_service",
         collection: "ansible.builtin",
-        summary: "Starts, stops, enables and masks units of systemd",
+        summary: "Start, stop, enable and mask systemd units",
         arguments: ARGUMENTS,
         free_form: None,
         example: "\
-- name: etcd runs, now and after a reboot
+- name: Start etcd, now and at boot
   systemd_service:
     name: etcd
     state: started
@@ -117,7 +118,7 @@ impl Module for SystemdService {
                 return Err(missing(name));
             }
             // The task that would have written the unit file wrote none.
-            let message = format!("{name} is not there yet");
+            let message = format!("{name} does not exist yet");
             let change = (Actions::default(), Outcome::default());
             return Ok(Plan::Change { diff: Vec::new(), outcome: outcome.message(message), change });
         }
@@ -151,7 +152,7 @@ impl Module for SystemdService {
                 let text = String::from_utf8_lossy(&output.stderr);
                 return Err(Error::Failed {
                     message: format!("unable to {verb} service {name}: {}", one_line(&text)),
-                    hint: Some(format!("journalctl -u {name} on the host tells more")),
+                    hint: Some(format!("run journalctl -u {name} on the host for details")),
                 });
             }
         }
@@ -357,7 +358,7 @@ impl Module for Service {
     const DOC: Doc = Doc {
         name: "service",
         collection: "ansible.builtin",
-        summary: "Starts, stops and enables services; the host's init is systemd",
+        summary: "Start, stop and enable services, with systemd",
         arguments: &[
             NAME,
             STATE,
@@ -369,16 +370,19 @@ impl Module for Service {
             NO_BLOCK,
             FORCE,
             Argument::new("sleep", Kind::Int, "How many seconds to wait after a restart"),
-            Argument::new("use", Kind::Str, "Which init the host has").default("auto").choices(&["auto", "systemd"]),
-            Argument::new("pattern", Kind::Str, "Accepted for compatibility; systemd knows what runs"),
-            Argument::new("runlevel", Kind::Str, "Accepted for compatibility; systemd has none").default("default"),
-            Argument::new("arguments", Kind::Str, "Accepted for compatibility; units take none")
+            Argument::new("use", Kind::Str, "The init system of the host")
+                .default("auto")
+                .choices(&["auto", "systemd"]),
+            Argument::new("pattern", Kind::Str, "Accepted for compatibility; systemd tracks processes itself"),
+            Argument::new("runlevel", Kind::Str, "Accepted for compatibility; systemd has no runlevels")
+                .default("default"),
+            Argument::new("arguments", Kind::Str, "Accepted for compatibility; systemd units have no arguments")
                 .alias(&["args"])
                 .default(""),
         ],
         free_form: None,
         example: "\
-- name: The SSH server takes its new settings
+- name: Reload the SSH server
   service:
     name: ssh
     state: reloaded
@@ -425,11 +429,11 @@ impl Service {
 pub(super) static SYSTEMD: Doc = Doc {
     name: "systemd",
     collection: "ansible.builtin",
-    summary: "Starts, stops, enables and masks units of systemd; the same as systemd_service",
+    summary: "Start, stop, enable and mask systemd units; the same as systemd_service",
     arguments: ARGUMENTS,
     free_form: None,
     example: "\
-- name: systemd reads its unit files again
+- name: Reload systemd's unit files
   systemd:
     daemon_reload: true
 ",

@@ -37,22 +37,22 @@ impl Module for Tempfile {
     const DOC: Doc = Doc {
         name: "tempfile",
         collection: "ansible.builtin",
-        summary: "Makes a temporary file or directory",
+        summary: "Create a temporary file or directory",
         arguments: &[
-            Argument::new("state", Kind::Str, "What to make").default("file").choices(&["file", "directory"]),
-            Argument::new("path", Kind::Path, "The directory to make it in; the host's usual one unless given"),
-            Argument::new("prefix", Kind::Str, "How the name begins").default("ansible."),
-            Argument::new("suffix", Kind::Str, "How the name ends").default(""),
+            Argument::new("state", Kind::Str, "What to create").default("file").choices(&["file", "directory"]),
+            Argument::new("path", Kind::Path, "The parent directory (default: the host's usual one)"),
+            Argument::new("prefix", Kind::Str, "The beginning of the name").default("ansible."),
+            Argument::new("suffix", Kind::Str, "The end of the name").default(""),
         ],
         free_form: None,
         example: r#"
-- name: A place for the download
+- name: Create a directory for the download
   tempfile:
     state: directory
     suffix: .etcd
   register: download
 
-- name: Gone again
+- name: Remove the directory
   file:
     path: "{{ download.path }}"
     state: absent
@@ -81,7 +81,7 @@ impl Module for Tempfile {
         let output = remote.run(&Command::program(["sh", "-c", SCRIPT, "sh", state, &directory, &name])).await?;
         if output.code != 0 {
             let reason = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            return Err(Error::failed(format!("cannot make a temporary {state}: {reason}")));
+            return Err(Error::failed(format!("cannot create a temporary {state}: {reason}")));
         }
         let path = String::from_utf8_lossy(&output.stdout).into_owned();
         let outcome = Outcome { changed: true, ..Outcome::default() }.with("path", path.as_str());
@@ -121,7 +121,7 @@ mod tests {
         let bench = Bench::new().await;
         assert!(bench.check("tempfile: {path: HOST}").await.unwrap().outcome.skipped);
         let message = bench.failure("tempfile: {path: HOST/none}").await;
-        assert!(message.starts_with("cannot make a temporary file: "), "{message}");
+        assert!(message.starts_with("cannot create a temporary file: "), "{message}");
         let message = bench.failure("tempfile: {prefix: a/b}").await;
         assert_eq!(message, "tempfile: prefix \"a/b\" must not have a slash in it");
     }

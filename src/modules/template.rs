@@ -57,41 +57,40 @@ impl Module for Template {
     const DOC: Doc = Doc {
         name: "template",
         collection: "ansible.builtin",
-        summary: "Renders a template to a file of the host",
+        summary: "Render a template to a file on the host",
         arguments: &[
-            Argument::new("src", Kind::Path, "Template on the controller, looked for in templates/").required(),
-            Argument::new("dest", Kind::Path, "Where to; into it if it is a directory").required(),
+            Argument::new("src", Kind::Path, "Template on the controller, searched in templates/").required(),
+            Argument::new("dest", Kind::Path, "The destination; a directory gets a file in it").required(),
             file_arguments::BACKUP,
             file_arguments::FORCE,
             file_arguments::FOLLOW_DEST,
             file_arguments::VALIDATE,
             file_arguments::OWNER,
             file_arguments::GROUP,
-            Argument::new("mode", Kind::Mode, "Permissions, or preserve for those of the template"),
+            Argument::new("mode", Kind::Mode, "File mode, or preserve for that of the template"),
             file_arguments::ATTRIBUTES,
             file_arguments::SEUSER,
             file_arguments::SEROLE,
             file_arguments::SETYPE,
             file_arguments::SELEVEL,
             file_arguments::UNSAFE_WRITES,
-            Argument::new("block_start_string", Kind::Str, "What begins a block").default("{%"),
-            Argument::new("block_end_string", Kind::Str, "What ends a block").default("%}"),
-            Argument::new("variable_start_string", Kind::Str, "What begins an expression").default("{{"),
-            Argument::new("variable_end_string", Kind::Str, "What ends an expression").default("}}"),
-            Argument::new("comment_start_string", Kind::Str, "What begins a comment").default("{#"),
-            Argument::new("comment_end_string", Kind::Str, "What ends a comment").default("#}"),
-            Argument::new("newline_sequence", Kind::Str, "What ends a line")
+            Argument::new("block_start_string", Kind::Str, "Start of a block").default("{%"),
+            Argument::new("block_end_string", Kind::Str, "End of a block").default("%}"),
+            Argument::new("variable_start_string", Kind::Str, "Start of an expression").default("{{"),
+            Argument::new("variable_end_string", Kind::Str, "End of an expression").default("}}"),
+            Argument::new("comment_start_string", Kind::Str, "Start of a comment").default("{#"),
+            Argument::new("comment_end_string", Kind::Str, "End of a comment").default("#}"),
+            Argument::new("newline_sequence", Kind::Str, "End of a line")
                 .default("\n")
                 .choices(&["\n", "\r", "\r\n", "\\n", "\\r", "\\r\\n"]),
-            Argument::new("trim_blocks", Kind::Bool, "Whether the newline after a block is removed").default("true"),
-            Argument::new("lstrip_blocks", Kind::Bool, "Whether the blanks before a block are removed")
-                .default("false"),
+            Argument::new("trim_blocks", Kind::Bool, "Whether to remove the newline after a block").default("true"),
+            Argument::new("lstrip_blocks", Kind::Bool, "Whether to remove the spaces before a block").default("false"),
             Argument::new("output_encoding", Kind::Str, "Encoding of the file: utf-8, ascii or latin-1")
                 .default("utf-8"),
         ],
         free_form: None,
         example: r#"
-- name: The configuration of etcd
+- name: Write the configuration of etcd
   template:
     src: etcd.conf.yml.j2
     dest: /etc/etcd/etcd.conf.yml
@@ -100,14 +99,14 @@ impl Module for Template {
     mode: "0640"
     backup: true
 
-- name: A unit, checked before it counts
+- name: Install a unit file after checking it
   template:
     src: etcd.service.j2
     dest: /etc/systemd/system/etcd.service
     validate: systemd-analyze verify %s
 "#,
         returns: &[
-            Return::new("dest", "Where the file is"),
+            Return::new("dest", "The path of the file"),
             Return::new("src", "The template"),
             Return::new("checksum", "SHA-1 of the rendered text"),
             Return::new("md5sum", "MD5 of the rendered text, when it was written"),
@@ -245,14 +244,14 @@ impl Template {
             "latin-1" | "latin1" | "iso-8859-1" => 0xff,
             _ => {
                 return Err(Error::Failed {
-                    message: format!("template: output_encoding {:?} is not known", self.output_encoding),
+                    message: format!("template: unknown output_encoding {:?}", self.output_encoding),
                     hint: Some("use utf-8, ascii or latin-1".to_owned()),
                 });
             }
         };
         let byte = |c: char| u8::try_from(u32::from(c)).ok().filter(|byte| *byte <= limit);
         let bytes: Option<Vec<u8>> = text.chars().map(byte).collect();
-        bytes.ok_or_else(|| Error::failed(format!("the rendered text cannot be written as {encoding}")))
+        bytes.ok_or_else(|| Error::failed(format!("cannot encode the rendered text as {encoding}")))
     }
 }
 

@@ -51,11 +51,11 @@ impl Module for Timezone {
     const DOC: Doc = Doc {
         name: "timezone",
         collection: "community.general",
-        summary: "Sets the zone that the host's clock is told in",
-        arguments: &[Argument::new("name", Kind::Str, "The zone, as it is named below /usr/share/zoneinfo").required()],
+        summary: "Set the time zone of the host",
+        arguments: &[Argument::new("name", Kind::Str, "The zone, as a path below /usr/share/zoneinfo").required()],
         free_form: None,
         example: "\
-- name: Times are the same everywhere
+- name: Use UTC on all hosts
   timezone:
     name: Etc/UTC
 ",
@@ -66,7 +66,7 @@ impl Module for Timezone {
     async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<Found>, Error> {
         let zone = &self.name;
         if zone.is_empty() || zone.starts_with('/') || zone.split('/').any(|part| part == "..") || zone.contains('\n') {
-            return Err(Error::failed(format!("{zone:?} cannot be the name of a zone")));
+            return Err(Error::failed(format!("{zone:?} is not a valid name of a zone")));
         }
         let line = format!(
             "[ -f /usr/share/zoneinfo/{} ] && echo 'known '; echo \"link $(readlink /etc/localtime)\"\n\
@@ -78,8 +78,8 @@ impl Module for Timezone {
         let found = Found::parse(&String::from_utf8_lossy(&output.stdout));
         if !found.known {
             return Err(Error::Failed {
-                message: format!("the host knows no zone {zone:?}"),
-                hint: Some("zones are files below /usr/share/zoneinfo, of the package tzdata".to_owned()),
+                message: format!("the host has no time zone {zone:?}"),
+                hint: Some("time zones are files below /usr/share/zoneinfo, from the package tzdata".to_owned()),
             });
         }
         if found.is(zone) {
@@ -107,7 +107,7 @@ impl Module for Timezone {
             0 => Ok(Outcome::default()),
             code => {
                 let words = String::from_utf8_lossy(&output.stderr);
-                Err(Error::failed(format!("the zone was not set, code {code}: {}", words.trim())))
+                Err(Error::failed(format!("setting the time zone failed with code {code}: {}", words.trim())))
             }
         }
     }
@@ -131,9 +131,9 @@ mod tests {
     #[tokio::test]
     async fn a_zone_that_is_none_is_refused() {
         let bench = Bench::new().await;
-        assert!(bench.failure("timezone: {name: Mars/Olympus}").await.contains("knows no zone"));
+        assert!(bench.failure("timezone: {name: Mars/Olympus}").await.contains("has no time zone"));
         for wrong in ["/etc/passwd", "../../etc/passwd"] {
-            assert!(bench.failure(&format!("timezone: {{name: {wrong}}}")).await.contains("cannot be the name"));
+            assert!(bench.failure(&format!("timezone: {{name: {wrong}}}")).await.contains("is not a valid name"));
         }
         bench.close().await;
     }

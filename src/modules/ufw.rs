@@ -46,51 +46,50 @@ impl Module for Ufw {
         Doc {
             name: "ufw",
             collection: "community.general",
-            summary: "Sees to the rules of the uncomplicated firewall",
+            summary: "Manage rules and state of ufw, the uncomplicated firewall",
             arguments: &[
-                Argument::new("state", Kind::Str, "Whether it is on; reloaded and reset are done each time")
+                Argument::new("state", Kind::Str, "Whether it is enabled; reloaded and reset always act")
                     .choices(&["disabled", "enabled", "reloaded", "reset"]),
-                Argument::new("default", Kind::Str, "What is done to what no rule is about")
+                Argument::new("default", Kind::Str, "The policy for traffic that matches no rule")
                     .alias(&["policy"])
                     .choices(&["allow", "deny", "reject"]),
                 Argument::new("logging", Kind::Str, "How much it logs")
                     .choices(&["full", "high", "low", "medium", "off", "on"]),
-                Argument::new("direction", Kind::Str, "What the rule or default is about")
+                Argument::new("direction", Kind::Str, "The direction of the rule or policy")
                     .choices(&["in", "incoming", "out", "outgoing", "routed"]),
-                Argument::new("rule", Kind::Str, "What is done to what the rule is about")
+                Argument::new("rule", Kind::Str, "The action for matching traffic")
                     .choices(&["allow", "deny", "limit", "reject"]),
-                Argument::new("route", Kind::Bool, "Whether the rule is for what the host forwards").default("false"),
-                Argument::new("delete", Kind::Bool, "Whether the rule is to be gone").default("false"),
-                Argument::new("insert", Kind::Int, "The number that a new rule gets"),
-                Argument::new("insert_relative_to", Kind::Str, "What insert is counted from")
+                Argument::new("route", Kind::Bool, "Whether the rule is for forwarded traffic").default("false"),
+                Argument::new("delete", Kind::Bool, "Whether to delete the rule").default("false"),
+                Argument::new("insert", Kind::Int, "The position of a new rule"),
+                Argument::new("insert_relative_to", Kind::Str, "What insert is relative to")
                     .default("zero")
                     .choices(&["first-ipv4", "first-ipv6", "last-ipv4", "last-ipv6", "zero"]),
-                Argument::new("log", Kind::Bool, "Whether new connections that the rule is about are logged")
-                    .default("false"),
+                Argument::new("log", Kind::Bool, "Whether to log new connections that match the rule").default("false"),
                 Argument::new("interface", Kind::Str, "Its interface, with direction").alias(&["if"]),
-                Argument::new("interface_in", Kind::Str, "The interface that it comes in by").alias(&["if_in"]),
-                Argument::new("interface_out", Kind::Str, "The interface that it goes out by").alias(&["if_out"]),
-                Argument::new("from_ip", Kind::Str, "Where it comes from").alias(&["from", "src"]).default("any"),
-                Argument::new("from_port", Kind::Str, "The port that it comes from"),
-                Argument::new("to_ip", Kind::Str, "Where it goes to").alias(&["dest", "to"]).default("any"),
-                Argument::new("to_port", Kind::Str, "The port that it goes to").alias(&["port"]),
-                Argument::new("proto", Kind::Str, "Its protocol")
+                Argument::new("interface_in", Kind::Str, "The incoming interface").alias(&["if_in"]),
+                Argument::new("interface_out", Kind::Str, "The outgoing interface").alias(&["if_out"]),
+                Argument::new("from_ip", Kind::Str, "The source address").alias(&["from", "src"]).default("any"),
+                Argument::new("from_port", Kind::Str, "The source port"),
+                Argument::new("to_ip", Kind::Str, "The destination address").alias(&["dest", "to"]).default("any"),
+                Argument::new("to_port", Kind::Str, "The destination port").alias(&["port"]),
+                Argument::new("proto", Kind::Str, "The protocol")
                     .alias(&["protocol"])
                     .choices(&["any", "tcp", "udp", "ipv6", "esp", "ah", "gre", "igmp", "vrrp"]),
                 Argument::new("name", Kind::Str, "An application that ufw knows, instead of ports").alias(&["app"]),
-                Argument::new("comment", Kind::Str, "What is said of the rule"),
+                Argument::new("comment", Kind::Str, "A comment on the rule"),
             ],
             free_form: None,
             example: "\
-- name: SSH may come in
+- name: Allow SSH
   community.general.ufw: { rule: allow, port: '22', proto: tcp, comment: SSH }
 
-- name: All else may not
+- name: Deny other incoming traffic
   community.general.ufw: { state: enabled, default: deny, direction: incoming }
 ",
             returns: &[
-                Return::new("commands", "What ufw was told"),
-                Return::new("msg", "What ufw status verbose says afterwards"),
+                Return::new("commands", "The commands of ufw"),
+                Return::new("msg", "The output of ufw status verbose after the task"),
             ],
         };
     /// What ufw is told, each without its first word.
@@ -101,7 +100,7 @@ impl Module for Ufw {
         if probe.which("ufw").await?.is_none() {
             return Err(Error::Failed {
                 message: "the host has no program ufw".to_owned(),
-                hint: Some("install the package ufw with a task before".to_owned()),
+                hint: Some("install the package ufw with an earlier task".to_owned()),
             });
         }
         let commands = self.commands(probe).await?;
@@ -151,20 +150,20 @@ impl Ufw {
             () if self.name.is_some()
                 && (self.proto.is_some() || self.to_port.is_some() || self.from_port.is_some()) =>
             {
-                "name goes without proto and ports"
+                "name excludes proto and ports"
             }
-            () if self.interface.is_some() && other => "interface goes without interface_in and interface_out",
+            () if self.interface.is_some() && other => "interface excludes interface_in and interface_out",
             () if self.interface.is_some() && !matches!(direction, Some("in" | "out")) => {
                 "interface needs direction: in or direction: out"
             }
             () if self.interface_in.is_some() && self.interface_out.is_some() && !self.route => {
-                "interface_in and interface_out go together with route only"
+                "interface_in and interface_out work together only with route"
             }
             () if self.default.is_some() && matches!(direction, Some("in" | "out")) => {
-                "direction of default is incoming, outgoing or routed"
+                "direction of default must be incoming, outgoing or routed"
             }
             () if self.rule.is_some() && self.default.is_none() && !matches!(direction, None | Some("in" | "out")) => {
-                "direction of a rule is in or out"
+                "direction of a rule must be in or out"
             }
             () => return Ok(()),
         };

@@ -49,26 +49,26 @@ impl Module for Unarchive {
     const DOC: Doc = Doc {
         name: "unarchive",
         collection: "ansible.builtin",
-        summary: "Unpacks an archive on a host, with the host's tar or unzip",
+        summary: "Unpack an archive on a host, with the host's tar or unzip",
         arguments: &[
             Argument::new("src", Kind::Path, "The archive on the controller, or on the host with remote_src")
                 .required(),
             Argument::new("dest", Kind::Path, "The directory on the host; it must exist").required(),
-            Argument::new("remote_src", Kind::Bool, "Whether src is on the host; false unless given"),
+            Argument::new("remote_src", Kind::Bool, "Whether src is on the host (default false)"),
             Argument::new("copy", Kind::Bool, "The opposite of remote_src, from older playbooks"),
-            Argument::new("creates", Kind::Path, "A path of the host; nothing is done if it exists"),
+            Argument::new("creates", Kind::Path, "A path on the host; if it exists, the task is skipped"),
             Argument::new("list_files", Kind::Bool, "Whether to return the names of the files").default("false"),
-            Argument::new("keep_newer", Kind::Bool, "Whether to keep files that are newer than the archive's")
+            Argument::new("keep_newer", Kind::Bool, "Whether to keep files that are newer than those in the archive")
                 .default("false"),
-            Argument::new("exclude", Kind::List(&Kind::Str), "Names and patterns that are left out").default("[]"),
-            Argument::new("include", Kind::List(&Kind::Str), "Names and patterns that alone are unpacked")
+            Argument::new("exclude", Kind::List(&Kind::Str), "Names and patterns to skip").default("[]"),
+            Argument::new("include", Kind::List(&Kind::Str), "Names and patterns to unpack, and no others")
                 .default("[]"),
-            Argument::new("extra_opts", Kind::List(&Kind::Str), "Further options for tar or unzip, one item each")
+            Argument::new("extra_opts", Kind::List(&Kind::Str), "More options for tar or unzip, one on each line")
                 .default("[]"),
             file_arguments::DECRYPT,
-            Argument::new("owner", Kind::Str, "User that is to own the files"),
-            Argument::new("group", Kind::Str, "Group that is to own the files"),
-            Argument::new("mode", Kind::Mode, "Permissions of the files, best symbolic: u=rwX,go=rX"),
+            Argument::new("owner", Kind::Str, "The owner of the files"),
+            Argument::new("group", Kind::Str, "The group of the files"),
+            Argument::new("mode", Kind::Mode, "File mode of the files, preferably symbolic: u=rwX,go=rX"),
             file_arguments::ATTRIBUTES,
             file_arguments::SEUSER,
             file_arguments::SEROLE,
@@ -78,7 +78,7 @@ impl Module for Unarchive {
         ],
         free_form: None,
         example: r#"
-- name: etcd from a file of the controller
+- name: Unpack etcd from an archive on the controller
   unarchive:
     src: etcd-v3.6.0-linux-amd64.tar.gz
     dest: /opt/etcd
@@ -86,7 +86,7 @@ impl Module for Unarchive {
     group: root
     extra_opts: [--strip-components=1]
 
-- name: From a file that is on the host
+- name: Unpack an archive that is on the host
   unarchive:
     src: /var/cache/site.zip
     dest: /srv/site
@@ -96,11 +96,11 @@ impl Module for Unarchive {
         returns: &[
             Return::new("dest", "The directory"),
             Return::new("src", "The archive"),
-            Return::new("handler", "What kind of archive it is"),
+            Return::new("handler", "The kind of archive"),
             Return::new("files", "The names in the archive, with list_files"),
-            Return::new("mode", "Permissions of the directory"),
-            Return::new("owner", "User that owns the directory"),
-            Return::new("group", "Group that owns the directory"),
+            Return::new("mode", "File mode of the directory"),
+            Return::new("owner", "The owner of the directory"),
+            Return::new("group", "The group of the directory"),
         ],
     };
     type Change = Change;
@@ -119,7 +119,7 @@ impl Module for Unarchive {
         if !is_directory && !here.check {
             return Err(Error::Failed {
                 message: format!("cannot unpack to {dest}: it must be a directory that exists"),
-                hint: Some(format!("make it with a task before: file: {{path: {dest}, state: directory}}")),
+                hint: Some(format!("create it with an earlier task: file: {{path: {dest}, state: directory}}")),
             });
         }
         let wanted = Wanted::load(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref()).await?;
@@ -172,7 +172,7 @@ impl Unarchive {
         };
         if self.src.contains("://") {
             return Err(Error::Failed {
-                message: format!("cannot unpack {}: it is an address, not a file", self.src),
+                message: format!("cannot unpack {}: it is a URL, not a file", self.src),
                 hint: Some("download it with get_url first, then unpack it with remote_src: true".to_owned()),
             });
         }
@@ -209,7 +209,7 @@ impl Unarchive {
                 return Err(Error::failed(format!("cannot unpack {src}: it is empty")));
             }
             Some(_) => return Err(Error::failed(format!("cannot unpack {src}: it is not a file"))),
-            None => return Err(Error::failed(format!("cannot unpack {src}: there is no such file on the host"))),
+            None => return Err(Error::failed(format!("cannot unpack {src}: no such file on the host"))),
         }
         let archive = self.archive(Format::of_host(probe, &src).await?, src.clone(), dest);
         let tool = archive.tool(probe).await?;

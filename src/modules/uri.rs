@@ -66,17 +66,17 @@ impl Module for Uri {
     const DOC: Doc = Doc {
         name: "uri",
         collection: "ansible.builtin",
-        summary: "Talks to a web service, as the host sees it",
+        summary: "Send a request to a web service, through the host's network",
         arguments: &[
             Argument::new("url", Kind::Str, "The address, http or https").required(),
-            Argument::new("method", Kind::Str, "The method, in capitals").default("GET"),
+            Argument::new("method", Kind::Str, "The method, in capital letters").default("GET"),
             Argument::new(
                 "body",
                 Kind::Any,
-                "What to send; with body_format json or form-urlencoded a mapping will do; with form-multipart a mapping of texts, \
+                "The request body; with body_format json or form-urlencoded it may be a mapping; with form-multipart a mapping of texts, \
                  and of mappings with filename or content, mime_type and multipart_encoding",
             ),
-            Argument::new("body_format", Kind::Str, "How body is written").default("raw").choices(&[
+            Argument::new("body_format", Kind::Str, "The format of body").default("raw").choices(&[
                 "raw",
                 "json",
                 "form-urlencoded",
@@ -85,27 +85,31 @@ impl Module for Uri {
             Argument::new("src", Kind::Path, "A file to send instead of body"),
             file_arguments::REMOTE_SRC.default("false"),
             web::HEADERS,
-            Argument::new("status_code", Kind::List(&Kind::Int), "The codes that mean success").default("200"),
-            Argument::new("return_content", Kind::Bool, "Whether the answer's body is returned as content")
+            Argument::new("status_code", Kind::List(&Kind::Int), "The status codes that mean success").default("200"),
+            Argument::new("return_content", Kind::Bool, "Whether to return the response body as content")
                 .default("false"),
             web::VALIDATE_CERTS,
-            Argument::new("ca_path", Kind::Path, "A file on the host with the authorities to trust, not the system's"),
+            Argument::new(
+                "ca_path",
+                Kind::Path,
+                "A file on the host with the certificate authorities to trust, instead of the system's",
+            ),
             web::CLIENT_CERT,
             web::CLIENT_KEY,
-            Argument::new("url_username", Kind::Str, "Who to log in as").alias(&["user"]),
+            Argument::new("url_username", Kind::Str, "The user to log in as").alias(&["user"]),
             web::URL_PASSWORD,
             web::FORCE_BASIC_AUTH,
             web::HTTP_AGENT,
-            Argument::new("timeout", Kind::Int, "How many seconds to wait for the answer").default("30"),
+            Argument::new("timeout", Kind::Int, "Timeout for the response, in seconds").default("30"),
             Argument::new("follow_redirects", Kind::Str, "safe: only of GET and HEAD")
                 .default("safe")
                 .choices(&["all", "none", "safe", "urllib2", "yes", "no"]),
-            Argument::new("decompress", Kind::Bool, "Whether a compressed answer is unpacked").default("true"),
+            Argument::new("decompress", Kind::Bool, "Whether to decompress a compressed response").default("true"),
             web::USE_PROXY,
             web::USE_NETRC,
-            Argument::new("dest", Kind::Path, "Where on the host to keep the answer's body: a file or a directory"),
-            Argument::new("creates", Kind::Path, "If this path exists, nothing is sent"),
-            Argument::new("removes", Kind::Path, "Unless this path exists, nothing is sent"),
+            Argument::new("dest", Kind::Path, "Where on the host to store the response body: a file or a directory"),
+            Argument::new("creates", Kind::Path, "A path; if it exists, the task is skipped"),
+            Argument::new("removes", Kind::Path, "A path; unless it exists, the task is skipped"),
             file_arguments::OWNER,
             file_arguments::GROUP,
             file_arguments::MODE,
@@ -118,7 +122,7 @@ impl Module for Uri {
         ],
         free_form: None,
         example: "\
-- name: The service is healthy
+- name: Wait until the service is healthy
   uri:
     url: https://127.0.0.1:6443/healthz
     ca_path: /etc/service/ca.crt
@@ -129,15 +133,15 @@ impl Module for Uri {
   delay: 1
 ",
         returns: &[
-            Return::new("status", "The code of the answer, -1 if there was none"),
-            Return::new("url", "The address that answered"),
-            Return::new("redirected", "Whether that is another one than was asked"),
+            Return::new("status", "The status code of the response, -1 if there was none"),
+            Return::new("url", "The URL of the response"),
+            Return::new("redirected", "Whether it differs from the requested URL"),
             Return::new("content", "The body, with return_content"),
             Return::new("json", "The body as a value, if it is JSON"),
             Return::new("cookies", "The cookies that were set"),
             Return::new("elapsed", "How many seconds it took"),
-            Return::new("path", "Where the body was kept"),
-            Return::new("content_type", "Like every header: lower case, with underscores"),
+            Return::new("path", "The path of the stored body"),
+            Return::new("content_type", "As all headers: in lower case, with underscores"),
         ],
     };
     type Change = ();
@@ -182,9 +186,12 @@ impl Module for Uri {
 
 impl Uri {
     async fn request(&self, remote: &Remote, here: &Controller<'_>) -> Result<Request, Error> {
-        let mut url = Url::parse(&self.url).map_err(|why| Error::failed(format!("the url is of no use: {why}")))?;
+        let mut url = Url::parse(&self.url).map_err(|why| Error::failed(format!("invalid URL: {why}")))?;
         if self.method.is_empty() || !self.method.chars().all(|c| c.is_ascii_uppercase()) {
-            return Err(Error::failed(format!("method {:?} must be a word in capitals, such as GET", self.method)));
+            return Err(Error::failed(format!(
+                "method {:?} must be a word in capital letters, such as GET",
+                self.method
+            )));
         }
         let mut headers: Vec<(String, String)> =
             self.headers.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
@@ -229,7 +236,7 @@ impl Uri {
     async fn file(&self, src: &str, remote: &Remote, here: &Controller<'_>) -> Result<Vec<u8>, Error> {
         if self.remote_src {
             let path = remote.expand(src).await?;
-            return remote.read(&path).await?.ok_or_else(|| Error::failed(format!("there is no {path} on the host")));
+            return remote.read(&path).await?.ok_or_else(|| Error::failed(format!("no such file on the host: {path}")));
         }
         let path = here.find("files", src)?;
         std::fs::read(&path).map_err(|error| Error::failed(format!("cannot read {}: {error}", path.display())))

@@ -77,61 +77,72 @@ impl Module for User {
     const DOC: Doc = Doc {
         name: "user",
         collection: "ansible.builtin",
-        summary: "Adds, changes and removes users of the host",
+        summary: "Add, change and remove users of the host",
         arguments: &[
             Argument::new("name", Kind::Str, "The user").alias(&["user"]).required(),
-            Argument::new("uid", Kind::Int, "Their number"),
-            Argument::new("non_unique", Kind::Bool, "Whether the number may be another user's, too").default("false"),
-            Argument::new("group", Kind::Str, "Their own group, which has to exist"),
-            Argument::new("groups", Kind::List(&Kind::Str), "Further groups; an empty list means none"),
-            Argument::new("append", Kind::Bool, "Whether they stay in groups that are not named").default("false"),
-            Argument::new("comment", Kind::Str, "Their full name, or what the user is for"),
-            Argument::new("home", Kind::Path, "Their home directory"),
-            Argument::new("create_home", Kind::Bool, "Whether a new user's home is made")
+            Argument::new("uid", Kind::Int, "The user id"),
+            Argument::new("non_unique", Kind::Bool, "Whether the id may be that of another user, too").default("false"),
+            Argument::new("group", Kind::Str, "The primary group, which must exist"),
+            Argument::new("groups", Kind::List(&Kind::Str), "More groups; an empty list means none"),
+            Argument::new("append", Kind::Bool, "Whether to keep other groups of the user").default("false"),
+            Argument::new("comment", Kind::Str, "The full name or purpose of the user"),
+            Argument::new("home", Kind::Path, "The home directory"),
+            Argument::new("create_home", Kind::Bool, "Whether to create the home directory of a new user")
                 .alias(&["createhome"])
                 .default("true"),
-            Argument::new("move_home", Kind::Bool, "Whether the old home is moved when home changes").default("false"),
-            Argument::new("skeleton", Kind::Path, "What a new home is copied from"),
-            Argument::new("shell", Kind::Path, "Their login shell"),
-            Argument::new("system", Kind::Bool, "Whether a new user gets a number of the system's").default("false"),
-            Argument::new("password", Kind::Str, "The hash of their password, as password_hash makes it").secret(),
-            Argument::new("update_password", Kind::Str, "Whether the password of a user who is there is set, too")
+            Argument::new("move_home", Kind::Bool, "Whether to move the home directory when home changes")
+                .default("false"),
+            Argument::new("skeleton", Kind::Path, "The template of a new home directory"),
+            Argument::new("shell", Kind::Path, "The login shell"),
+            Argument::new("system", Kind::Bool, "Whether a new user gets a system user id").default("false"),
+            Argument::new("password", Kind::Str, "The hash of the password, as the filter password_hash returns it")
+                .secret(),
+            Argument::new("update_password", Kind::Str, "Whether to set the password of an existing user, too")
                 .default("always")
                 .choices(&["always", "on_create"]),
-            Argument::new("password_lock", Kind::Bool, "Whether the password is of no use"),
-            Argument::new("expires", Kind::Float, "When the account ends, in seconds since 1970; negative: never"),
-            Argument::new("password_expire_min", Kind::Int, "How many days a password stays at least"),
-            Argument::new("password_expire_max", Kind::Int, "How many days a password is good for"),
-            Argument::new("password_expire_warn", Kind::Int, "How many days before its end the user is warned"),
+            Argument::new("password_lock", Kind::Bool, "Whether to lock the password"),
+            Argument::new("expires", Kind::Float, "When the account expires, in seconds since 1970; negative: never"),
+            Argument::new("password_expire_min", Kind::Int, "The minimum age of a password, in days"),
+            Argument::new("password_expire_max", Kind::Int, "The maximum age of a password, in days"),
+            Argument::new(
+                "password_expire_warn",
+                Kind::Int,
+                "How many days before the password expires to warn the user",
+            ),
             Argument::new(
                 "password_expire_account_disable",
                 Kind::Int,
-                "How many days after its end the account is of no use",
+                "How many days after the password expires to disable the account",
             ),
-            Argument::new("state", Kind::Str, "Whether they are to be there")
+            Argument::new("state", Kind::Str, "Whether they should exist")
                 .default("present")
                 .choices(&["present", "absent"]),
-            Argument::new("remove", Kind::Bool, "Whether a removed user's home goes, too").default("false"),
-            Argument::new("force", Kind::Bool, "Whether they are removed even while logged in, and a key is made anew")
+            Argument::new("remove", Kind::Bool, "Whether to remove the home directory of a removed user, too")
                 .default("false"),
+            Argument::new(
+                "force",
+                Kind::Bool,
+                "Whether to remove users who are logged in, and to replace an existing SSH key",
+            )
+            .default("false"),
             Argument::new(
                 "generate_ssh_key",
                 Kind::Bool,
-                "Whether they get a key for SSH, without a passphrase, if there is none",
+                "Whether to generate an SSH key without a passphrase, if there is none",
             )
             .default("false"),
-            Argument::new("ssh_key_type", Kind::Str, "What ssh-keygen makes").default("rsa"),
-            Argument::new("ssh_key_bits", Kind::Int, "How many bits it has; what ssh-keygen takes, unless given"),
+            Argument::new("ssh_key_type", Kind::Str, "The type of the key").default("rsa"),
+            Argument::new("ssh_key_bits", Kind::Int, "The number of bits (default: ssh-keygen's own)"),
             Argument::new(
                 "ssh_key_file",
                 Kind::Path,
-                "Where the key is kept, from their home on; .ssh/id_TYPE unless given",
+                "The path of the key, relative to the home directory (default .ssh/id_TYPE)",
             ),
-            Argument::new("ssh_key_comment", Kind::Str, "What is said in it; ansible-generated on HOST unless given"),
+            Argument::new("ssh_key_comment", Kind::Str, "The comment of the key (default: ansible-generated on HOST)"),
         ],
         free_form: None,
         example: "\
-- name: The service has a user of its own
+- name: Add a user for the service
   user:
     name: etcd
     system: true
@@ -142,13 +153,13 @@ impl Module for User {
         returns: &[
             Return::new("name", "The user"),
             Return::new("state", "present or absent"),
-            Return::new("uid", "Their number"),
-            Return::new("group", "The number of their own group"),
-            Return::new("groups", "The further groups that were asked for, with commas"),
+            Return::new("uid", "The user id"),
+            Return::new("group", "The id of the primary group"),
+            Return::new("groups", "The requested additional groups, separated by commas"),
             Return::new("comment", "Their full name"),
-            Return::new("home", "Their home directory"),
-            Return::new("shell", "Their login shell"),
-            Return::new("ssh_key_file", "With generate_ssh_key: where the key is"),
+            Return::new("home", "The home directory"),
+            Return::new("shell", "The login shell"),
+            Return::new("ssh_key_file", "With generate_ssh_key: the path of the key"),
             Return::new("ssh_public_key", "The public part of it"),
             Return::new("ssh_fingerprint", "Its fingerprint, as ssh-keygen -lf prints it"),
         ],
@@ -234,7 +245,7 @@ impl User {
             [("comment", &self.comment), ("home", &self.home), ("shell", &self.shell), ("password", &self.password)];
         for (name, text) in texts {
             if text.as_ref().is_some_and(|text| text.contains([':', '\n'])) {
-                return Err(Error::failed(format!("{name} must have no colon and no line end")));
+                return Err(Error::failed(format!("{name} must not contain a colon or a newline")));
             }
         }
         Ok(())

@@ -28,7 +28,7 @@ impl Local for ValidateArgumentSpec {
     const DOC: Doc = Doc {
         name: "validate_argument_spec",
         collection: "ansible.builtin",
-        summary: "Fails unless variables are as a specification of arguments wants them",
+        summary: "Fail unless variables match an argument specification",
         arguments: &[
             Argument::new(
                 "argument_spec",
@@ -36,14 +36,14 @@ impl Local for ValidateArgumentSpec {
                 "Names with type, required, choices, default, elements, options",
             )
             .required(),
-            Argument::new("provided_arguments", Kind::Dict, "Values that count before the variables of their names")
+            Argument::new("provided_arguments", Kind::Dict, "Values that override the variables of the same names")
                 .default("{}"),
-            Argument::new("validate_args_context", Kind::Dict, "Where the specification is from; returned as it is")
+            Argument::new("validate_args_context", Kind::Dict, "The origin of the specification, returned unchanged")
                 .default("{}"),
         ],
         free_form: None,
         example: "\
-- name: What the next tasks need is there
+- name: Check the arguments of the next tasks
   validate_argument_spec:
     argument_spec:
       members:
@@ -57,8 +57,8 @@ impl Local for ValidateArgumentSpec {
     members: [a, b, c]
 ",
         returns: &[
-            Return::new("argument_errors", "What is wrong, one by one"),
-            Return::new("argument_spec_data", "The specification, if something is wrong"),
+            Return::new("argument_errors", "A list of errors"),
+            Return::new("argument_spec_data", "The specification, if there are errors"),
             Return::new("validate_args_context", "As given"),
         ],
     };

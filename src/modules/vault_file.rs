@@ -30,7 +30,7 @@ pub(super) fn open(here: &Controller<'_>, bytes: &[u8], name: &str) -> Result<Ve
     let plain = text.and_then(|text| here.scope.keyring.decrypt_hidden(text));
     plain.map_err(|error| Error::Failed {
         message: format!("cannot decrypt {name}: {error}"),
-        hint: Some("give its password with --vault-password-file or --ask-vault-pass".to_owned()),
+        hint: Some("pass its password with --vault-password-file or --ask-vault-pass".to_owned()),
     })
 }
 

@@ -62,35 +62,35 @@ impl Module for WaitFor {
     const DOC: Doc = Doc {
         name: "wait_for",
         collection: "ansible.builtin",
-        summary: "Waits for a port or a file of the host",
+        summary: "Wait for a port or a file of the host",
         arguments: &[
-            Argument::new("host", Kind::Str, "Where the port is, as the host sees it").default("127.0.0.1"),
-            Argument::new("port", Kind::Int, "The port; without it and path the whole timeout is waited"),
+            Argument::new("host", Kind::Str, "The address of the port, as seen from the host").default("127.0.0.1"),
+            Argument::new("port", Kind::Int, "The port; without it and path, the task waits for the whole timeout"),
             Argument::new("path", Kind::Path, "The file, instead of a port"),
-            Argument::new("search_regex", Kind::Str, "What the file or the port has to say, too"),
-            Argument::new("state", Kind::Str, "What to wait for: started is present, stopped is absent")
+            Argument::new("search_regex", Kind::Str, "A regular expression that the file or the port must match, too"),
+            Argument::new("state", Kind::Str, "The state to wait for: started means present, stopped means absent")
                 .default("started")
                 .choices(&["absent", "drained", "present", "started", "stopped"]),
             Argument::new("timeout", Kind::Int, "How many seconds to wait at most").default("300"),
             Argument::new("connect_timeout", Kind::Int, "How many seconds to wait for one connection").default("5"),
-            Argument::new("delay", Kind::Int, "How many seconds to wait before looking first").default("0"),
-            Argument::new("sleep", Kind::Int, "How many seconds to wait between two looks").default("1"),
-            Argument::new("msg", Kind::Str, "What to say when it did not come"),
+            Argument::new("delay", Kind::Int, "How many seconds to wait before the first check").default("0"),
+            Argument::new("sleep", Kind::Int, "How many seconds to wait between two checks").default("1"),
+            Argument::new("msg", Kind::Str, "The message on timeout"),
             Argument::new(
                 "active_connection_states",
                 Kind::List(&Kind::Str),
-                "What counts as a connection when draining",
+                "States of a connection that count when draining",
             )
             .default("ESTABLISHED,FIN_WAIT1,FIN_WAIT2,SYN_RECV,SYN_SENT,TIME_WAIT"),
             Argument::new(
                 "exclude_hosts",
                 Kind::List(&Kind::Str),
-                "Addresses whose connections do not count when draining",
+                "Addresses whose connections are ignored when draining",
             ),
         ],
         free_form: None,
         example: "\
-- name: The SSH server answers
+- name: Wait for the SSH server
   wait_for:
     port: 22
     search_regex: OpenSSH
@@ -140,10 +140,10 @@ impl WaitFor {
     fn check(&self) -> Result<(), Error> {
         let wrong = match (self.port, &self.path, self.state) {
             (Some(_), Some(_), _) => "only port or path can be given, not both",
-            (_, Some(_), State::Stopped | State::Drained) => "state stopped and drained are for ports only",
+            (_, Some(_), State::Stopped | State::Drained) => "state stopped and drained work with ports only",
             (None, None, State::Drained) => "state drained needs a port",
             (_, _, state) if self.exclude_hosts.is_some() && state != State::Drained => {
-                "exclude_hosts goes with state drained only"
+                "exclude_hosts works with state drained only"
             }
             _ => "",
         };
@@ -302,7 +302,7 @@ async fn answers_without_tunnel(probe: &Probe, host: &str, port: u16, limit: Dur
     command.limit = Some(limit);
     match probe.query(&command).await {
         Ok(output) if output.code == 125 => Err(Error::Failed {
-            message: format!("cannot look at {host}:{port} from the host"),
+            message: format!("cannot check {host}:{port} from the host"),
             hint: Some(
                 "its SSH server forbids tunnels (AllowTcpForwarding), and it has neither bash nor nc".to_owned(),
             ),

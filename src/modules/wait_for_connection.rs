@@ -24,16 +24,16 @@ impl Local for WaitForConnection {
     const DOC: Doc = Doc {
         name: "wait_for_connection",
         collection: "ansible.builtin",
-        summary: "Waits until the host can be reached and used",
+        summary: "Wait until windlass can connect to the host and run commands",
         arguments: &[
-            Argument::new("connect_timeout", Kind::Int, "How many seconds one try may take").default("5"),
-            Argument::new("delay", Kind::Int, "How many seconds to wait before the first try").default("0"),
-            Argument::new("sleep", Kind::Int, "How many seconds to wait between two tries").default("1"),
+            Argument::new("connect_timeout", Kind::Int, "Timeout for one attempt, in seconds").default("5"),
+            Argument::new("delay", Kind::Int, "How many seconds to wait before the first attempt").default("0"),
+            Argument::new("sleep", Kind::Int, "How many seconds to wait between two attempts").default("1"),
             Argument::new("timeout", Kind::Int, "How many seconds to wait at most").default("600"),
         ],
         free_form: None,
         example: "\
-- name: The new host is up
+- name: Wait until the new host is up
   wait_for_connection:
     timeout: 120
 ",
@@ -93,9 +93,9 @@ pub(super) async fn reach(
         };
         let why = match tokio::time::timeout(patience.one, attempt).await {
             Ok(Ok((remote, boot))) if is_good(&boot) => return Ok(remote),
-            Ok(Ok(_)) => "it has not restarted yet".to_owned(),
+            Ok(Ok(_)) => "it has not rebooted yet".to_owned(),
             Ok(Err(error)) => error.to_string(),
-            Err(_) => format!("it does not answer within {:?}", patience.one),
+            Err(_) => format!("it timed out after {:?}", patience.one),
         };
         if clock.elapsed() + patience.pause >= patience.all {
             return Err(why);

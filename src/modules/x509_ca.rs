@@ -47,37 +47,34 @@ impl Module for X509Ca {
     const DOC: Doc = Doc {
         name: "x509_ca",
         collection: "windlass",
-        summary: "Makes a certificate authority: a private key and a self-signed certificate",
+        summary: "Create a certificate authority: a private key and a self-signed certificate",
         arguments: &[
             Argument::new("path", Kind::Path, "The certificate").required(),
-            Argument::new("privatekey_path", Kind::Path, "Its private key; one that is there is used, any other made")
-                .required(),
-            Argument::new("common_name", Kind::Str, "The authority's name; it can never change").required(),
+            Argument::new("privatekey_path", Kind::Path, "Its private key; generated if it does not exist").required(),
+            Argument::new("common_name", Kind::Str, "The CA's name; it can never change").required(),
             Argument::new("organization", Kind::Str, "Its organization; it can never change"),
-            Argument::new("key_type", Kind::Str, "The curve of a key that is made")
-                .default("p256")
-                .choices(&["p256", "p384"]),
+            Argument::new("key_type", Kind::Str, "The curve of a new key").default("p256").choices(&["p256", "p384"]),
             Argument::new(
                 "path_length",
                 Kind::Int,
-                "How many authorities may stand below this one; no limit if not given",
+                "The maximum number of CA levels below this one (default: no limit)",
             ),
             Argument::new(
                 "vault",
                 Kind::Bool,
-                "Whether the key is kept encrypted with the first vault password of the run, if it has one",
+                "Whether to keep the key encrypted with the first vault password of the run, if there is one",
             )
             .default("false"),
-            Argument::new("validity", Kind::Int, "How many days a certificate is valid").default("3650"),
-            Argument::new("renew_before", Kind::Int, "How many days before its end it is made anew, with the same key")
+            Argument::new("validity", Kind::Int, "How many days the certificate is valid").default("3650"),
+            Argument::new("renew_before", Kind::Int, "How many days before it expires to renew it, with the same key")
                 .default("90"),
             Argument::new("owner", Kind::Str, "The owner of both files"),
             Argument::new("group", Kind::Str, "The group of both files"),
-            Argument::new("mode", Kind::Mode, "The certificate's permissions, 0644 for a new one; the key's are 0600"),
+            Argument::new("mode", Kind::Mode, "The file mode of the certificate, 0644 for a new one; the key has 0600"),
         ],
         free_form: None,
         example: "\
-- name: The authority that signs for this cluster
+- name: Create the certificate authority of this cluster
   windlass.x509_ca:
     path: /etc/etcd/pki/ca.crt
     privatekey_path: /etc/etcd/pki/ca.key
@@ -95,7 +92,7 @@ impl Module for X509Ca {
         let key = found_key.as_ref().map(|found| key::open(here, &found.text, &key_path)).transpose()?;
         let certificate = found.as_ref().map(|found| Certificate::parse(&found.text, &path)).transpose()?;
         let reason = match (&certificate, &key) {
-            (None, _) => Some("there is no certificate yet"),
+            (None, _) => Some("the certificate does not exist yet"),
             (Some(_), None) => return Err(lost_key(&path, &key_path)),
             (Some(certificate), Some(key)) => self.reason(certificate, key, &path, &key_path)?,
         };
@@ -144,14 +141,14 @@ impl Module for X509Ca {
 const SEAL: &str = "the private key is not encrypted yet";
 
 const RETURNS: &[Return] = &[
-    Return::new("reason", "Why a certificate was made, or null"),
+    Return::new("reason", "Why a certificate was issued, or null"),
     Return::new("subject", "The certificate's subject"),
-    Return::new("issuer", "Who signed it"),
+    Return::new("issuer", "The subject of its issuer"),
     Return::new("serial", "Its serial number, hex"),
     Return::new("fingerprint", "Its SHA-256 fingerprint, hex"),
-    Return::new("not_before", "When it begins to be valid, UTC"),
-    Return::new("not_after", "When it ends to be valid, UTC"),
-    Return::new("subject_alt_name", "The names it is for"),
+    Return::new("not_before", "The start of its validity, UTC"),
+    Return::new("not_after", "The end of its validity, UTC"),
+    Return::new("subject_alt_name", "Its subject alternative names"),
     Return::new("path", "The certificate"),
     Return::new("privatekey_path", "Its private key"),
 ];
@@ -166,22 +163,25 @@ impl X509Ca {
         key_path: &str,
     ) -> Result<Option<&'static str>, Error> {
         if certificate.public_key != key::public(key) {
-            return Err(Error::failed(format!("the private key {key_path} does not belong to the certificate {path}")));
+            return Err(Error::failed(format!("the private key {key_path} does not match the certificate {path}")));
         }
         let Some(path_length) = certificate.authority else {
-            return Err(Error::failed(format!("the certificate {path} is not one of an authority")));
+            return Err(Error::failed(format!("the certificate {path} is not a CA certificate")));
         };
         let subject = x509::subject(&self.common_name, self.organization.as_deref());
         if certificate.subject != subject {
             return Err(Error::Failed {
-                message: format!("the authority {path} is {:?} and cannot become {subject:?}", certificate.subject),
-                hint: Some("all that it signed names it; give a new authority paths of its own".into()),
+                message: format!(
+                    "the CA {path} has the subject {:?} and cannot change to {subject:?}",
+                    certificate.subject
+                ),
+                hint: Some("the certificates that it signed name it; use other paths for a new CA".into()),
             });
         }
         Ok(if path_length != self.path_length.map(u32::from) {
             Some("the path length changed")
         } else if certificate.not_after <= x509::in_days(self.renew_before).unix_timestamp() {
-            Some("the certificate is close to its end")
+            Some("the certificate expires soon")
         } else {
             None
         })
@@ -195,15 +195,16 @@ impl X509Ca {
             IsCa::Ca(self.path_length.map_or(BasicConstraints::Unconstrained, BasicConstraints::Constrained));
         params.key_usages =
             vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        Ok(params.self_signed(key).map_err(x509::cannot("make the certificate"))?.pem())
+        Ok(params.self_signed(key).map_err(x509::cannot("issue the certificate"))?.pem())
     }
 }
 
 fn lost_key(path: &str, key_path: &str) -> Error {
     Error::Failed {
-        message: format!("there is a certificate authority at {path}, but not its private key {key_path}"),
+        message: format!("the certificate authority {path} exists, but not its private key {key_path}"),
         hint: Some(
-            "bring the key back; a new authority would not be trusted where the old one is: remove it to make one"
+            "restore the key; to create a new CA, remove the certificate (hosts that trust the old CA will not trust \
+             the new one)"
                 .into(),
         ),
     }
@@ -230,7 +231,7 @@ mod tests {
         let bench = Bench::new().await;
         assert!(bench.check(TASK).await.unwrap().changed);
         let done = bench.run_twice(TASK).await;
-        assert_eq!(value(&done.outcome, "reason"), "there is no certificate yet");
+        assert_eq!(value(&done.outcome, "reason"), "the certificate does not exist yet");
         assert_eq!(value(&done.outcome, "subject"), "O=Org, CN=ca");
         assert_eq!((bench.mode("ca.key"), bench.mode("ca.crt")), (0o600, 0o644));
         let path = bench.host("ca.crt");
@@ -259,10 +260,10 @@ mod tests {
     async fn another_name_or_another_key_is_refused() {
         let bench = Bench::new().await;
         bench.run(TASK).await.unwrap();
-        assert!(bench.failure(&TASK.replace("common_name: ca", "common_name: cb")).await.contains("cannot become"));
+        assert!(bench.failure(&TASK.replace("common_name: ca", "common_name: cb")).await.contains("cannot change to"));
         let other = super::key::generate(super::KeyType::P256).unwrap();
         bench.on_host("ca.key", other.serialize_pem());
-        assert!(bench.failure(TASK).await.contains("does not belong to"));
+        assert!(bench.failure(TASK).await.contains("does not match"));
         bench.close().await;
     }
 
@@ -272,7 +273,7 @@ mod tests {
         bench.run(&format!("{}, validity: 30, renew_before: 1}}", TASK.trim_end_matches('}'))).await.unwrap();
         let (key, old) = (bench.text("ca.key"), bench.text("ca.crt"));
         let done = bench.run_twice(TASK).await;
-        assert_eq!(value(&done.outcome, "reason"), "the certificate is close to its end");
+        assert_eq!(value(&done.outcome, "reason"), "the certificate expires soon");
         assert!(done.diff[0].before.contains("not_after: "), "{:?}", done.diff);
         assert_eq!(bench.text("ca.key"), key);
         assert_ne!(bench.text("ca.crt"), old);

@@ -52,38 +52,38 @@ impl Module for X509Certificate {
     const DOC: Doc = Doc {
         name: "x509_certificate",
         collection: "windlass",
-        summary: "Keeps a certificate that an authority signed valid, and makes its private key",
+        summary: "Issue and renew a certificate from a CA, and generate its private key",
         arguments: &[
             Argument::new("path", Kind::Path, "The certificate").required(),
-            Argument::new("privatekey_path", Kind::Path, "Its private key; one that is there is used, any other made")
-                .required(),
-            Argument::new("ca_path", Kind::Path, "The authority's certificate").required(),
+            Argument::new("privatekey_path", Kind::Path, "Its private key; generated if it does not exist").required(),
+            Argument::new("ca_path", Kind::Path, "The certificate of the CA").required(),
             Argument::new(
                 "ca_privatekey_path",
                 Kind::Path,
-                "The authority's private key, vault-encrypted or not; read only to sign",
+                "The private key of the CA, vault-encrypted or not; read only to sign",
             )
             .required(),
-            Argument::new("common_name", Kind::Str, "Whom it is for").required(),
-            Argument::new("organization", Kind::Str, "Their organization"),
-            Argument::new("subject_alt_name", Kind::List(&Kind::Str), "Names it is for, as DNS:host or IP:1.2.3.4")
-                .default("[]"),
-            Argument::new("usages", Kind::List(&Kind::Str), "What it may be used for")
+            Argument::new("common_name", Kind::Str, "Its common name").required(),
+            Argument::new("organization", Kind::Str, "Its organization"),
+            Argument::new(
+                "subject_alt_name",
+                Kind::List(&Kind::Str),
+                "Subject alternative names, as DNS:host or IP:1.2.3.4",
+            )
+            .default("[]"),
+            Argument::new("usages", Kind::List(&Kind::Str), "Its extended key usages")
                 .default("server_auth")
                 .choices(Usage::NAMES),
-            Argument::new("key_type", Kind::Str, "The curve of a key that is made")
-                .default("p256")
-                .choices(&["p256", "p384"]),
-            Argument::new("validity", Kind::Int, "How many days it is valid; never longer than its authority")
-                .default("365"),
-            Argument::new("renew_before", Kind::Int, "How many days before its end it is made anew").default("30"),
+            Argument::new("key_type", Kind::Str, "The curve of a new key").default("p256").choices(&["p256", "p384"]),
+            Argument::new("validity", Kind::Int, "How many days it is valid; at most as long as its CA").default("365"),
+            Argument::new("renew_before", Kind::Int, "How many days before it expires to renew it").default("30"),
             Argument::new("owner", Kind::Str, "The owner of both files"),
             Argument::new("group", Kind::Str, "The group of both files"),
-            Argument::new("mode", Kind::Mode, "The certificate's permissions, 0644 for a new one; the key's are 0600"),
+            Argument::new("mode", Kind::Mode, "The file mode of the certificate, 0644 for a new one; the key has 0600"),
         ],
         free_form: None,
         example: "\
-- name: The server certificate of this host
+- name: Issue the server certificate of this host
   windlass.x509_certificate:
     path: /etc/etcd/pki/server.crt
     privatekey_path: /etc/etcd/pki/server.key
@@ -95,14 +95,14 @@ impl Module for X509Certificate {
     owner: etcd
 ",
         returns: &[
-            Return::new("reason", "Why a certificate was made, or null"),
+            Return::new("reason", "Why a certificate was issued, or null"),
             Return::new("subject", "The certificate's subject"),
-            Return::new("issuer", "Who signed it"),
+            Return::new("issuer", "The subject of its issuer"),
             Return::new("serial", "Its serial number, hex"),
             Return::new("fingerprint", "Its SHA-256 fingerprint, hex"),
-            Return::new("not_before", "When it begins to be valid, UTC"),
-            Return::new("not_after", "When it ends to be valid, UTC"),
-            Return::new("subject_alt_name", "The names it is for"),
+            Return::new("not_before", "The start of its validity, UTC"),
+            Return::new("not_after", "The end of its validity, UTC"),
+            Return::new("subject_alt_name", "Its subject alternative names"),
             Return::new("path", "The certificate"),
             Return::new("privatekey_path", "Its private key"),
         ],
@@ -122,9 +122,9 @@ impl Module for X509Certificate {
         // A damaged certificate is replaced: nothing is lost with it.
         let certificate = found.as_ref().and_then(|found| Certificate::parse(&found.text, &path).ok());
         let reason = match (&found, &certificate, &authority) {
-            (None, _, _) => Some("there is no certificate yet".to_owned()),
+            (None, _, _) => Some("the certificate does not exist yet".to_owned()),
             (Some(_), None, _) => Some("the certificate is damaged".to_owned()),
-            (_, _, None) => Some("there is no certificate authority yet".to_owned()),
+            (_, _, None) => Some("the certificate authority does not exist yet".to_owned()),
             (_, Some(certificate), Some(authority)) => self.reason(certificate, key.as_ref(), authority, &names),
         };
         let wanted = Wanted::load(probe, self.owner.as_deref(), self.group.as_deref(), self.mode.as_deref()).await?;
@@ -176,7 +176,7 @@ impl X509Certificate {
     }
 
     fn no_authority(&self) -> Error {
-        Error::failed(format!("there is no certificate authority at {}", self.ca_path))
+        Error::failed(format!("no such certificate authority: {}", self.ca_path))
     }
 
     fn usages(&self) -> BTreeSet<Usage> {
@@ -189,11 +189,11 @@ impl X509Certificate {
         let Some(found) = x509::read(probe, &path).await? else { return Ok(None) };
         let authority = Certificate::parse(&found.text, &path)?;
         if authority.authority.is_none() {
-            return Err(Error::failed(format!("the certificate {path} is not one of an authority")));
+            return Err(Error::failed(format!("the certificate {path} is not a CA certificate")));
         }
         if authority.not_after <= x509::in_days(0).unix_timestamp() {
             let ended = x509::timestamp(authority.not_after);
-            return Err(Error::failed(format!("the certificate authority {path} ended on {ended}")));
+            return Err(Error::failed(format!("the certificate authority {path} expired on {ended}")));
         }
         Ok(Some(authority))
     }
@@ -206,12 +206,12 @@ impl X509Certificate {
         authority: &Certificate,
         names: &BTreeSet<String>,
     ) -> Option<String> {
-        let Some(key) = key else { return Some("there is no private key".to_owned()) };
+        let Some(key) = key else { return Some("the private key does not exist".to_owned()) };
         if certificate.public_key != key::public(key) {
-            return Some("the certificate does not belong to the private key".to_owned());
+            return Some("the certificate does not match the private key".to_owned());
         }
         if !certificate.is_issued_by(authority) {
-            return Some(format!("the certificate was not issued by this authority ({})", authority.subject));
+            return Some(format!("the certificate was not issued by this CA ({})", authority.subject));
         }
         if certificate.subject != self.subject() {
             return Some(format!("the subject changed from {} to {}", certificate.subject, self.subject()));
@@ -227,8 +227,8 @@ impl X509Certificate {
         let close = certificate.not_after <= x509::in_days(self.renew_before).unix_timestamp();
         let ended = certificate.not_after <= x509::in_days(0).unix_timestamp();
         match close && certificate.not_after < authority.not_after {
-            true if ended => Some(format!("the certificate ended on {}", x509::timestamp(certificate.not_after))),
-            true => Some(format!("the certificate ends on {}", x509::timestamp(certificate.not_after))),
+            true if ended => Some(format!("the certificate expired on {}", x509::timestamp(certificate.not_after))),
+            true => Some(format!("the certificate expires on {}", x509::timestamp(certificate.not_after))),
             false => None,
         }
     }
@@ -241,14 +241,13 @@ impl X509Certificate {
     ) -> Result<Issuer<'static, KeyPair>, Error> {
         let path = probe.expand(&self.ca_privatekey_path).await?;
         let found = x509::read(probe, &path).await?;
-        let found =
-            found.ok_or_else(|| Error::failed(format!("there is no private key of the authority at {path}")))?;
+        let found = found.ok_or_else(|| Error::failed(format!("no such private key of the CA: {path}")))?;
         let key = key::open(here, &found.text, &path)?;
         if key::public(&key) != authority.public_key {
-            let message = format!("the private key {path} does not belong to the authority {}", self.ca_path);
+            let message = format!("the private key {path} does not match the CA {}", self.ca_path);
             return Err(Error::failed(message));
         }
-        Issuer::from_ca_cert_der(&authority.der, key).map_err(x509::cannot("use the authority"))
+        Issuer::from_ca_cert_der(&authority.der, key).map_err(x509::cannot("use the CA"))
     }
 
     /// A signed certificate, PEM.

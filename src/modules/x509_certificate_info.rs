@@ -19,11 +19,11 @@ impl Module for X509CertificateInfo {
     const DOC: Doc = Doc {
         name: "x509_certificate_info",
         collection: "windlass",
-        summary: "Tells what a certificate says, and how many days it has left",
-        arguments: &[Argument::new("path", Kind::Path, "The certificate, PEM; of several the first").required()],
+        summary: "Read a certificate: subject, issuer, names and days left",
+        arguments: &[Argument::new("path", Kind::Path, "The certificate, PEM; the first one of several").required()],
         free_form: None,
         example: "\
-- name: When the server's certificate ends
+- name: Check the expiry of the server certificate
   windlass.x509_certificate_info:
     path: /etc/etcd/pki/server.crt
   register: certificate
@@ -31,17 +31,17 @@ impl Module for X509CertificateInfo {
 ",
         returns: &[
             Return::new("subject", "The certificate's subject"),
-            Return::new("issuer", "Who signed it"),
+            Return::new("issuer", "The subject of its issuer"),
             Return::new("serial", "Its serial number, hex"),
             Return::new("fingerprint", "Its SHA-256 fingerprint, hex"),
             Return::new(
                 "key_fingerprint",
                 "The SHA-256 fingerprint of its public key, hex; a renewal with the same key keeps it",
             ),
-            Return::new("not_before", "When it begins to be valid, UTC"),
-            Return::new("not_after", "When it ends to be valid, UTC"),
-            Return::new("days_left", "Whole days until then; negative once it has ended"),
-            Return::new("subject_alt_name", "The names it is for"),
+            Return::new("not_before", "The start of its validity, UTC"),
+            Return::new("not_after", "The end of its validity, UTC"),
+            Return::new("days_left", "Whole days until it expires; negative if it has expired"),
+            Return::new("subject_alt_name", "Its subject alternative names"),
         ],
     };
     type Change = ();

@@ -22,15 +22,15 @@ impl Module for X509Csr {
     const DOC: Doc = Doc {
         name: "x509_csr",
         collection: "windlass",
-        summary: "Makes the request for a certificate that an authority elsewhere signs",
+        summary: "Create a certificate signing request",
         arguments: &[
-            Argument::new("privatekey_path", Kind::Path, "The private key, PEM; it must be there").required(),
-            Argument::new("common_name", Kind::Str, "Whom the certificate is for").required(),
-            Argument::new("organization", Kind::Str, "Their organization"),
+            Argument::new("privatekey_path", Kind::Path, "The private key, PEM; it must exist").required(),
+            Argument::new("common_name", Kind::Str, "The common name").required(),
+            Argument::new("organization", Kind::Str, "Its organization"),
         ],
         free_form: None,
         example: "\
-- name: What the control plane is asked to sign
+- name: Create the request for the agent's certificate
   windlass.x509_csr:
     privatekey_path: /etc/agent/agent.key
     common_name: system:karmada:agent:member-1
@@ -44,11 +44,11 @@ impl Module for X509Csr {
     async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<()>, Error> {
         let path = probe.expand(&self.privatekey_path).await?;
         let found = x509::read(probe, &path).await?;
-        let found = found.ok_or_else(|| Error::failed(format!("there is no private key {path}")))?;
+        let found = found.ok_or_else(|| Error::failed(format!("no such private key: {path}")))?;
         let key = key::open(here, &found.text, &path)?;
         let mut params = CertificateParams::default();
         params.distinguished_name = x509::name(&self.common_name, self.organization.as_deref());
-        let request = params.serialize_request(&key).map_err(x509::cannot("make a certificate signing request"))?;
+        let request = params.serialize_request(&key).map_err(x509::cannot("create a certificate signing request"))?;
         let text = request.pem().map_err(x509::cannot("write a certificate signing request"))?;
         Ok(Plan::Unchanged(Outcome::default().with("csr", text)))
     }
@@ -85,7 +85,7 @@ mod tests {
     #[tokio::test]
     async fn a_key_that_is_not_there_is_named() {
         let bench = Bench::new().await;
-        assert!(bench.failure(TASK).await.contains("there is no private key"));
+        assert!(bench.failure(TASK).await.contains("no such private key: "));
         bench.close().await;
     }
 }

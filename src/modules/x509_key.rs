@@ -39,27 +39,29 @@ impl Module for X509Key {
     const DOC: Doc = Doc {
         name: "x509_key",
         collection: "windlass",
-        summary: "Makes a private key, and writes down its public half",
+        summary: "Generate a private key, and write its public key",
         arguments: &[
             Argument::new("path", Kind::Path, "The private key; one that is there is used, any other made").required(),
-            Argument::new("publickey_path", Kind::Path, "A file for the public half, PEM"),
-            Argument::new("key_type", Kind::Str, "The curve of a key that is made")
-                .default("p256")
-                .choices(&["p256", "p384"]),
+            Argument::new("publickey_path", Kind::Path, "A file for the public key, PEM"),
+            Argument::new("key_type", Kind::Str, "The curve of a new key").default("p256").choices(&["p256", "p384"]),
             Argument::new("owner", Kind::Str, "The owner of both files"),
             Argument::new("group", Kind::Str, "The group of both files"),
-            Argument::new("mode", Kind::Mode, "The public half's permissions, 0644 for a new one; the key's are 0600"),
+            Argument::new(
+                "mode",
+                Kind::Mode,
+                "The file mode of the public key, 0644 for a new one; the private key has 0600",
+            ),
         ],
         free_form: None,
         example: "\
-- name: The key that service account tokens are signed with
+- name: Generate the key that signs service account tokens
   windlass.x509_key:
     path: /etc/service/pki/sa.key
     publickey_path: /etc/service/pki/sa.pub
 ",
         returns: &[
             Return::new("path", "The private key"),
-            Return::new("publickey_path", "The file of its public half, or null"),
+            Return::new("publickey_path", "The file of its public key, or null"),
         ],
     };
     type Change = Change;

@@ -71,10 +71,10 @@ impl Module for Deb822Repository {
     const DOC: Doc = Doc {
         name: "deb822_repository",
         collection: "ansible.builtin",
-        summary: "Sees to a source of packages in a file of its own, with its key",
+        summary: "Add, change or remove an apt repository in its own file, with its key",
         arguments: &[
-            Argument::new("name", Kind::Str, "Its name; the files are named after it").required(),
-            Argument::new("state", Kind::Str, "Whether it is to be there")
+            Argument::new("name", Kind::Str, "Its name, also the name of its files").required(),
+            Argument::new("state", Kind::Str, "Whether it should exist")
                 .default("present")
                 .choices(&["absent", "present"]),
             Argument::new("mode", Kind::Mode, "Permissions of the file").default("0644"),
@@ -83,30 +83,30 @@ impl Module for Deb822Repository {
                 .choices(&["deb", "deb-src"]),
             Argument::new("uris", Kind::List(&Kind::Str), "Addresses of the archive"),
             Argument::new("suites", Kind::List(&Kind::Str), "Releases; or a path that ends with a slash"),
-            Argument::new("components", Kind::List(&Kind::Str), "Parts of the release; none with a path"),
-            Argument::new("architectures", Kind::List(&Kind::Str), "Architectures to look for"),
+            Argument::new("components", Kind::List(&Kind::Str), "Components of the release; none with a path"),
+            Argument::new("architectures", Kind::List(&Kind::Str), "Architectures to fetch"),
             Argument::new("languages", Kind::List(&Kind::Str), "Languages of descriptions to fetch"),
-            Argument::new("targets", Kind::List(&Kind::Str), "Kinds of lists to fetch"),
+            Argument::new("targets", Kind::List(&Kind::Str), "Kinds of package lists to fetch"),
             Argument::new(
                 "signed_by",
                 Kind::Str,
                 "The key: an address, a path on the host, fingerprints, or the key itself",
             ),
-            Argument::new("trusted", Kind::Bool, "Whether it is trusted without a signature"),
-            Argument::new("enabled", Kind::Bool, "Whether it is used"),
+            Argument::new("trusted", Kind::Bool, "Whether to trust it without a signature"),
+            Argument::new("enabled", Kind::Bool, "Whether it is enabled"),
             Argument::new("allow_downgrade_to_insecure", Kind::Bool, "Whether it may be unsigned after it was signed"),
             Argument::new("allow_insecure", Kind::Bool, "Whether it may be unsigned"),
             Argument::new("allow_weak", Kind::Bool, "Whether its signature may be weak"),
-            Argument::new("by_hash", Kind::Bool, "Whether lists are fetched by their digest"),
-            Argument::new("check_date", Kind::Bool, "Whether the host's clock is believed"),
-            Argument::new("check_valid_until", Kind::Bool, "Whether an old list is refused"),
-            Argument::new("date_max_future", Kind::Int, "How many seconds from the future a list may be"),
-            Argument::new("inrelease_path", Kind::Str, "Where the InRelease file is"),
-            Argument::new("pdiffs", Kind::Bool, "Whether lists are fetched as differences"),
+            Argument::new("by_hash", Kind::Bool, "Whether to fetch lists by their digest"),
+            Argument::new("check_date", Kind::Bool, "Whether to check dates against the host's clock"),
+            Argument::new("check_valid_until", Kind::Bool, "Whether to refuse an expired list"),
+            Argument::new("date_max_future", Kind::Int, "How many seconds a list's date may be in the future"),
+            Argument::new("inrelease_path", Kind::Str, "The path of the InRelease file"),
+            Argument::new("pdiffs", Kind::Bool, "Whether to fetch only changes of lists"),
         ],
         free_form: None,
         example: "\
-- name: Our own packages
+- name: Add our package repository
   deb822_repository:
     name: ours
     uris: http://10.0.0.1:8000
@@ -114,7 +114,7 @@ impl Module for Deb822Repository {
     signed_by: /etc/apt/keyrings/ours.asc
   register: ours
 
-- name: The lists of packages are fetched when that is new
+- name: Update the package lists when the repository changed
   apt:
     update_cache: true
   when: ours is changed
@@ -131,7 +131,7 @@ impl Module for Deb822Repository {
         let places = Places::look(probe).await?;
         let slug = slug(&self.name);
         if slug.is_empty() {
-            return Err(Error::failed(format!("{:?} cannot be a name: it has no letters or digits", self.name)));
+            return Err(Error::failed(format!("{:?} is not a valid name: it has no letters or digits", self.name)));
         }
         let path = format!("{}/{slug}.sources", places.parts);
         match self.state {

@@ -25,7 +25,7 @@ impl Places {
             ["apt-config", "shell", "L", "Dir::Etc::sourcelist/f", "D", "Dir::Etc::sourceparts/d", "E", "Dir::Etc/d"];
         let output = probe.query(&Command::program(words)).await?;
         if output.code != 0 {
-            return Err(Error::failed("the host has no apt: apt-config does not run"));
+            return Err(Error::failed("the host has no apt: cannot run apt-config"));
         }
         let text = String::from_utf8_lossy(&output.stdout);
         let value = |name: &str| {
@@ -35,7 +35,7 @@ impl Places {
         };
         match (value("L"), value("D"), value("E")) {
             (Some(list), Some(parts), Some(etc)) => Ok(Places { list, parts, keyrings: format!("{etc}/keyrings") }),
-            _ => Err(Error::failed("apt-config does not say where the lists of sources are")),
+            _ => Err(Error::failed("apt-config does not print the directory of the source lists")),
         }
     }
 }

@@ -43,37 +43,37 @@ impl Module for AptRepository {
     const DOC: Doc = Doc {
         name: "apt_repository",
         collection: "ansible.builtin",
-        summary: "Sees to a source of packages in apt's lists",
+        summary: "Add or remove a line in apt's list of sources",
         arguments: &[
             Argument::new("repo", Kind::Str, "The source, as a line of sources.list; ppa: is not supported").required(),
-            Argument::new("state", Kind::Str, "Whether it is to be there")
+            Argument::new("state", Kind::Str, "Whether it should exist")
                 .default("present")
                 .choices(&["absent", "present"]),
-            Argument::new("mode", Kind::Mode, "Permissions of a file that is new; 0644 if not given"),
-            Argument::new("update_cache", Kind::Bool, "Whether the lists of packages are fetched after a change")
+            Argument::new("mode", Kind::Mode, "File mode of a new file (default 0644)"),
+            Argument::new("update_cache", Kind::Bool, "Whether to update the package lists after a change")
                 .alias(&["update-cache"])
                 .default("true"),
-            Argument::new("update_cache_retries", Kind::Int, "How often that is tried").default("5"),
+            Argument::new("update_cache_retries", Kind::Int, "How many attempts to make").default("5"),
             Argument::new(
                 "update_cache_retry_max_delay",
                 Kind::Int,
-                "How many seconds to wait at most between two tries",
+                "The longest wait between two attempts, in seconds",
             )
             .default("12"),
             Argument::new(
                 "filename",
                 Kind::Str,
-                "The file in sources.list.d, without .list; after the address if not given",
+                "The file in sources.list.d, without .list (default: derived from the address)",
             ),
             Argument::new("install_python_apt", Kind::Bool, "Accepted for compatibility; no Python is needed")
                 .default("true"),
-            Argument::new("validate_certs", Kind::Bool, "Accepted for compatibility; it is about ppa: only")
+            Argument::new("validate_certs", Kind::Bool, "Accepted for compatibility; used only with ppa:")
                 .default("true"),
-            Argument::new("codename", Kind::Str, "Accepted for compatibility; it is about ppa: only"),
+            Argument::new("codename", Kind::Str, "Accepted for compatibility; used only with ppa:"),
         ],
         free_form: None,
         example: "\
-- name: Our own packages
+- name: Add our package repository
   apt_repository:
     repo: deb [trusted=yes] http://10.0.0.1:8000 ./
     filename: ours
@@ -127,15 +127,13 @@ impl AptRepository {
     fn source(&self) -> Result<Source, Error> {
         if self.repo.starts_with("ppa:") {
             return Err(Error::Failed {
-                message: format!("{:?} cannot be looked up: ppa: is not supported", self.repo),
-                hint: Some(
-                    "write the line itself: deb [signed-by=...] https://ppa.launchpadcontent.net/...".to_owned(),
-                ),
+                message: format!("cannot look up {:?}: ppa: is not supported", self.repo),
+                hint: Some("write the whole line: deb [signed-by=...] https://ppa.launchpadcontent.net/...".to_owned()),
             });
         }
         Source::parse(&self.repo)
             .filter(|source| source.enabled)
-            .ok_or_else(|| Error::failed(format!("{:?} is no source: it must begin with deb or deb-src", self.repo)))
+            .ok_or_else(|| Error::failed(format!("invalid source {:?}: it must start with deb or deb-src", self.repo)))
     }
 
     fn path(&self, places: &Places, source: &Source) -> String {

@@ -67,7 +67,7 @@ async fn keys_come_from_a_file_of_the_host() {
     bench.on_host("list", format!("# all\n{A}\n\n{B}\n"));
     bench.run_twice(&task("key: 'file://HOST/list'")).await;
     assert_eq!(bench.text("ssh/keys"), format!("{A}\n{B}\n"));
-    assert!(bench.failure(&task("key: 'file://HOST/no'")).await.starts_with("there is no file of keys "));
+    assert!(bench.failure(&task("key: 'file://HOST/no'")).await.starts_with("no such file of keys on the host: "));
     bench.close().await;
 }
 

@@ -23,20 +23,20 @@ impl Local for BundleInfo {
     const DOC: Doc = Doc {
         name: "bundle_info",
         collection: "windlass",
-        summary: "Tells what a bundle has; fails if it lacks something or a file is altered",
+        summary: "Return the content of a bundle; fail if something is missing or a file was changed",
         arguments: &[
             Argument::new("bundle", Kind::Str, "Directory or .tar.zst on the controller").required(),
-            Argument::new("components", Kind::List(&Kind::Str), "Programs, or crds, or packages").required(),
+            Argument::new("components", Kind::List(&Kind::Str), "Names of programs, or crds, or packages").required(),
             Argument::new(
                 "architecture",
                 Kind::Str,
-                "As the fact of that name, or as amd64; needed for programs. Of packages those that fit",
+                "The architecture, as in the fact of that name or as amd64; required for programs. Selects packages",
             ),
-            Argument::new("version", Kind::Str, "Version that all of them have, or its beginning such as 1.19"),
+            Argument::new("version", Kind::Str, "The version of all of them, or its beginning such as 1.19"),
         ],
         free_form: None,
         example: "\
-- name: The bundle has what this host needs
+- name: Check that the bundle has the programs for this host
   bundle_info:
     bundle: ~/karmada-1.19
     components: [karmada-scheduler, karmada-webhook]
@@ -47,7 +47,8 @@ impl Local for BundleInfo {
         returns: &[
             Return::new(
                 "components",
-                "By name: path, version, architecture, sha256; of crds and packages a list of them; there may be no packages",
+                "By name: path, version, architecture, sha256; for crds and packages a list of these, which may be \
+                 empty for packages",
             ),
             Return::new("version", "The version of all of them, if it is the same"),
         ],

@@ -71,7 +71,7 @@ async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, crate::bundle::Error> + Send + 'static,
 ) -> Result<T, Error> {
     let done = tokio::task::spawn_blocking(work).await;
-    Ok(done.map_err(|_| Error::failed("reading the bundle was broken off"))??)
+    Ok(done.map_err(|_| Error::failed("reading the bundle was interrupted"))??)
 }
 
 /// The path of a bundle: relative to where windlass was called, as paths of a command line are.

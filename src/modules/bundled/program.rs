@@ -70,24 +70,24 @@ impl Module for Program {
     const DOC: Doc = Doc {
         name: "program",
         collection: "windlass",
-        summary: "Installs programs from a bundle, versions side by side",
+        summary: "Install programs from a bundle, in a directory for each version",
         arguments: &[
-            Argument::new("name", Kind::Str, "The component; its directory is called so").required(),
+            Argument::new("name", Kind::Str, "The component, also the name of its directory").required(),
             Argument::new(
                 "programs",
                 Kind::List(&Kind::Str),
-                "Programs that belong to it; the component's own if not given",
+                "The programs that belong to it (default: the one named like the component)",
             ),
             Argument::new("bundle", Kind::Str, "Directory or .tar.zst on the controller").required(),
-            Argument::new("version", Kind::Str, "Version, or its beginning; whichever the bundle has if not given"),
-            Argument::new("architecture", Kind::Str, "Instead of what the host says"),
-            Argument::new("root", Kind::Path, "Directory on the host that the component's own lies in")
+            Argument::new("version", Kind::Str, "The version, or its beginning (default: the one in the bundle)"),
+            Argument::new("architecture", Kind::Str, "The architecture, instead of the host's own"),
+            Argument::new("root", Kind::Path, "The directory on the host that contains the component's directory")
                 .default("/opt/windlass"),
-            Argument::new("current", Kind::Bool, "Whether it becomes the version that counts").default("true"),
+            Argument::new("current", Kind::Bool, "Whether to make it the current version").default("true"),
             Argument::new(
                 "full_check",
                 Kind::Bool,
-                "Whether programs are read even where the file system says that nothing changed since they last were",
+                "Whether to read programs again even if the file system shows no change since the last time",
             )
             .default("false"),
         ],
@@ -101,13 +101,13 @@ impl Module for Program {
     root: /opt/windlass/main
 ",
         returns: &[
-            Return::new("directory", "Where this version lies"),
-            Return::new("current", "The link to the version that counts"),
+            Return::new("directory", "The directory of this version"),
+            Return::new("current", "The link to the current version"),
             Return::new("version", "The version"),
-            Return::new("previous_version", "Where the link led before, if it led elsewhere"),
-            Return::new("architecture", "What the programs are for"),
+            Return::new("previous_version", "The former target of the link, if it changed"),
+            Return::new("architecture", "The architecture of the programs"),
             Return::new("sha256", "Digests, by program"),
-            Return::new("written", "The programs that were not there, or not as the bundle has them"),
+            Return::new("written", "The programs that were missing or differed from the bundle"),
         ],
     };
     type Change = Change;
@@ -245,7 +245,7 @@ impl Program {
         match probe.stat(link, Links::Keep).await? {
             None => Ok(None),
             Some(stat) if stat.kind == FileKind::Link => Ok(stat.link_target),
-            Some(_) => Err(Error::failed(format!("{link} is on the host and is no link"))),
+            Some(_) => Err(Error::failed(format!("{link} exists on the host and is not a link"))),
         }
     }
 }
@@ -256,7 +256,7 @@ fn one_version(found: &[(String, Found)]) -> Result<String, Error> {
     match found.iter().find(|(_, other)| other.version != *first) {
         None => Ok(first.clone()),
         Some((name, other)) => Err(Error::failed(format!(
-            "the bundle's {} is version {first} and its {name} is {}: they do not belong together",
+            "the bundle's {} is version {first} and its {name} is {}: the versions must match",
             found[0].0, other.version
         ))),
     }
@@ -398,10 +398,7 @@ pub(crate) mod tests {
         script(&bench, "x/etcd", "3.5.21");
         script(&bench, "x/etcdctl", "3.6.1");
         let message = bench.failure(&task("x")).await;
-        assert_eq!(
-            message,
-            "the bundle's etcd is version 3.5.21 and its etcdctl is 3.6.1: they do not belong together"
-        );
+        assert_eq!(message, "the bundle's etcd is version 3.5.21 and its etcdctl is 3.6.1: the versions must match");
     }
 
     #[tokio::test]
@@ -409,7 +406,7 @@ pub(crate) mod tests {
         let bench = bench().await;
         bench.on_host("opt/etcd/current/precious", "x");
         let message = bench.failure(&task("3.5.21")).await;
-        assert!(message.ends_with("opt/etcd/current is on the host and is no link"), "{message}");
+        assert!(message.ends_with("opt/etcd/current exists on the host and is not a link"), "{message}");
         assert!(!bench.host("opt/etcd/3.5.21").exists());
     }
 }

@@ -82,7 +82,10 @@ fn walk(
 ) -> Result<(), Error> {
     let real = fs::canonicalize(directory).map_err(|error| unreadable(directory, &error))?;
     if above.contains(&real) {
-        return Err(Error::failed(format!("{} is a symbolic link to a directory it is in", directory.display())));
+        return Err(Error::failed(format!(
+            "{} is a symbolic link to a directory that contains it",
+            directory.display()
+        )));
     }
     above.push(real);
     let listed = fs::read_dir(directory).and_then(|list| list.collect::<Result<Vec<_>, _>>());
@@ -160,6 +163,6 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink(".", root.path().join("loop")).unwrap();
         let error = on_controller(root.path(), "", true).unwrap_err();
-        assert!(error.to_string().ends_with("is a symbolic link to a directory it is in"), "{error}");
+        assert!(error.to_string().ends_with("is a symbolic link to a directory that contains it"), "{error}");
     }
 }

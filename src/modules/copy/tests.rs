@@ -222,7 +222,7 @@ async fn files_of_the_host_are_copied_on_the_host() {
     let message = bench.failure("copy: {src: HOST/from, dest: HOST/z/y, remote_src: true, content: x}").await;
     assert_eq!(message, "copy: src and content cannot both be given");
     let message = bench.failure("copy: {src: HOST/none, dest: HOST/z, remote_src: true}").await;
-    assert!(message.ends_with("there is no such file on the host"), "{message}");
+    assert!(message.ends_with("no such file on the host"), "{message}");
 }
 
 #[tokio::test]

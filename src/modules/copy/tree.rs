@@ -155,7 +155,7 @@ impl Target<'_> {
         };
         match there {
             Some(stat) if stat.kind == FileKind::Directory => {}
-            Some(_) => return Err(Error::failed(format!("cannot make the directory {path}: a file has this name"))),
+            Some(_) => return Err(Error::failed(format!("cannot create the directory {path}: a file has this name"))),
             None => self.steps.push(Step::MakeDirectory(path, self.directories.for_new(FileKind::Directory))),
         }
         Ok(())
@@ -165,7 +165,9 @@ impl Target<'_> {
         let (owner, group) = (self.wanted.owner.clone(), self.wanted.group.clone());
         let attributes = match &there {
             Some(stat) if stat.kind == FileKind::Directory => {
-                return Err(Error::failed(format!("cannot make the symbolic link {path}: a directory has this name")));
+                return Err(Error::failed(format!(
+                    "cannot create the symbolic link {path}: a directory has this name"
+                )));
             }
             Some(stat) if stat.link_target.as_deref() == Some(target.as_str()) => self.wanted.lacking(stat),
             _ => Attributes { owner, group, mode: None },

@@ -39,7 +39,7 @@ async fn a_variable_stands_on_top_or_beside_another() {
     bench.run_twice(&format!("cron: {{name: A, {base}, state: absent}}")).await;
     assert!(bench.text("jobs").starts_with("B="));
     let message = bench.failure(&format!("cron: {{name: E, value: 1, {base}, insertafter: none}}")).await;
-    assert_eq!(message, "there is no variable \"none\" in the crontab to stand beside");
+    assert_eq!(message, "the crontab has no variable \"none\"");
     bench.close().await;
 }
 
@@ -84,9 +84,9 @@ async fn what_cannot_be_is_refused() {
         ("name: x, job: y, special_time: daily, hour: '1', cron_file: HOST/f, user: root", "special_time"),
         ("name: x y, value: z, env: true, cron_file: HOST/f, user: root", "no spaces"),
         ("name: x, job: y, insertafter: z, cron_file: HOST/f, user: root", "env: true"),
-        ("name: x, job: \"y\\n* * * * * root z\", cron_file: HOST/f, user: root", "one line each"),
-        ("name: \"x\\n* * * * * root z\", job: y, cron_file: HOST/f, user: root", "one line each"),
-        ("name: x, job: y, minute: \"1\\n\", cron_file: HOST/f, user: root", "one line each"),
+        ("name: x, job: \"y\\n* * * * * root z\", cron_file: HOST/f, user: root", "must each be one line"),
+        ("name: \"x\\n* * * * * root z\", job: y, cron_file: HOST/f, user: root", "must each be one line"),
+        ("name: x, job: y, minute: \"1\\n\", cron_file: HOST/f, user: root", "must each be one line"),
     ] {
         let message = bench.failure(&format!("cron: {{{arguments}}}")).await;
         assert!(message.contains(words), "{message}");

@@ -97,7 +97,7 @@ impl Gateway<'_> {
         let Ok(health) = serde_json::from_slice::<Health>(&response.body) else { return Ok(Err(refusal(&response))) };
         Ok(match health.health == json!("true") || health.health == json!(true) {
             true => Ok(()),
-            false if health.reason.is_empty() => Err("it says so itself".to_owned()),
+            false if health.reason.is_empty() => Err("it reports itself as unhealthy".to_owned()),
             false => Err(health.reason),
         })
     }
@@ -160,7 +160,7 @@ impl Gateway<'_> {
         Ok(match (read, deleted) {
             (Err(refusal), _) | (_, Err(refusal)) => Err(refusal),
             (Ok(Some(found)), Ok(_)) if found == content => Ok(()),
-            (Ok(_), Ok(_)) => Err("what was written is not what is read".to_owned()),
+            (Ok(_), Ok(_)) => Err("the value read differs from the value written".to_owned()),
         })
     }
 

@@ -37,37 +37,37 @@ impl Module for EtcdClusterInfo {
     const DOC: Doc = Doc {
         name: "etcd_cluster_info",
         collection: "windlass",
-        summary: "Tells the members, leader, versions, alarms and health of an etcd cluster",
+        summary: "Show an etcd cluster's members, leader, versions, alarms and health",
         arguments: &[
             Argument::new(
                 "endpoints",
                 Kind::List(&Kind::Str),
-                "Client addresses as the host sees them, https://a:2379",
+                "Client addresses as seen from the host, https://a:2379",
             )
             .required(),
-            Argument::new("ca_cert", Kind::Path, "A file: the authority of the members' certificates"),
-            Argument::new("client_cert", Kind::Path, "A file: the certificate to show").alias(&["cert"]),
-            Argument::new("client_key", Kind::Path, "A file: its private key").alias(&["key"]),
+            Argument::new("ca_cert", Kind::Path, "A file with the certificate authority of the members"),
+            Argument::new("client_cert", Kind::Path, "A file with the client certificate").alias(&["cert"]),
+            Argument::new("client_key", Kind::Path, "A file with its private key").alias(&["key"]),
             Argument::new("remote_src", Kind::Bool, "Whether these files are on the host, not on the controller")
                 .default("true"),
-            Argument::new("timeout", Kind::Int, "How many seconds to wait for one answer of a member").default("5"),
+            Argument::new("timeout", Kind::Int, "Timeout for one request to a member, in seconds").default("5"),
             Argument::new(
                 "whole_cluster",
                 Kind::Bool,
-                "Whether members that none of the endpoints belongs to are asked too, at the addresses that they registered",
+                "Whether to query members that are not among the endpoints, too, at the addresses that they registered",
             )
             .default("false"),
             Argument::new(
                 "linearizable",
                 Kind::Bool,
-                "Whether every member is also asked for a read that needs a quorum",
+                "Whether to make every member do a linearizable read, which needs a quorum",
             )
             .default("false"),
-            Argument::new("write_test_key", Kind::Str, "A key that is written, read and deleted through every member"),
+            Argument::new("write_test_key", Kind::Str, "A key to write, read and delete through every member"),
         ],
         free_form: None,
         example: "\
-- name: The cluster answers
+- name: Wait until the cluster is healthy
   windlass.etcd_cluster_info:
     endpoints: ['https://10.0.0.1:2379', 'https://10.0.0.2:2379', 'https://10.0.0.3:2379']
     ca_cert: /etc/etcd/pki/ca.crt
@@ -83,7 +83,7 @@ impl Module for EtcdClusterInfo {
             Return::new(
                 "members",
                 "Each with id (hex), name, peer_urls, client_urls, is_learner, started, healthy, raft_applied_index; \
-                 healthy is false for one that was not asked",
+                 healthy is false for a member that was not queried",
             ),
             Return::new(
                 "endpoints",
@@ -91,13 +91,13 @@ impl Module for EtcdClusterInfo {
             ),
             Return::new("leader", "The leader's name and id, or null"),
             Return::new("cluster_id", "Hex"),
-            Return::new("cluster_version", "The version that all members speak"),
+            Return::new("cluster_version", "The cluster version"),
             Return::new("alarms", "Each with id, name and alarm"),
-            Return::new("voters", "How many members have a vote, those that are down among them"),
-            Return::new("majority", "How many of them must be up"),
-            Return::new("healthy", "Whether nothing speaks against the cluster or the given endpoints"),
-            Return::new("reasons", "What speaks against them, as a list of sentences"),
-            Return::new("absent", "With whole_cluster: what speaks against the other members, as a list of sentences"),
+            Return::new("voters", "The number of voting members, including those that are down"),
+            Return::new("majority", "How many of them must be running"),
+            Return::new("healthy", "Whether the cluster and the given endpoints have no problems"),
+            Return::new("reasons", "Their problems, as a list of sentences"),
+            Return::new("absent", "With whole_cluster: problems of the other members, as a list of sentences"),
         ],
     };
     type Change = ();
@@ -185,7 +185,7 @@ impl EtcdClusterInfo {
             (false, Some(_)) => format!("https://{written}"),
             (false, None) => format!("http://{written}"),
         };
-        Url::parse(&text).map_err(|why| Error::failed(format!("the endpoint {written:?} is of no use: {why}")))
+        Url::parse(&text).map_err(|why| Error::failed(format!("invalid endpoint {written:?}: {why}")))
     }
 }
 
@@ -219,7 +219,7 @@ async fn ask(
     endpoint.cluster_version = version.cluster;
     match gateway.status().await? {
         Ok(status) => endpoint.status = Some(status),
-        Err(refusal) => endpoint.problems.push(format!("says nothing of its status: {refusal}")),
+        Err(refusal) => endpoint.problems.push(format!("does not report its status: {refusal}")),
     }
     match gateway.members(&endpoint.version).await? {
         Ok(members) => endpoint.members = Some(members),
@@ -236,14 +236,14 @@ async fn ask(
         let read = gateway.read(b"health").await?;
         endpoint.linearizable = Some(read.is_ok());
         if let Err(refusal) = read {
-            endpoint.problems.push(format!("gives no linearizable read: {refusal}"));
+            endpoint.problems.push(format!("rejects linearizable reads: {refusal}"));
         }
     }
     if let Some(key) = write_test_key {
         let written = gateway.write_and_delete(key).await?;
         endpoint.writable = Some(written.is_ok());
         if let Err(refusal) = written {
-            endpoint.problems.push(format!("takes no write: {refusal}"));
+            endpoint.problems.push(format!("rejects writes: {refusal}"));
         }
     }
     Ok(())

@@ -141,7 +141,7 @@ impl Cluster {
             let Some(status) = &endpoint.status else { continue };
             reasons.extend(status.errors.iter().map(|error| format!("{name} reports {error}")));
             if status.leader == 0 {
-                reasons.push(format!("{name} knows no leader"));
+                reasons.push(format!("{name} has no leader"));
             }
         }
         reasons

@@ -44,7 +44,7 @@ fn whatever_speaks_against_health_is_said() {
         reasons(vec![endpoint("a", 1), endpoint("b", 2)]),
         ["the endpoints name different leaders: a at a; b at b"]
     );
-    assert_eq!(reasons(vec![endpoint("a", 0)]), ["a knows no leader"]);
+    assert_eq!(reasons(vec![endpoint("a", 0)]), ["a has no leader"]);
     let mut down = Endpoint::new("d");
     down.error = Some("cannot connect".into());
     assert_eq!(reasons(vec![endpoint("a", 1), down]), ["d does not answer: cannot connect"]);
@@ -106,7 +106,7 @@ fn dead_members_are_counted_and_are_not_healthy() {
     assert_eq!(healthy_members(vec![one_of_four(1), one_of_four(3), one_of_four(4)]), "a c learner");
     for spoil in [
         |endpoint: &mut Endpoint| endpoint.error = Some("cut".into()),
-        |endpoint: &mut Endpoint| endpoint.problems.push("gives no linearizable read".into()),
+        |endpoint: &mut Endpoint| endpoint.problems.push("rejects linearizable reads".into()),
         |endpoint: &mut Endpoint| endpoint.status.as_mut().unwrap().leader = 0,
         |endpoint: &mut Endpoint| endpoint.status.as_mut().unwrap().header.cluster_id = 8,
     ] {
@@ -260,7 +260,10 @@ async fn a_real_etcd_tells_its_members_leader_and_health() {
         assert!(value(&done.outcome, "json").contains("etcdserver"), "{:?}", done.outcome);
     }
     let strange = bench.run(&uri("")).await.unwrap();
-    assert!(strange.outcome.failed.unwrap().contains("no TLS with 127.0.0.1"), "an unknown authority is not trusted");
+    assert!(
+        strange.outcome.failed.unwrap().contains("TLS handshake with 127.0.0.1"),
+        "an unknown authority is not trusted"
+    );
 
     let half = format!("{good}, 'https://127.0.0.1:{dead}'");
     let done = bench.run(&task(&half, "")).await.unwrap();

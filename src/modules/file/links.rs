@@ -15,14 +15,14 @@ impl Work<'_> {
             Some(src) => self.probe.expand(src).await?,
             None if self.file.follow && old.is_some() => old.clone().unwrap_or_default(),
             None if old.is_some() => return self.link_attributes(None).await,
-            None => return Err(Error::failed(format!("file: src is required to make the symbolic link {path}"))),
+            None => return Err(Error::failed(format!("file: src is required to create the symbolic link {path}"))),
         };
         self.returns("src", &src);
         let target = self.target_of(&src).await?;
         if self.file.src.is_some() && target.is_none() && !self.file.force && !here.check {
             return Err(Error::Failed {
-                message: format!("cannot link {path} to {src}: there is no such file on the host"),
-                hint: Some("force: true makes a link that leads nowhere".to_owned()),
+                message: format!("cannot link {path} to {src}: no such file on the host"),
+                hint: Some("force: true creates a link to a missing path".to_owned()),
             });
         }
         if old.as_deref() == Some(src.as_str()) {
@@ -44,13 +44,13 @@ impl Work<'_> {
                     self.attributes_and_times();
                     Ok(())
                 }
-                _ => Err(Error::failed(format!("file: src is required to make the hard link {path}"))),
+                _ => Err(Error::failed(format!("file: src is required to create the hard link {path}"))),
             };
         };
         let src = self.probe.expand(src).await?;
         self.returns("src", &src);
         let Some(target) = self.probe.stat(&src, Links::Follow).await? else {
-            return Err(Error::failed(format!("cannot link {path} to {src}: there is no such file on the host")));
+            return Err(Error::failed(format!("cannot link {path} to {src}: no such file on the host")));
         };
         let same = |stat: &Stat| stat.inode == target.inode && stat.device == target.device;
         if self.there.as_ref().is_some_and(same) {

@@ -103,7 +103,7 @@ async fn a_symbolic_link_is_made_changed_and_left_alone() {
     assert!(bench.run_twice("file: {src: two, path: HOST/link, state: link}").await.changed);
     assert_eq!(std::fs::read_link(bench.host("link")).unwrap().to_str(), Some("two"));
     let message = bench.failure("file: {src: none, path: HOST/other, state: link}").await;
-    assert!(message.ends_with("there is no such file on the host"), "{message}");
+    assert!(message.ends_with("no such file on the host"), "{message}");
     bench.run_twice("file: {src: none, path: HOST/other, state: link, force: true}").await;
     let message = bench.failure("file: {path: HOST/third, state: link}").await;
     assert!(message.starts_with("file: src is required"), "{message}");

@@ -24,12 +24,12 @@ impl Checksum {
     /// Characters that are no letters or digits are left out: copied digests come with odd blanks.
     pub(super) fn parse(name: &str, digest: &str) -> Result<Checksum, Error> {
         let algorithm = algorithm(name).ok_or_else(|| Error::Failed {
-            message: format!("the checksum's algorithm {name:?} is not known"),
-            hint: Some("it is one of md5, sha1, sha224, sha256, sha384, sha512".to_owned()),
+            message: format!("unknown checksum algorithm {name:?}"),
+            hint: Some("use md5, sha1, sha224, sha256, sha384 or sha512".to_owned()),
         })?;
         let digest: String = digest.chars().filter(|c| c.is_alphanumeric() || *c == '_').collect();
         if digest.is_empty() || !digest.chars().all(|c| c.is_ascii_hexdigit()) {
-            return Err(Error::failed(format!("the checksum {digest:?} is no hexadecimal number")));
+            return Err(Error::failed(format!("the checksum {digest:?} is not hexadecimal")));
         }
         Ok(Checksum { algorithm, digest: digest.to_lowercase() })
     }
@@ -39,7 +39,7 @@ impl Checksum {
         if self.digest == found {
             return Ok(());
         }
-        Err(Error::failed(format!("what {url} gives has the checksum {found}, not {}", self.digest)))
+        Err(Error::failed(format!("the download from {url} has the checksum {found}, not {}", self.digest)))
     }
 }
 
@@ -76,7 +76,9 @@ mod tests {
         let checksum = Checksum::parse("SHA1", " AB\u{200b}12 ").unwrap();
         assert_eq!((checksum.algorithm, checksum.digest.as_str()), (Digest::Sha1, "ab12"));
         assert!(split("abcd").unwrap_err().to_string().contains("\"abcd\" must be an algorithm"));
-        assert!(Checksum::parse("crc32", "ab").unwrap_err().to_string().contains("\"crc32\" is not known"));
+        assert!(
+            Checksum::parse("crc32", "ab").unwrap_err().to_string().contains("unknown checksum algorithm \"crc32\"")
+        );
         for wrong in ["", "xyz", "a_b"] {
             assert!(Checksum::parse("md5", wrong).is_err(), "{wrong}");
         }

@@ -47,7 +47,7 @@ impl Source {
         let path = rest.strip_prefix("//localhost").or_else(|| rest.strip_prefix("//")).unwrap_or(rest);
         match path.starts_with('/') {
             true => Ok(Source::File { address: text.to_owned(), path: decode(path) }),
-            false => Err(format!("{text:?} names no absolute path of the host, as file:///etc/hosts does")),
+            false => Err(format!("{text:?} has no absolute path on the host, such as file:///etc/hosts")),
         }
     }
 
@@ -171,7 +171,7 @@ impl GetUrl {
         let url = match &source {
             Source::Web(url) => url.clone(),
             Source::File { path, .. } => {
-                let text = probe.read(path).await?.ok_or_else(|| failed("there is no such file on the host".into()))?;
+                let text = probe.read(path).await?.ok_or_else(|| failed("no such file on the host".into()))?;
                 return Ok(String::from_utf8_lossy(&text).into_owned());
             }
         };
@@ -227,7 +227,7 @@ async fn of_host(probe: &Probe, path: &str, directory: TempDir) -> Result<Answer
     let size = match probe.stat(path, Links::Follow).await? {
         Some(stat) if stat.kind == FileKind::File => stat.size,
         _ => {
-            let words = format!("there is no file {path} on the host");
+            let words = format!("no such file on the host: {path}");
             return Ok(Answer::Refused { status: -1, words });
         }
     };
@@ -268,7 +268,7 @@ async fn unpack(path: PathBuf) -> Result<(), Error> {
         std::fs::rename(&plain, &path)
     });
     let done = unpacked.await.map_err(std::io::Error::other).flatten();
-    done.map_err(|error| Error::failed(format!("what was downloaded cannot be unpacked: {error}")))
+    done.map_err(|error| Error::failed(format!("cannot decompress the download: {error}")))
 }
 
 fn not_kept(error: &std::io::Error) -> Error {

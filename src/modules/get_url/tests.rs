@@ -171,7 +171,7 @@ async fn what_does_not_come_whole_leaves_the_old_file() {
     bench.on_host("a", "old");
     for (path, message) in [
         ("nothing", "Request failed: HTTP Error 404: File not found"),
-        ("cut", "Request failed: no proper answer from"),
+        ("cut", "Request failed: invalid response from"),
     ] {
         let task = format!("get_url: {{url: 'http://{}/{path}', dest: HOST/a, force: true}}", server.address);
         let said = bench.failure(&task).await;
@@ -216,11 +216,8 @@ async fn what_cannot_be_done_is_refused_by_name() {
     let at = &server.address;
     for (arguments, message) in [
         (format!("url: 'http://{at}/abc', dest: HOST/no/dir"), "HOST/no does not exist"),
-        (
-            "url: 'ftp://h/x', dest: HOST/a".to_owned(),
-            "the url is of no use: it does not begin with http:// or https://",
-        ),
-        ("url: 'file:x', dest: HOST/a".to_owned(), "names no absolute path of the host, as file:///etc/hosts does"),
+        ("url: 'ftp://h/x', dest: HOST/a".to_owned(), "invalid URL: it must start with http:// or https://"),
+        ("url: 'file:x', dest: HOST/a".to_owned(), "has no absolute path on the host, such as file:///etc/hosts"),
         (format!("url: 'http://{at}/abc', dest: HOST/a, checksum: abc"), "must be an algorithm, a colon"),
     ] {
         let said = bench.failure(&format!("get_url: {{{arguments}}}")).await;
@@ -241,7 +238,10 @@ async fn a_file_of_the_host_may_be_an_address() {
     let done = bench.run_twice(&task).await;
     assert_eq!((bench.text("got").as_str(), done.outcome.message.as_deref()), ("abc", Some("OK (3 bytes)")));
     assert!(
-        bench.failure("get_url: {url: 'file:///no/such', dest: HOST/x}").await.contains("there is no file /no/such")
+        bench
+            .failure("get_url: {url: 'file:///no/such', dest: HOST/x}")
+            .await
+            .contains("no such file on the host: /no/such")
     );
     bench.close().await;
 }

@@ -154,8 +154,8 @@ impl Git {
     fn archive_arguments<'a>(&'a self, path: &str) -> Result<Vec<&'a str>, Error> {
         let format = [(".zip", "zip"), (".tar.gz", "tar.gz"), (".tgz", "tgz"), (".tar", "tar")];
         let format = format.iter().find(|(end, _)| path.ends_with(end)).ok_or_else(|| Error::Failed {
-            message: format!("git: no archive can be made of the name {path}"),
-            hint: Some("it ends with .zip, .tar.gz, .tar or .tgz".to_owned()),
+            message: format!("git: cannot create the archive {path}: unknown extension"),
+            hint: Some("use .zip, .tar.gz, .tar or .tgz".to_owned()),
         })?;
         let prefix = self.archive_prefix.iter().flat_map(|prefix| ["--prefix", prefix.as_str()]);
         Ok(["archive", "--format", format.1].into_iter().chain(prefix).collect())

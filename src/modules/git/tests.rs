@@ -129,7 +129,7 @@ async fn another_address_and_an_archive_are_changes() {
     assert_eq!(String::from_utf8_lossy(&listed.stdout), "x/\nx/file\n");
     commit(&path, "two");
     assert!(bench.run_twice(&archive).await.changed);
-    assert!(bench.failure(&task(", archive: HOST/a.rar")).await.contains("no archive can be made"));
+    assert!(bench.failure(&task(", archive: HOST/a.rar")).await.contains("cannot create the archive"));
     bench.close().await;
 }
 
@@ -164,7 +164,7 @@ async fn what_is_wrong_is_told_and_nothing_is_made() {
     let bench = Bench::new().await;
     repository(&bench);
     for (arguments, message) in [
-        (", version: '--upload-pack=x'", "git: version cannot be \"--upload-pack=x\""),
+        (", version: '--upload-pack=x'", "git: version must not be \"--upload-pack=x\""),
         (", bare: true, separate_git_dir: /x", "git: separate_git_dir and bare cannot both be given"),
         (", umask: '9'", "git: umask must be an octal number in quotes"),
         (", verify_commit: true", "failed to verify the signature of "),
@@ -176,7 +176,12 @@ async fn what_is_wrong_is_told_and_nothing_is_made() {
     let lost = bench.failure("git: {repo: HERE/no, dest: HOST/x}").await;
     assert!(lost.starts_with("git ls-remote failed with code 128: "), "{lost}");
     bench.on_host("full/file", "");
-    assert!(bench.failure("git: {repo: HERE/repo, dest: HOST/full}").await.ends_with("there is something else in it"));
+    assert!(
+        bench
+            .failure("git: {repo: HERE/repo, dest: HOST/full}")
+            .await
+            .ends_with("the directory is not empty and not a git repository")
+    );
     bench.close().await;
 }
 

@@ -117,7 +117,7 @@ impl Manner<'_> {
 
 /// What is at an address, as the host sees it.
 pub(crate) async fn fetch(probe: &Probe, address: &str) -> Result<Vec<u8>, Error> {
-    let url = Url::parse(address).map_err(|why| Error::failed(format!("the address is of no use: {why}")))?;
+    let url = Url::parse(address).map_err(|why| Error::failed(format!("invalid URL: {why}")))?;
     let tls = Tls::load(probe, Files::default(), true).await?;
     let manner = Manner {
         tls: &tls,
@@ -136,7 +136,7 @@ pub(crate) async fn fetch(probe: &Probe, address: &str) -> Result<Vec<u8>, Error
 }
 
 fn endless(request: &Request) -> Failure {
-    let reason = format!("it leads on more than {MOST_REDIRECTS} times");
+    let reason = format!("more than {MOST_REDIRECTS} redirects");
     Failure::Protocol { address: request.url.address(), reason }
 }
 

@@ -43,11 +43,11 @@ pub(crate) enum Failure {
     NoTunnels { address: String, reason: String },
     #[error("cannot connect to {address}: {reason}")]
     Offline { address: String, reason: String },
-    #[error("no TLS with {address}: {reason}")]
+    #[error("TLS handshake with {address} failed: {reason}")]
     Tls { address: String, reason: String },
-    #[error("no proper answer from {address}: {reason}")]
+    #[error("invalid response from {address}: {reason}")]
     Protocol { address: String, reason: String },
-    #[error("no answer from {address} within {limit:?}")]
+    #[error("{address} timed out after {limit:?}")]
     TimedOut { address: String, limit: Duration },
 }
 
@@ -218,7 +218,7 @@ async fn lead_on(stream: &mut Box<dyn Stream>, proxy: &Url, url: &Url) -> Result
     let words = answer.lines().next().unwrap_or_default();
     match words.split(' ').nth(1).is_some_and(|code| code.starts_with('2')) {
         true => Ok(()),
-        false => Err(broken(format!("the proxy {} answered {words:?}", proxy.address()))),
+        false => Err(broken(format!("the proxy {} responded {words:?}", proxy.address()))),
     }
 }
 
@@ -228,7 +228,8 @@ async fn secured(stream: Box<dyn Stream>, tls: &Tls, request: &Request) -> Resul
         return Ok(stream);
     }
     let no_tls = |reason: String| Failure::Tls { address: url.address(), reason };
-    let name = ServerName::try_from(url.host.clone()).map_err(|_| no_tls(format!("{:?} is no host name", url.host)))?;
+    let name =
+        ServerName::try_from(url.host.clone()).map_err(|_| no_tls(format!("invalid host name {:?}", url.host)))?;
     let connector = TlsConnector::from(tls.config().map_err(no_tls)?);
     let stream = connector.connect(name, stream).await.map_err(|error| no_tls(error.to_string()))?;
     Ok(Box::new(stream))
@@ -289,10 +290,10 @@ async fn pour(mut body: Incoming, request: &Request, sink: &mut Sink<'_>, limit:
         let piece = async { body.frame().await.transpose().map_err(|error| broken(chain(&error))) };
         let Some(frame) = within(limit, request, piece).await? else { break };
         if let Ok(bytes) = frame.into_data() {
-            sink.write_all(&bytes).await.map_err(|error| broken(format!("it cannot be kept: {error}")))?;
+            sink.write_all(&bytes).await.map_err(|error| broken(format!("cannot store it: {error}")))?;
         }
     }
-    sink.flush().await.map_err(|error| broken(format!("it cannot be kept: {error}")))
+    sink.flush().await.map_err(|error| broken(format!("cannot store it: {error}")))
 }
 
 fn message(request: &Request) -> Result<hyper::Request<Full<Bytes>>, String> {

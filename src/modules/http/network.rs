@@ -64,7 +64,7 @@ impl Network {
             Ok(_) => Err(format!("{name} must be an http address")),
             // Why is not told: it may be said with a part of a password.
             Err(_) => Err(format!(
-                "{name} is of no use: it must be http://[USER:PASSWORD@]HOST:PORT, what is odd in it as %23"
+                "invalid {name}: it must be http://[USER:PASSWORD@]HOST:PORT, with special characters escaped as %23"
             )),
         }
     }
@@ -178,7 +178,7 @@ mod tests {
             assert!(of(direct, "http://a.b/").is_some(), "{direct}");
         }
         let odd = Network { http: "socks5://p".into(), ..Network::default() };
-        assert!(odd.proxy(&Url::parse("http://a/").unwrap()).unwrap_err().starts_with("http_proxy is of no use"));
+        assert!(odd.proxy(&Url::parse("http://a/").unwrap()).unwrap_err().starts_with("invalid http_proxy: "));
     }
 
     #[test]

@@ -43,10 +43,10 @@ pub(crate) fn page(page: &Page) -> Result<String, String> {
         };
         scope.spawn(ask).join()
     });
-    let answer = asked.map_err(|_| "the request did not end")??;
+    let answer = asked.map_err(|_| "the request was interrupted")??;
     match answer.status {
         200..=299 => String::from_utf8(answer.body).map_err(|_| "the answer is not UTF-8 text".into()),
-        status => Err(format!("the server answered {status} {}", answer.reason)),
+        status => Err(format!("the server responded {status} {}", answer.reason)),
     }
 }
 
@@ -104,8 +104,8 @@ mod tests {
         assert_eq!(page(&Page { login, headers, ..asked(address.clone()) }).unwrap(), "a\nb\n");
         assert_eq!(page(&asked(address.clone())).unwrap(), "moved");
         let stays = Page { follow: "none".into(), ..asked(address.clone()) };
-        assert_eq!(page(&stays).unwrap_err(), "the server answered 301 Moved");
-        assert_eq!(page(&asked(address)).unwrap_err(), "the server answered 404 Not Found");
+        assert_eq!(page(&stays).unwrap_err(), "the server responded 301 Moved");
+        assert_eq!(page(&asked(address)).unwrap_err(), "the server responded 404 Not Found");
         let seen = server.join().unwrap();
         let first = seen.split("\r\n\r\n").next().unwrap();
         assert!(first.contains("user-agent: other") && first.contains("Basic bWU6c2VjcmV0"), "{first}");
@@ -138,6 +138,6 @@ mod tests {
         let authorities = Some(authority.path().to_owned());
         assert_eq!(page(&Page { authorities, ..asked(address.clone()) }).unwrap(), "secure");
         let told = page(&asked(address)).unwrap_err();
-        assert!(told.starts_with("no TLS with localhost"), "{told}");
+        assert!(told.starts_with("TLS handshake with localhost"), "{told}");
     }
 }

@@ -75,11 +75,11 @@ impl Tls {
             let found = SYSTEM_ROOTS.iter().find_map(|path| std::fs::read(path).ok());
             return found
                 .map(|text| Tls::trusting(&text))
-                .ok_or("this machine keeps no certificate authorities".into());
+                .ok_or("found no trusted certificate authorities on this machine".into());
         };
         let text = std::fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
         match certificates(&text).is_empty() {
-            true => Err(format!("{} has no certificate in PEM form", path.display())),
+            true => Err(format!("{} has no certificate in PEM format", path.display())),
             false => Ok(Tls::trusting(&text)),
         }
     }
@@ -103,7 +103,7 @@ impl Tls {
                 let mut store = RootCertStore::empty();
                 store.add_parsable_certificates(self.roots.iter().cloned());
                 if store.is_empty() {
-                    return Err("the host trusts no certificate authority; name one with ca_path".to_owned());
+                    return Err("found no trusted certificate authorities on the host; set ca_path".to_owned());
                 }
                 builder.with_root_certificates(store)
             }
@@ -112,7 +112,7 @@ impl Tls {
         match &self.client {
             Some((chain, key)) => builder
                 .with_client_auth_cert(chain.clone(), key.clone_key())
-                .map_err(|_| "the client certificate and its key do not belong together".to_owned()),
+                .map_err(|_| "the client certificate does not match its key".to_owned()),
             None => Ok(builder.with_no_client_auth()),
         }
     }
@@ -125,7 +125,7 @@ async fn authorities(
 ) -> Result<Vec<CertificateDer<'static>>, Error> {
     let found = certificates(&read(probe, path, here).await?);
     match found.is_empty() {
-        true => Err(Error::failed(format!("{path} has no certificate in PEM form"))),
+        true => Err(Error::failed(format!("{path} has no certificate in PEM format"))),
         false => Ok(found),
     }
 }
@@ -150,7 +150,7 @@ async fn identity(
     let chain = authorities(probe, path, here).await?;
     // The parser's own words are left out: they might quote the key.
     let key = PrivateKeyDer::from_pem_slice(&read(probe, key_path, here).await?)
-        .map_err(|_| Error::failed(format!("{key_path} has no unencrypted private key in PEM form")))?;
+        .map_err(|_| Error::failed(format!("{key_path} has no unencrypted private key in PEM format")))?;
     Ok((chain, key))
 }
 
@@ -159,7 +159,7 @@ async fn read(probe: &Probe, path: &str, here: Option<&Controller<'_>>) -> Resul
         return vault_file::read(here, Path::new(path)).await;
     }
     let path = probe.expand(path).await?;
-    probe.read(&path).await?.ok_or_else(|| Error::failed(format!("there is no {path} on the host")))
+    probe.read(&path).await?.ok_or_else(|| Error::failed(format!("no such file on the host: {path}")))
 }
 
 fn certificates(text: &[u8]) -> Vec<CertificateDer<'static>> {

@@ -21,8 +21,8 @@ impl Url {
         let (secure, rest) = match text.split_once("://") {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (false, rest),
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (true, rest),
-            Some(_) => return Err("it does not begin with http:// or https://".to_owned()),
-            None => return Err("it does not begin with http:// or https://".to_owned()),
+            Some(_) => return Err("it must start with http:// or https://".to_owned()),
+            None => return Err("it must start with http:// or https://".to_owned()),
         };
         let rest = rest.split('#').next().unwrap_or_default();
         let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
@@ -43,10 +43,10 @@ impl Url {
         let port = match port {
             None | Some("") => usual,
             // Not what stands there: it may be a part of a password.
-            Some(port) => port.parse().map_err(|_| "its port is no number up to 65535".to_owned())?,
+            Some(port) => port.parse().map_err(|_| "the port must be a number up to 65535".to_owned())?,
         };
         if host.is_empty() {
-            return Err("it names no host".to_owned());
+            return Err("it has no host".to_owned());
         }
         Ok(Url { secure, host: host.to_owned(), port, path: encode_blanks(&path), login })
     }

@@ -26,16 +26,15 @@ impl Local for KnownFlags {
     const DOC: Doc = Doc {
         name: "known_flags",
         collection: "windlass",
-        summary: "Refuses flags that a program of a certain version does not have",
+        summary: "Refuse flags that a program of a given version does not have",
         arguments: &[
-            Argument::new("catalogue", Kind::Str, "A catalogue file of the controller, looked for in files/ first")
+            Argument::new("catalogue", Kind::Str, "A catalogue file on the controller, searched in files/ first")
                 .required(),
-            Argument::new("flags", Kind::Dict, "Flags without dashes and their values, by the name of the program")
-                .required(),
+            Argument::new("flags", Kind::Dict, "Flags without dashes and their values, by program").required(),
         ],
         free_form: None,
         example: "\
-- name: Every flag is one that Karmada 1.19 has
+- name: Check the flags against Karmada 1.19
   known_flags:
     catalogue: catalogue/karmada-1.19.yml
     flags:

@@ -28,33 +28,32 @@ pub(super) mod arguments {
     pub(crate) const KUBECONFIG: Argument = Argument::new(
         "kubeconfig",
         Kind::Any,
-        "A kubeconfig: a file of the controller or else of the host, or its content; ~/.kube/config of the host if not given",
+        "A kubeconfig: a file on the controller or else on the host, or its content (default: ~/.kube/config on the host)",
     );
     pub(crate) const REMOTE_SRC: Argument = Argument::new(
         "remote_src",
         Kind::Bool,
-        "Whether kubeconfig is a file of the host, whatever this machine has of that name",
+        "Whether kubeconfig is a file on the host, even if the controller has one of that name",
     )
     .default("false");
     pub(crate) const CONTEXT: Argument =
-        Argument::new("context", Kind::Str, "The context in it; the current one if not given");
+        Argument::new("context", Kind::Str, "The context in it (default: the current one)");
     pub(crate) const HOST: Argument = Argument::new(
         "host",
         Kind::Str,
-        "URL of the API server as the task's host sees it, instead of the kubeconfig's",
+        "URL of the API server as seen from the task's host, instead of the one in the kubeconfig",
     );
     pub(crate) const API_KEY: Argument = Argument::new("api_key", Kind::Str, "A bearer token").secret();
     pub(crate) const CA_CERT: Argument =
-        Argument::new("ca_cert", Kind::Path, "Authorities that vouch for the server, a file of the host")
+        Argument::new("ca_cert", Kind::Path, "A file on the host with the certificate authorities of the server")
             .alias(&["ssl_ca_cert"]);
     pub(crate) const CLIENT_CERT: Argument =
-        Argument::new("client_cert", Kind::Path, "Certificate to log in with, a file of the host")
+        Argument::new("client_cert", Kind::Path, "A file on the host with the client certificate")
             .alias(&["cert_file"]);
     pub(crate) const CLIENT_KEY: Argument =
-        Argument::new("client_key", Kind::Path, "Its private key, a file of the host").alias(&["key_file"]);
+        Argument::new("client_key", Kind::Path, "A file on the host with its private key").alias(&["key_file"]);
     pub(crate) const VALIDATE_CERTS: Argument =
-        Argument::new("validate_certs", Kind::Bool, "Whether the server's certificate is checked")
-            .alias(&["verify_ssl"]);
+        Argument::new("validate_certs", Kind::Bool, "Whether to check the server's certificate").alias(&["verify_ssl"]);
 }
 
 /// What the arguments say.
@@ -81,11 +80,11 @@ impl Access {
         self.adjust(&mut kubeconfig, probe).await?;
         let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
         // The crate's own words might quote what is in the file.
-        let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| {
-            Error::failed(format!("the kubeconfig cannot be used: {}", kubeconfig::problem(&error)))
-        })?;
+        let config = Config::from_custom_kubeconfig(kubeconfig, &options)
+            .await
+            .map_err(|error| Error::failed(format!("cannot use the kubeconfig: {}", kubeconfig::problem(&error))))?;
         let namespace = config.default_namespace.clone();
-        let unusable = |error: kube::Error| Error::failed(format!("the kubeconfig cannot be used: {error}"));
+        let unusable = |error: kube::Error| Error::failed(format!("cannot use the kubeconfig: {error}"));
         let connector = config.rustls_https_connector_with_connector(Dial(probe.clone())).map_err(unusable)?;
         let http: legacy::Client<_, Body> = legacy::Client::builder(TokioExecutor::new()).build(connector);
         let http = Retry::new(patience()?, http.map_err(BoxError::from));
@@ -102,7 +101,7 @@ impl Access {
         let read = async |path: &str| {
             let path = probe.expand(path).await?;
             let content = probe.read(&path).await?;
-            let content = content.ok_or_else(|| Error::failed(format!("there is no {path} on the host")))?;
+            let content = content.ok_or_else(|| Error::failed(format!("no such file on the host: {path}")))?;
             Ok::<_, Error>(BASE64.encode(content))
         };
         let ca = match &self.ca_cert {
@@ -143,7 +142,7 @@ impl Access {
 /// kind that was defined just now.
 fn patience() -> Result<RetryPolicy, Error> {
     RetryPolicy::new(Duration::from_millis(250), Duration::from_secs(4), 6, true)
-        .map_err(|error| Error::failed(format!("no way to repeat requests: {error}")))
+        .map_err(|error| Error::failed(format!("cannot set up retries: {error}")))
 }
 
 /// A kubeconfig of one cluster and one user who has nothing to show yet.

@@ -65,8 +65,8 @@ impl Api {
             return Ok(known);
         }
         let version: GroupVersion =
-            api_version.parse().map_err(|_| Error::failed(format!("{api_version:?} is no apiVersion")))?;
-        let what = format!("ask the API for its kinds of {api_version}");
+            api_version.parse().map_err(|_| Error::failed(format!("invalid apiVersion {api_version:?}")))?;
+        let what = format!("query the kinds of {api_version}");
         let wanted = version.with_kind(kind);
         let found = limited(&what, kube::discovery::pinned_kind(&self.client, &wanted)).await?;
         let (resource, capabilities) = match found {
@@ -154,7 +154,7 @@ impl Api {
 }
 
 fn silence() -> String {
-    format!("the API did not answer within {} seconds", PATIENCE.as_secs())
+    format!("the API timed out after {} seconds", PATIENCE.as_secs())
 }
 
 async fn limited<T>(what: &str, answer: impl Future<Output = T>) -> Result<T, Error> {

@@ -46,7 +46,7 @@ impl Object {
     }
 
     fn new(mut body: Json, given: Given<'_>) -> Result<Object, Error> {
-        let fields = body.as_object_mut().ok_or_else(|| Error::failed("a definition is not a mapping"))?;
+        let fields = body.as_object_mut().ok_or_else(|| Error::failed("a definition must be a mapping"))?;
         let mut take = |name: &str, given: Option<&str>| {
             if let (None | Some(Json::Null), Some(given)) = (fields.get(name), given) {
                 fields.insert(name.to_owned(), given.into());
@@ -59,7 +59,7 @@ impl Object {
         let metadata = fields.entry("metadata").or_insert_with(|| Json::Object(Map::new()));
         let metadata = metadata
             .as_object_mut()
-            .ok_or_else(|| Error::failed(format!("the metadata of a {kind} is not a mapping")))?;
+            .ok_or_else(|| Error::failed(format!("the metadata of a {kind} must be a mapping")))?;
         let mut take = |name: &str, given: Option<&str>| {
             if let (None | Some(Json::Null), Some(given)) = (metadata.get(name), given) {
                 metadata.insert(name.to_owned(), given.into());
@@ -83,7 +83,7 @@ pub(super) fn inline(definition: &Value, given: Given<'_>) -> Result<Vec<Object>
     if let Some(text) = definition.as_str() {
         return of_text(text, Path::new("definition"), given);
     }
-    let json = Json::deserialize(definition.clone()).map_err(|_| Error::failed("the definition is no data"))?;
+    let json = Json::deserialize(definition.clone()).map_err(|_| Error::failed("the definition is not valid data"))?;
     match definition.kind() {
         ValueKind::Seq => objects(json.as_array().cloned().unwrap_or_default(), given),
         _ => objects(vec![json], given),
@@ -213,7 +213,7 @@ items:
             ("{apiVersion: v1}", "x.yml: a definition has no kind"),
             ("{kind: ConfigMap}", "x.yml: the definition of a ConfigMap has no apiVersion"),
             ("{apiVersion: v1, kind: ConfigMap}", "x.yml: the definition of a ConfigMap has no name"),
-            ("just a text", "x.yml: a definition is not a mapping"),
+            ("just a text", "x.yml: a definition must be a mapping"),
         ] {
             assert_eq!(parsed(text, Given::default()).unwrap_err().to_string(), complaint);
         }

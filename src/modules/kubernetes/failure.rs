@@ -26,14 +26,14 @@ fn of_status(status: &Status, what: &str) -> Error {
     if !conflicts.is_empty() {
         return Error::Failed {
             message: format!("cannot {what}: {}", conflicts.join(", ")),
-            hint: Some("server_side_apply: {force_conflicts: true} takes these fields over".to_owned()),
+            hint: Some("take over these fields with server_side_apply: {force_conflicts: true}".to_owned()),
         };
     }
     let message = status.message.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
     let message = if message.is_empty() { format!("HTTP {} {}", status.code, status.reason) } else { message };
     let hint = match status.code {
         401 => Some(
-            "the API server does not know who we are: are the certificate or the token its own, and not expired"
+            "the API server rejected the credentials: are the certificate or the token from this cluster, and not expired"
                 .to_owned(),
         ),
         _ => None,

@@ -39,19 +39,19 @@ impl Module for K8sInfo {
     const DOC: Doc = Doc {
         name: "k8s_info",
         collection: "kubernetes.core",
-        summary: "Reads objects of the Kubernetes API",
+        summary: "Read objects from the Kubernetes API",
         arguments: &[
-            Argument::new("kind", Kind::Str, "The objects' kind").required(),
+            Argument::new("kind", Kind::Str, "The kind of the objects").required(),
             Argument::new("api_version", Kind::Str, "Its group and version").default("v1").alias(&["api", "version"]),
             Argument::new("name", Kind::Str, "The one object of that name"),
-            Argument::new("namespace", Kind::Str, "Those of one namespace; of all if not given"),
-            Argument::new("label_selectors", Kind::List(&Kind::Str), "Labels that they have").default("[]"),
-            Argument::new("field_selectors", Kind::List(&Kind::Str), "Fields that they have").default("[]"),
-            Argument::new("wait", Kind::Bool, "Whether to wait until the named one is there and ready")
+            Argument::new("namespace", Kind::Str, "The namespace (default: all)"),
+            Argument::new("label_selectors", Kind::List(&Kind::Str), "Labels to select by").default("[]"),
+            Argument::new("field_selectors", Kind::List(&Kind::Str), "Fields to select by").default("[]"),
+            Argument::new("wait", Kind::Bool, "Whether to wait until the named object exists and is ready")
                 .default("false"),
-            Argument::new("wait_condition", Kind::Dict, "What ready means: type, status and reason of a condition"),
+            Argument::new("wait_condition", Kind::Dict, "The condition that means ready: its type, status and reason"),
             Argument::new("wait_timeout", Kind::Int, "Seconds to wait").default("120"),
-            Argument::new("wait_sleep", Kind::Int, "Seconds between looks").default("5"),
+            Argument::new("wait_sleep", Kind::Int, "Seconds between two checks").default("5"),
             arguments::KUBECONFIG,
             arguments::REMOTE_SRC,
             arguments::CONTEXT,
@@ -64,7 +64,7 @@ impl Module for K8sInfo {
         ],
         free_form: None,
         example: "\
-- name: Wait until the aggregated API answers
+- name: Wait until the aggregated API is available
   k8s_info:
     kubeconfig: credentials/admin.kubeconfig
     api_version: apiregistration.k8s.io/v1
@@ -74,7 +74,7 @@ impl Module for K8sInfo {
     wait_condition: {type: Available}
 ",
         returns: &[
-            Return::new("resources", "The objects; empty if there are none"),
+            Return::new("resources", "The objects, possibly none"),
             Return::new("api_found", "Whether the API has that kind"),
         ],
     };

@@ -45,9 +45,9 @@ impl Module for K8s {
     const DOC: Doc = Doc {
         name: "k8s",
         collection: "kubernetes.core",
-        summary: "Applies, patches or removes objects of the Kubernetes API",
+        summary: "Apply, patch or remove objects of the Kubernetes API",
         arguments: &[
-            Argument::new("state", Kind::Str, "Whether they are applied, patched if they exist, or removed")
+            Argument::new("state", Kind::Str, "Whether to apply them, patch them if they exist, or remove them")
                 .default("present")
                 .choices(&["present", "patched", "absent"]),
             Argument::new("definition", Kind::Any, "The object, a list of them, or YAML text")
@@ -55,24 +55,32 @@ impl Module for K8s {
             Argument::new(
                 "src",
                 Kind::List(&Kind::Str),
-                "Files of the controller with the objects, looked for in files/",
+                "Files on the controller with the objects, searched in files/",
             ),
-            Argument::new("template", Kind::List(&Kind::Str), "Templates with the objects, looked for in templates/"),
-            Argument::new("kind", Kind::Str, "The object's kind, where a definition does not say it"),
-            Argument::new("api_version", Kind::Str, "Its group and version, likewise")
+            Argument::new("template", Kind::List(&Kind::Str), "Templates with the objects, searched in templates/"),
+            Argument::new("kind", Kind::Str, "The object's kind, if the definition has none"),
+            Argument::new("api_version", Kind::Str, "Its group and version, if the definition has none")
                 .default("v1")
                 .alias(&["api", "version"]),
-            Argument::new("name", Kind::Str, "Its name, likewise"),
-            Argument::new("namespace", Kind::Str, "Its namespace, likewise; else the kubeconfig's"),
+            Argument::new("name", Kind::Str, "Its name, if the definition has none"),
+            Argument::new(
+                "namespace",
+                Kind::Str,
+                "Its namespace, if the definition has none (default: the one of the kubeconfig)",
+            ),
             Argument::new("server_side_apply", Kind::Dict, "field_manager (windlass), force_conflicts (false)"),
-            Argument::new("merge_type", Kind::List(&Kind::Str), "How it is patched: the first that the kind allows")
-                .default("strategic-merge,merge")
-                .choices(&["strategic-merge", "merge"]),
+            Argument::new(
+                "merge_type",
+                Kind::List(&Kind::Str),
+                "Patch types to try; the first that the kind supports is used",
+            )
+            .default("strategic-merge,merge")
+            .choices(&["strategic-merge", "merge"]),
             Argument::new("delete_options", Kind::Dict, "propagationPolicy, gracePeriodSeconds"),
-            Argument::new("wait", Kind::Bool, "Whether to wait until they are ready, or gone").default("false"),
-            Argument::new("wait_condition", Kind::Dict, "What ready means: type, status and reason of a condition"),
+            Argument::new("wait", Kind::Bool, "Whether to wait until they are ready, or deleted").default("false"),
+            Argument::new("wait_condition", Kind::Dict, "The condition that means ready: its type, status and reason"),
             Argument::new("wait_timeout", Kind::Int, "Seconds to wait for each").default("120"),
-            Argument::new("wait_sleep", Kind::Int, "Seconds between looks").default("5"),
+            Argument::new("wait_sleep", Kind::Int, "Seconds between two checks").default("5"),
             arguments::KUBECONFIG,
             arguments::REMOTE_SRC,
             arguments::CONTEXT,
@@ -85,7 +93,7 @@ impl Module for K8s {
         ],
         free_form: None,
         example: "\
-- name: A namespace, through the host's own loopback
+- name: Create a namespace, through the host's loopback address
   k8s:
     kubeconfig: credentials/admin.kubeconfig
     host: https://127.0.0.1:6443
@@ -93,12 +101,12 @@ impl Module for K8s {
     kind: Namespace
     name: karmada-system
 
-- name: All that a file has, and the kinds that it defines are served
+- name: Apply a file with definitions and wait until they are served
   k8s:
     src: crds.yaml
     wait: true
 
-- name: One of its fields is somebody else's, and shall be ours
+- name: Take over a field that another manager owns
   k8s:
     definition:
       apiVersion: apps/v1
@@ -108,7 +116,7 @@ impl Module for K8s {
     server_side_apply:
       force_conflicts: true
 
-- name: Gone, with all that belongs to it
+- name: Delete a deployment with its dependents
   k8s:
     state: absent
     api_version: apps/v1
@@ -119,8 +127,8 @@ impl Module for K8s {
     wait: true
 ",
         returns: &[
-            Return::new("result", "The object as it is now; of several a mapping with results, a list"),
-            Return::new("method", "Of one object: create, update, patch, delete, or nothing"),
+            Return::new("result", "The object after the task; for several a mapping with results, a list"),
+            Return::new("method", "For one object: create, update, patch, delete, or nothing"),
         ],
     };
     type Change = Work;

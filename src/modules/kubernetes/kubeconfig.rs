@@ -27,10 +27,10 @@ pub(super) async fn load(
     if given.kind() == ValueKind::Map {
         let content = serde_json::Value::deserialize(given.clone()).ok();
         let content = content.and_then(|content| serde_json::from_value(content).ok());
-        let content = content.ok_or_else(|| Error::failed("the content of kubeconfig is no kubeconfig"))?;
+        let content = content.ok_or_else(|| Error::failed("the content of kubeconfig is not a valid kubeconfig"))?;
         return self_contained(content, probe);
     }
-    let text = given.as_str().ok_or_else(|| Error::failed("kubeconfig is neither a path nor a mapping"))?;
+    let text = given.as_str().ok_or_else(|| Error::failed("kubeconfig must be a path or a mapping"))?;
     if text.contains('\n') {
         return self_contained(parse(text, "the content of kubeconfig")?, probe);
     }
@@ -67,8 +67,8 @@ fn self_contained(kubeconfig: Kubeconfig, probe: &Probe) -> Result<Kubeconfig, E
         None => Ok(kubeconfig),
         Some((name, field)) => Err(Error::Failed {
             message: format!(
-                "the kubeconfig has {field} at {name:?}, which refers to the machine that windlass runs on, and a \
-                 resource from an API may not refer to it"
+                "the kubeconfig has {field} at {name:?}, which refers to a file or program of the machine that \
+                 windlass runs on; a resource from an API must not do so"
             ),
             hint: Some(
                 "put the certificates and the token into the kubeconfig: kubectl config view --flatten".to_owned(),
@@ -81,7 +81,7 @@ fn self_contained(kubeconfig: Kubeconfig, probe: &Probe) -> Result<Kubeconfig, E
 async fn of_controller(path: &Path, here: &Controller<'_>) -> Result<Kubeconfig, Error> {
     if !vault_file::is_vault(path)? {
         return Kubeconfig::read_from(path)
-            .map_err(|error| Error::failed(format!("{} cannot be used: {}", path.display(), problem(&error))));
+            .map_err(|error| Error::failed(format!("cannot use {}: {}", path.display(), problem(&error))));
     }
     let text = vault_file::decrypt(here, path).await?;
     let mut kubeconfig = parse(&String::from_utf8_lossy(&text), &path.display().to_string())?;
@@ -102,16 +102,16 @@ async fn of_controller(path: &Path, here: &Controller<'_>) -> Result<Kubeconfig,
 async fn of_host(path: &str, remote: bool, probe: &Probe) -> Result<Kubeconfig, Error> {
     if probe.is_confined() && probe.is_controller() {
         return Err(Error::failed(format!(
-            "the kubeconfig {path} is one of the machine that windlass runs on, and a resource from an API may not refer to it"
+            "the kubeconfig {path} is a file of the machine that windlass runs on; a resource from an API must not use it"
         )));
     }
     let path = probe.expand(path).await?;
     let content = probe.read(&path).await?.ok_or_else(|| {
         let message = match remote {
-            true => format!("there is no kubeconfig {path} on the host"),
-            false => format!("there is no kubeconfig {path}, neither on the controller nor on the host"),
+            true => format!("no such kubeconfig on the host: {path}"),
+            false => format!("no such kubeconfig on the controller or the host: {path}"),
         };
-        Error::Failed { message, hint: Some("name one with kubeconfig".to_owned()) }
+        Error::Failed { message, hint: Some("set kubeconfig to a path".to_owned()) }
     })?;
     let mut kubeconfig = parse(&String::from_utf8_lossy(&content), &path)?;
     let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
@@ -123,8 +123,10 @@ async fn of_host(path: &str, remote: bool, probe: &Probe) -> Result<Kubeconfig, 
     for named in &mut kubeconfig.auth_infos {
         let Some(user) = named.auth_info.as_mut() else { continue };
         if user.exec.is_some() || user.auth_provider.is_some() {
-            let message =
-                format!("{path} logs {} in with a program, which is not run for a file of a host", named.name);
+            let message = format!(
+                "{path} uses a program to log {} in, which windlass does not run for a kubeconfig on a host",
+                named.name
+            );
             return Err(Error::failed(message));
         }
         if let Some(file) = user.client_certificate.take() {
@@ -147,11 +149,11 @@ async fn inline(file: &str, directory: &str, probe: &Probe) -> Result<String, Er
 
 async fn read(file: &str, directory: &str, probe: &Probe) -> Result<Vec<u8>, Error> {
     let path = if file.starts_with('/') { file.to_owned() } else { format!("{directory}/{file}") };
-    probe.read(&path).await?.ok_or_else(|| Error::failed(format!("there is no {path} on the host")))
+    probe.read(&path).await?.ok_or_else(|| Error::failed(format!("no such file on the host: {path}")))
 }
 
 fn parse(text: &str, name: &str) -> Result<Kubeconfig, Error> {
-    Kubeconfig::from_yaml(text).map_err(|error| Error::failed(format!("{name} cannot be used: {}", problem(&error))))
+    Kubeconfig::from_yaml(text).map_err(|error| Error::failed(format!("cannot use {name}: {}", problem(&error))))
 }
 
 /// What is wrong, in words that quote nothing of the content.
@@ -161,12 +163,12 @@ pub(super) fn problem(error: &KubeconfigError) -> String {
         KubeconfigError::LoadContext(name) => format!("it has no context {name:?}"),
         KubeconfigError::LoadClusterOfContext(name) => format!("it has no cluster {name:?}"),
         KubeconfigError::MissingClusterUrl => "its cluster has no server".to_owned(),
-        KubeconfigError::ParseClusterUrl(_) => "its server is no URL".to_owned(),
+        KubeconfigError::ParseClusterUrl(_) => "its server is not a valid URL".to_owned(),
         KubeconfigError::ReadConfig(error, path) => format!("cannot read {}: {error}", path.display()),
-        KubeconfigError::LoadCertificateAuthority(_) => "its certificate-authority cannot be read".to_owned(),
-        KubeconfigError::LoadClientCertificate(_) => "its client-certificate cannot be read".to_owned(),
-        KubeconfigError::LoadClientKey(_) => "its client-key cannot be read".to_owned(),
-        _ => "it is no kubeconfig".to_owned(),
+        KubeconfigError::LoadCertificateAuthority(_) => "cannot read its certificate-authority".to_owned(),
+        KubeconfigError::LoadClientCertificate(_) => "cannot read its client-certificate".to_owned(),
+        KubeconfigError::LoadClientKey(_) => "cannot read its client-key".to_owned(),
+        _ => "it is not a valid kubeconfig".to_owned(),
     }
 }
 

@@ -28,5 +28,5 @@ const FIELD_MANAGER: &str = "windlass";
 fn structure<T: DeserializeOwned>(name: &str, takes: &str, argument: Option<&Value>) -> Result<Option<T>, Error> {
     let Some(value) = argument else { return Ok(None) };
     let parsed = T::deserialize(value.clone());
-    parsed.map(Some).map_err(|_| Error::failed(format!("{name} is a mapping of {takes}")))
+    parsed.map(Some).map_err(|_| Error::failed(format!("{name} must be a mapping with {takes}")))
 }

@@ -70,7 +70,7 @@ pub(super) async fn until_ready(
     let since = Instant::now();
     loop {
         let why = match api.get(place).await? {
-            None => "it is not there".to_owned(),
+            None => "it does not exist".to_owned(),
             Some(object) => match ready(&object, condition) {
                 Ok(()) => return Ok(object),
                 Err(why) => why,
@@ -95,7 +95,7 @@ pub(super) async fn until_gone(api: &Api, place: &Place, uid: Option<&str>, pati
         if since.elapsed() >= patience.limit {
             let seconds = patience.limit.as_secs();
             let held = holders(&object);
-            return Err(Error::failed(format!("{} is still there after {seconds} seconds{held}", place.label)));
+            return Err(Error::failed(format!("{} still exists after {seconds} seconds{held}", place.label)));
         }
         tokio::time::sleep(patience.pause).await;
     }
@@ -130,7 +130,7 @@ pub(super) fn ready(object: &Json, condition: Option<&Condition>) -> Result<(), 
     };
     let observed = || match (number("/status/observedGeneration"), number("/metadata/generation")) {
         (seen, Some(generation)) if seen.unwrap_or(0) < generation => {
-            Err("its controller has not seen it yet".to_owned())
+            Err("its controller has not processed it yet".to_owned())
         }
         _ => Ok(()),
     };
@@ -188,7 +188,7 @@ mod tests {
                 "status": {"observedGeneration": seen, "updatedReplicas": updated, "availableReplicas": available}})
         };
         let why = |object| ready(&object, None).unwrap_err();
-        assert_eq!(why(deployment(1, 3, 3)), "its controller has not seen it yet");
+        assert_eq!(why(deployment(1, 3, 3)), "its controller has not processed it yet");
         assert_eq!(why(deployment(2, 1, 3)), "1 of 3 replicas are up to date");
         assert_eq!(why(deployment(2, 3, 2)), "2 of 3 replicas are available");
         assert_eq!(ready(&deployment(2, 3, 3), None), Ok(()));

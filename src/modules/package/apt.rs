@@ -128,7 +128,7 @@ impl Module for Apt {
     const DOC: Doc = Doc {
         name: "apt",
         collection: "ansible.builtin",
-        summary: "Installs and removes packages of Debian and its kin",
+        summary: "Install and remove packages on Debian and its derivatives",
         arguments: &[
             Argument::new(
                 "name",
@@ -136,61 +136,69 @@ impl Module for Apt {
                 "Packages, as name, name=version, name>=version or name:architecture",
             )
             .alias(&["package", "pkg"]),
-            Argument::new("state", Kind::Str, "Whether they are to be there, or there in the newest version")
-                .default("present")
-                .choices(&["absent", "build-dep", "latest", "present", "fixed"]),
-            Argument::new("update_cache", Kind::Bool, "Whether the lists of packages are fetched first")
+            Argument::new(
+                "state",
+                Kind::Str,
+                "Whether they should be installed, absent, or installed in the newest version",
+            )
+            .default("present")
+            .choices(&["absent", "build-dep", "latest", "present", "fixed"]),
+            Argument::new("update_cache", Kind::Bool, "Whether to update the package lists first")
                 .alias(&["update-cache"]),
-            Argument::new("cache_valid_time", Kind::Int, "How many seconds old the lists may be to be good enough")
-                .default("0"),
+            Argument::new(
+                "cache_valid_time",
+                Kind::Int,
+                "Update the lists only if they are older than this, in seconds",
+            )
+            .default("0"),
             Argument::new(
                 "install_recommends",
                 Kind::Bool,
-                "Whether recommended packages come, too; apt's own setting if not given",
+                "Whether to install recommended packages, too (default: apt's own setting)",
             )
             .alias(&["install-recommends"]),
-            Argument::new("default_release", Kind::Str, "The release to take packages from")
+            Argument::new("default_release", Kind::Str, "The release to install packages from")
                 .alias(&["default-release"]),
-            Argument::new("deb", Kind::Path, "A package file to install: its path on the host, or its address"),
+            Argument::new("deb", Kind::Path, "A package file to install: its path on the host, or its URL"),
             Argument::new(
                 "upgrade",
                 Kind::Str,
-                "Whether everything is upgraded; full and dist may also remove packages",
+                "Whether to upgrade all packages; full and dist may also remove packages",
             )
             .default("no")
             .choices(&["no", "yes", "safe", "dist", "full"]),
-            Argument::new("purge", Kind::Bool, "Whether configuration goes with a removed package").default("false"),
-            Argument::new("autoremove", Kind::Bool, "Whether packages that nothing needs any more are removed")
+            Argument::new("purge", Kind::Bool, "Whether to remove the configuration of a removed package, too")
                 .default("false"),
-            Argument::new("autoclean", Kind::Bool, "Whether old package files are removed").default("false"),
-            Argument::new("only_upgrade", Kind::Bool, "Whether packages that are not there stay away").default("false"),
-            Argument::new("allow_downgrade", Kind::Bool, "Whether an older version may replace a newer one")
+            Argument::new("autoremove", Kind::Bool, "Whether to remove packages that nothing depends on any more")
+                .default("false"),
+            Argument::new("autoclean", Kind::Bool, "Whether to remove old package files").default("false"),
+            Argument::new("only_upgrade", Kind::Bool, "Whether to upgrade installed packages only").default("false"),
+            Argument::new("allow_downgrade", Kind::Bool, "Whether to allow downgrades")
                 .alias(&["allow-downgrade", "allow_downgrades", "allow-downgrades"])
                 .default("false"),
-            Argument::new("allow_unauthenticated", Kind::Bool, "Whether unsigned packages are taken")
+            Argument::new("allow_unauthenticated", Kind::Bool, "Whether to accept unsigned packages")
                 .alias(&["allow-unauthenticated"])
                 .default("false"),
-            Argument::new("allow_change_held_packages", Kind::Bool, "Whether packages on hold may change")
+            Argument::new("allow_change_held_packages", Kind::Bool, "Whether to change packages on hold")
                 .default("false"),
-            Argument::new("force", Kind::Bool, "Whether apt-get gets --force-yes").default("false"),
-            Argument::new("dpkg_options", Kind::Str, "What dpkg does about changed configuration files")
+            Argument::new("force", Kind::Bool, "Whether to pass --force-yes to apt-get").default("false"),
+            Argument::new("dpkg_options", Kind::Str, "dpkg's options for changed configuration files")
                 .default("force-confdef,force-confold"),
-            Argument::new("lock_timeout", Kind::Int, "How many seconds to wait for another package tool to end")
+            Argument::new("lock_timeout", Kind::Int, "How many seconds to wait for the lock of another package tool")
                 .default("60"),
-            Argument::new("clean", Kind::Bool, "Whether all package files that were fetched are removed")
-                .default("false"),
+            Argument::new("clean", Kind::Bool, "Whether to remove all downloaded package files").default("false"),
             Argument::new("fail_on_autoremove", Kind::Bool, "Whether to fail rather than remove a package")
                 .default("false"),
             Argument::new(
                 "policy_rc_d",
                 Kind::Int,
-                "What policy-rc.d says meanwhile to packages that start services; 101 forbids it",
+                "The exit code of policy-rc.d during the task, for packages that start services; 101 forbids it",
             ),
-            Argument::new("update_cache_retries", Kind::Int, "How often fetching the lists is tried").default("5"),
+            Argument::new("update_cache_retries", Kind::Int, "How many times to try updating the lists").default("5"),
             Argument::new(
                 "update_cache_retry_max_delay",
                 Kind::Int,
-                "How many seconds to wait at most between two tries",
+                "The longest wait between two attempts, in seconds",
             )
             .default("12"),
             Argument::new("force_apt_get", Kind::Bool, "Accepted for compatibility; it is always apt-get")
@@ -200,7 +208,7 @@ impl Module for Apt {
         ],
         free_form: None,
         example: "\
-- name: What the service needs
+- name: Install what the service needs
   apt:
     name: [ca-certificates, curl]
     update_cache: true
@@ -208,10 +216,10 @@ impl Module for Apt {
     install_recommends: false
 ",
         returns: &[
-            Return::new("cache_updated", "Whether the lists of packages were fetched"),
-            Return::new("cache_update_time", "When they were fetched last, in seconds since 1970"),
-            Return::new("stdout", "What apt-get said"),
-            Return::new("stderr", "What it complained of"),
+            Return::new("cache_updated", "Whether the package lists were updated"),
+            Return::new("cache_update_time", "When they were last updated, in seconds since 1970"),
+            Return::new("stdout", "Standard output of apt-get"),
+            Return::new("stderr", "Standard error"),
         ],
     };
     type Change = Change;
@@ -303,7 +311,7 @@ impl Apt {
             return Err(Error::failed("only one of name, deb and upgrade can be given"));
         }
         match self.deb.is_some() && self.state != State::Present {
-            true => Err(Error::failed("deb goes with state: present only")),
+            true => Err(Error::failed("deb works with state: present only")),
             false => Ok(()),
         }
     }
@@ -403,7 +411,7 @@ impl Apt {
             let policy = String::from_utf8_lossy(&self.policy(probe, &[&spec.name]).await?.stdout).into_owned();
             // Where there is none at all, apt-get says so; in check mode a task before may have brought its source.
             if candidate(&policy).is_some_and(|version| !dpkg::is_at_least(version, least)) {
-                let message = format!("there is no version of {} that is {least} or newer", spec.name);
+                let message = format!("no version of {} is {least} or newer", spec.name);
                 return Err(Error::failed(message));
             }
         }
@@ -528,6 +536,6 @@ mod tests {
         let fetched = Apt { name: None, deb: Some("http://d/x.deb".into()), ..Apt::of(Vec::new(), State::Present) };
         assert!(fetched.check().is_ok() && fetched.address().is_some());
         let removed = Apt { state: State::Absent, ..fetched };
-        assert_eq!(removed.check().unwrap_err().to_string(), "deb goes with state: present only");
+        assert_eq!(removed.check().unwrap_err().to_string(), "deb works with state: present only");
     }
 }

@@ -81,9 +81,9 @@ impl Change {
 /// `yum`: the older name of `dnf`.
 pub(crate) static YUM: Doc = Doc {
     name: "yum",
-    summary: "Installs and removes packages of Fedora, RHEL and their kin; the same as dnf",
+    summary: "Install and remove packages on Fedora, RHEL and their derivatives; the same as dnf",
     example: "\
-- name: What the service needs
+- name: Install what the service needs
   yum:
     name: [ca-certificates, curl]
 ",
@@ -95,7 +95,7 @@ impl Module for Dnf {
     const DOC: Doc = Doc {
         name: "dnf",
         collection: "ansible.builtin",
-        summary: "Installs and removes packages of Fedora, RHEL and their kin",
+        summary: "Install and remove packages on Fedora, RHEL and their derivatives",
         arguments: &[
             Argument::new(
                 "name",
@@ -104,56 +104,80 @@ impl Module for Dnf {
             )
             .alias(&["pkg"])
             .default("[]"),
-            Argument::new("list", Kind::Str, "What to tell of instead: installed, available, updates, repos or a package"),
-            Argument::new("state", Kind::Str, "Whether they are to be there, or there in the newest version; present if not given, absent with autoremove")
-                .choices(&["present", "installed", "absent", "removed", "latest"]),
-            Argument::new("enablerepo", Kind::List(&Kind::Str), "Repositories to use, too").default("[]"),
-            Argument::new("disablerepo", Kind::List(&Kind::Str), "Repositories not to use").default("[]"),
-            Argument::new("exclude", Kind::List(&Kind::Str), "Packages to leave alone").default("[]"),
-            Argument::new("update_cache", Kind::Bool, "Whether the lists of packages are fetched first")
+            Argument::new("list", Kind::Str, "List these instead: installed, available, updates, repos or a package"),
+            Argument::new(
+                "state",
+                Kind::Str,
+                "Whether they should be installed, absent, or installed in the newest \
+                version (default: present, or absent with autoremove)",
+            )
+            .choices(&["present", "installed", "absent", "removed", "latest"]),
+            Argument::new("enablerepo", Kind::List(&Kind::Str), "Repositories to enable").default("[]"),
+            Argument::new("disablerepo", Kind::List(&Kind::Str), "Repositories to disable").default("[]"),
+            Argument::new("exclude", Kind::List(&Kind::Str), "Packages to exclude").default("[]"),
+            Argument::new("update_cache", Kind::Bool, "Whether to update the package lists first")
                 .alias(&["expire-cache"])
                 .default("false"),
-            Argument::new("update_only", Kind::Bool, "Whether packages that are not there stay away").default("false"),
-            Argument::new("disable_gpg_check", Kind::Bool, "Whether signatures are not checked").default("false"),
-            Argument::new("allowerasing", Kind::Bool, "Whether other packages may be removed for it").default("false"),
-            Argument::new("allow_downgrade", Kind::Bool, "Whether an older version may replace a newer one")
+            Argument::new("update_only", Kind::Bool, "Whether to upgrade installed packages only").default("false"),
+            Argument::new("disable_gpg_check", Kind::Bool, "Whether to skip the check of signatures").default("false"),
+            Argument::new(
+                "allowerasing",
+                Kind::Bool,
+                "Whether other packages may be removed to resolve \
+                conflicts",
+            )
+            .default("false"),
+            Argument::new("allow_downgrade", Kind::Bool, "Whether to allow downgrades").default("false"),
+            Argument::new(
+                "nobest",
+                Kind::Bool,
+                "Whether to install an older version if the newest has unmet \
+                dependencies",
+            ),
+            Argument::new("best", Kind::Bool, "Whether to install only the newest version"),
+            Argument::new("bugfix", Kind::Bool, "Whether state: latest installs only bug fixes").default("false"),
+            Argument::new("security", Kind::Bool, "Whether state: latest installs only security updates")
                 .default("false"),
-            Argument::new("nobest", Kind::Bool, "Whether an older version will do if the newest cannot be had"),
-            Argument::new("best", Kind::Bool, "Whether only the newest version will do"),
-            Argument::new("bugfix", Kind::Bool, "Whether state: latest takes only what mends mistakes").default("false"),
-            Argument::new("security", Kind::Bool, "Whether state: latest takes only what is about security").default("false"),
-            Argument::new("conf_file", Kind::Str, "The configuration to use"),
-            Argument::new("disable_excludes", Kind::Str, "Whose list of packages to leave alone does not count: all, main or a repository"),
-            Argument::new("disable_plugin", Kind::List(&Kind::Str), "Plugins not to use").default("[]"),
-            Argument::new("enable_plugin", Kind::List(&Kind::Str), "Plugins to use, too").default("[]"),
-            Argument::new("download_dir", Kind::Str, "Where download_only puts the packages"),
-            Argument::new("download_only", Kind::Bool, "Whether packages are fetched and not installed").default("false"),
-            Argument::new("installroot", Kind::Str, "The root of the system that is changed").default("/"),
-            Argument::new("releasever", Kind::Str, "The release to take packages of"),
-            Argument::new("skip_broken", Kind::Bool, "Whether packages that cannot be installed are left out").default("false"),
-            Argument::new("sslverify", Kind::Bool, "Whether the certificates of repositories are checked").default("true"),
+            Argument::new("conf_file", Kind::Str, "The configuration file"),
+            Argument::new("disable_excludes", Kind::Str, "Ignore the excluded packages of: all, main or a repository"),
+            Argument::new("disable_plugin", Kind::List(&Kind::Str), "Plugins to disable").default("[]"),
+            Argument::new("enable_plugin", Kind::List(&Kind::Str), "Plugins to enable").default("[]"),
+            Argument::new("download_dir", Kind::Str, "The directory for download_only"),
+            Argument::new("download_only", Kind::Bool, "Whether to download packages without installing them")
+                .default("false"),
+            Argument::new("installroot", Kind::Str, "The root directory of the system to change").default("/"),
+            Argument::new("releasever", Kind::Str, "The release to install packages from"),
+            Argument::new(
+                "skip_broken",
+                Kind::Bool,
+                "Whether to skip packages that cannot be \
+                installed",
+            )
+            .default("false"),
+            Argument::new("sslverify", Kind::Bool, "Whether to check the certificates of repositories").default("true"),
             Argument::new("validate_certs", Kind::Bool, "The same").default("true"),
             Argument::new("use_backend", Kind::Str, "Which program to use")
                 .default("auto")
                 .choices(&["auto", "dnf", "dnf4", "dnf5", "yum", "yum4"]),
-            Argument::new("install_repoquery", Kind::Bool, "Accepted for compatibility; it is not needed").default("true"),
+            Argument::new("install_repoquery", Kind::Bool, "Accepted for compatibility; it is not needed")
+                .default("true"),
             Argument::new("lock_timeout", Kind::Int, "Accepted for compatibility; dnf waits by itself").default("30"),
-            Argument::new("install_weak_deps", Kind::Bool, "Whether recommended packages come, too"),
-            Argument::new("autoremove", Kind::Bool, "Whether packages that nothing needs any more are removed")
+            Argument::new("install_weak_deps", Kind::Bool, "Whether to install weak dependencies, too"),
+            Argument::new("autoremove", Kind::Bool, "Whether to remove packages that nothing depends on any more")
                 .default("false"),
-            Argument::new("cacheonly", Kind::Bool, "Whether only what was fetched before is used").default("false"),
+            Argument::new("cacheonly", Kind::Bool, "Whether to use only the local cache").default("false"),
         ],
         free_form: None,
         example: "\
-- name: What the service needs
+- name: Install what the service needs
   dnf:
     name: [ca-certificates, curl]
     install_weak_deps: false
 ",
         returns: &[
-            Return::new("results", "What dnf said, as lines; with list, packages or repositories"),
-            Return::new("stdout", "What dnf said"),
-            Return::new("stderr", "What it complained of"),
+            Return::new("results", "Messages of dnf, as lines; with list, packages or repositories"),
+            Return::new("stdout", "Standard output of dnf"),
+            Return::new("stderr", "Standard error"),
             Return::new("rc", "0"),
         ],
     };
@@ -164,7 +188,7 @@ impl Module for Dnf {
         let tools = self.tools();
         let tool = first_of(probe, tools)
             .await?
-            .ok_or_else(|| Error::failed(format!("the host has no program for it: looked for {}", tools.join(", "))))?;
+            .ok_or_else(|| Error::failed(format!("the host has no program for it: searched {}", tools.join(", "))))?;
         if let Some(what) = &self.list {
             return Ok(Plan::Unchanged(self.list(probe, &tool, what).await?));
         }
@@ -223,7 +247,7 @@ impl Dnf {
             }
             spec if spec.is_empty() || spec.starts_with('-') => {
                 return Err(Error::failed(format!(
-                    "list is {spec:?}: installed, available, updates, repos or a package"
+                    "invalid list {spec:?}: use installed, available, updates, repos or a package"
                 )));
             }
             _ => &[("--installed", "installed"), ("--available", "available")],
@@ -240,7 +264,7 @@ impl Dnf {
     async fn changes(&self, probe: &Probe, tool: String) -> Result<Change, Error> {
         let names: Vec<&str> = self.name.iter().map(|name| name.trim()).filter(|name| !name.is_empty()).collect();
         if let Some(wrong) = names.iter().find(|name| name.starts_with('-') || name.contains(char::is_whitespace)) {
-            return Err(Error::failed(format!("{wrong:?} names no package")));
+            return Err(Error::failed(format!("invalid package name {wrong:?}")));
         }
         let mut change = Change { tool, ..Change::default() };
         let all = names.contains(&"*");
@@ -282,7 +306,7 @@ impl Dnf {
         let found: Vec<bool> = String::from_utf8_lossy(&output.stdout).lines().map(|line| line == "1").collect();
         match found.len() == names.len() {
             true => Ok(found),
-            false => Err(Error::failed("the host does not say which packages are installed: rpm failed")),
+            false => Err(Error::failed("cannot list the installed packages: rpm failed")),
         }
     }
 
@@ -301,10 +325,10 @@ impl Dnf {
         let problem = match () {
             () if self.best.is_some() && self.nobest.is_some() => "only best or nobest can be given, not both",
             () if (self.security || self.bugfix) && self.state() != State::Latest => {
-                "security and bugfix go with state: latest only"
+                "security and bugfix work with state: latest only"
             }
-            () if self.autoremove && self.state() != State::Absent => "autoremove goes with state: absent only",
-            () if self.download_dir.is_some() && !self.download_only => "download_dir goes with download_only only",
+            () if self.autoremove && self.state() != State::Absent => "autoremove works with state: absent only",
+            () if self.download_dir.is_some() && !self.download_only => "download_dir works with download_only only",
             () => return Ok(()),
         };
         Err(Error::failed(problem))

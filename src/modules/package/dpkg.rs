@@ -40,7 +40,7 @@ impl Spec {
             && name.chars().all(|c| c.is_ascii_alphanumeric() || "+-.:*_".contains(c))
             && version.as_ref().is_none_or(|version| !version.is_empty());
         if !good {
-            return Err(Error::failed(format!("{written:?} names no package")));
+            return Err(Error::failed(format!("invalid package name {written:?}")));
         }
         let (version, at_least) = if is_least { (None, version) } else { (version, None) };
         Ok(Spec { name: name.to_owned(), version, at_least })

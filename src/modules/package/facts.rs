@@ -44,21 +44,21 @@ impl Module for PackageFacts {
     const DOC: Doc = Doc {
         name: "package_facts",
         collection: "ansible.builtin",
-        summary: "Tells which packages are installed, as facts",
+        summary: "Return installed packages as facts",
         arguments: &[
-            Argument::new("manager", Kind::List(&Kind::Str), "Whose packages; auto tries all that are known")
+            Argument::new("manager", Kind::List(&Kind::Str), "The package manager; auto tries all that windlass knows")
                 .default("auto")
                 .choices(&["auto", "apk", "apt", "dnf", "dnf5", "pacman", "rpm", "yum", "zypper"]),
-            Argument::new("strategy", Kind::Str, "Whether to stop at the first that has packages")
+            Argument::new("strategy", Kind::Str, "Whether to stop at the first one with packages")
                 .default("first")
                 .choices(&["first", "all"]),
         ],
         free_form: None,
         example: "\
-- name: What is installed
+- name: List the installed packages
   package_facts:
 
-- name: The version of systemd
+- name: Show the version of systemd
   debug:
     msg: \"{{ ansible_facts.packages['systemd'] | map(attribute='version') | join(', ') }}\"
   when: \"'systemd' in ansible_facts.packages\"
@@ -79,7 +79,7 @@ impl Module for PackageFacts {
         }
         if packages.is_empty() {
             let asked = self.manager.join(", ");
-            return Err(Error::failed(format!("the host has no package database of these: {asked}")));
+            return Err(Error::failed(format!("the host has none of these package databases: {asked}")));
         }
         let packages = packages.into_iter().map(|(name, found)| (name, Json::Array(found))).collect::<Map<_, _>>();
         let packages = Value::from(minijinja::value::Serde(Json::Object(packages)));
@@ -131,7 +131,7 @@ impl Manager {
         let output = probe.query(&in_english(Command::shell(line))).await?;
         match output.code {
             0 => Ok(read(&String::from_utf8_lossy(&output.stdout))),
-            code => Err(Error::failed(format!("{tool} does not say what is installed: it failed with code {code}"))),
+            code => Err(Error::failed(format!("{tool} cannot list the installed packages: exit code {code}"))),
         }
     }
 }
@@ -294,7 +294,7 @@ mod tests {
         let packages = done.outcome.values["ansible_facts"].get_attr("packages").unwrap();
         let dpkg = packages.get_attr("dpkg").unwrap().get_item(&Value::from(0)).unwrap();
         assert_eq!(dpkg.get_attr("source").unwrap().to_string(), "apt");
-        assert!(bench.failure("package_facts: {manager: pacman}").await.contains("no package database"));
+        assert!(bench.failure("package_facts: {manager: pacman}").await.contains("none of these package databases"));
         bench.close().await;
     }
 }

@@ -23,7 +23,7 @@ impl<'de> Deserialize<'de> for Package {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let args = IndexMap::<String, Value>::deserialize(deserializer)?;
         match args.keys().find(|name| Package::DOC.argument(name).is_none()) {
-            Some(_) => Err(serde::de::Error::custom("an argument that no tool takes")),
+            Some(_) => Err(serde::de::Error::custom("an argument that no tool supports")),
             None => Ok(Package(args.into_iter().map(|(name, value)| (name.into(), value)).collect())),
         }
     }
@@ -31,12 +31,12 @@ impl<'de> Deserialize<'de> for Package {
 
 /// What all tools take.
 const COMMON: &[Argument] = &[
-    Argument::new("name", Kind::List(&Kind::Str), "Packages, by the names that the host's system gives them")
+    Argument::new("name", Kind::List(&Kind::Str), "Packages, by their names on the host's system")
         .alias(&["package", "pkg"]),
-    Argument::new("state", Kind::Str, "Whether they are to be there, or there in the newest version")
+    Argument::new("state", Kind::Str, "Whether they should be installed, absent, or installed in the newest version")
         .default("present")
         .choices(&["present", "installed", "absent", "removed", "latest"]),
-    Argument::new("use", Kind::Str, "The tool; auto takes the first that is there")
+    Argument::new("use", Kind::Str, "The package manager; auto uses the first one on the host")
         .default("auto")
         .choices(&["auto", "apt", "dnf", "yum", "apk", "zypper", "pacman"]),
 ];
@@ -112,15 +112,15 @@ impl Module for Package {
     const DOC: Doc = Doc {
         name: "package",
         collection: "ansible.builtin",
-        summary: "Installs and removes packages with whatever tool the host has; takes what the module of that tool takes",
+        summary: "Install and remove packages with the host's package manager; supports the arguments of its module",
         arguments: ALL.0.split_at(ALL.1).0,
         free_form: None,
         example: "\
-- name: What every host needs
+- name: Install basic packages
   package:
     name: [ca-certificates, tar]
 ",
-        returns: &[Return::new("stdout", "What the tool said"), Return::new("stderr", "What it complained of")],
+        returns: &[Return::new("stdout", "Standard output of the tool"), Return::new("stderr", "Standard error")],
     };
     type Change = Change;
 
@@ -128,7 +128,7 @@ impl Module for Package {
         let tool = match self.text("use").as_str() {
             "auto" => first_of(probe, TOOLS)
                 .await?
-                .ok_or_else(|| Error::failed("the host has no package tool that is known"))?,
+                .ok_or_else(|| Error::failed("the host has no supported package manager"))?,
             named => named.to_owned(),
         };
         match tool.as_str() {
@@ -180,7 +180,7 @@ impl Package {
 
     async fn plan_simple(&self, named: &str, tool: &Simple, probe: &Probe) -> Result<Plan<Change>, Error> {
         if let Some(other) = self.0.keys().find(|name| !["name", "state", "use"].contains(&name.as_ref())) {
-            return Err(Error::failed(format!("with {named}, package takes name and state, not {other:?}")));
+            return Err(Error::failed(format!("with {named}, package supports name and state, not {other:?}")));
         }
         let names = self.0.get("name").and_then(|names| names.try_iter().ok()).into_iter().flatten();
         let names: Vec<String> = names.map(|name| name.to_string()).collect();
@@ -189,7 +189,7 @@ impl Package {
         }
         let state = self.state();
         if let Some(wrong) = names.iter().find(|name| name.is_empty() || name.starts_with('-')) {
-            return Err(Error::failed(format!("{wrong:?} names no package")));
+            return Err(Error::failed(format!("invalid package name {wrong:?}")));
         }
         let mut there = Vec::new();
         let mut missing = Vec::new();
@@ -251,7 +251,7 @@ fn simple(tool: &str) -> Result<Simple, Error> {
             latest: &["pacman", "-Sy", "--noconfirm", "--needed"],
             remove: &["pacman", "-R", "--noconfirm"],
         }),
-        other => Err(Error::failed(format!("{other:?} is not a package tool that is known"))),
+        other => Err(Error::failed(format!("unknown package manager {other:?}"))),
     }
 }
 

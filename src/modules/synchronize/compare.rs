@@ -110,7 +110,7 @@ impl Comparison<'_> {
             What::Other => {
                 return Err(Error::Failed {
                     message: format!("cannot synchronize {path:?}: it is a device, a socket or a pipe"),
-                    hint: Some("leave it out: rsync_opts: [--exclude=…]".to_owned()),
+                    hint: Some("exclude it: rsync_opts: [--exclude=…]".to_owned()),
                 });
             }
             What::Link(_) if !self.wanted.links => return Ok(()),
@@ -151,7 +151,7 @@ impl Comparison<'_> {
             let excluded = self.receiver.excluded.iter().any(|other| other.starts_with(&below));
             if excluded || (full && !self.wanted.delete) {
                 return Err(Error::Failed {
-                    message: format!("cannot make way for {path:?}: a directory with something in it has this name"),
+                    message: format!("cannot write {path:?}: a directory with this name is not empty"),
                     hint: (!excluded).then(|| "delete: true removes it".to_owned()),
                 });
             }

@@ -38,9 +38,9 @@ impl Filter {
                 other => {
                     return Err(Error::Failed {
                         message: format!(
-                            "synchronize: rsync_opts has {other:?}, which is not there: rsync is not used"
+                            "synchronize: rsync_opts has {other:?}, which windlass does not support: it does not use rsync"
                         ),
-                        hint: Some("only --exclude and --include are understood".to_owned()),
+                        hint: Some("use only --exclude and --include".to_owned()),
                     });
                 }
             };

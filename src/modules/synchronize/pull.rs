@@ -103,7 +103,7 @@ impl Pull {
             let source = self.source(step);
             let new = came.remove(source).ok_or_else(|| {
                 let path = host_path::join(&self.from, source);
-                Error::failed(format!("{path} did not come from the host: it may have been removed meanwhile"))
+                Error::failed(format!("the host did not send {path}: it may have been removed meanwhile"))
             })?;
             self.place(&new, step)?;
         }
@@ -159,7 +159,9 @@ fn unpack(bytes: &[u8], stage: &Path) -> std::io::Result<HashMap<String, PathBuf
         if kind.is_hard_link() {
             // The second name of a file that is in the archive already.
             let first = entry.link_name_bytes().map(|bytes| name(&bytes)).and_then(|first| came.get(&first).cloned());
-            let first = first.ok_or_else(|| std::io::Error::other(format!("{path} is a link to what did not come")))?;
+            let first = first.ok_or_else(|| {
+                std::io::Error::other(format!("{path} is a link to a file that the host did not send"))
+            })?;
             fs::copy(first, &new)?;
         } else if kind.is_file() {
             let mut content = Vec::new();

@@ -235,7 +235,7 @@ impl Request {
         header.set_size(self.script.len() as u64);
         let packed = self.archive.append_data(&mut header, "script", self.script.as_bytes());
         let packed = packed.and_then(|()| self.archive.into_inner());
-        let packed = packed.map_err(|error| Error::failed(format!("cannot pack what goes to {root}: {error}")))?;
+        let packed = packed.map_err(|error| Error::failed(format!("cannot pack the files for {root}: {error}")))?;
         let times = if self.times_matter { "" } else { "-m" };
         let root_time = self.root_time.map(|time| time.to_string()).unwrap_or_default();
         let command = Command {

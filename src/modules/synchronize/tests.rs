@@ -198,13 +198,16 @@ async fn what_is_not_honoured_is_refused() {
     bench.on_host("file", "");
     bench.on_host("full/a/b", "");
     for (arguments, message) in [
-        ("src: HERE/src/, dest: HOST/d, rsync_opts: [--bwlimit=5]", "rsync_opts has \"--bwlimit\", which is not there"),
+        (
+            "src: HERE/src/, dest: HOST/d, rsync_opts: [--bwlimit=5]",
+            "rsync_opts has \"--bwlimit\", which windlass does not support",
+        ),
         ("src: HERE/src/, dest: HOST/d, archive: false, delete: true", "delete needs recursive"),
-        ("src: HERE/src/, dest: HOST/no/such/d", "there is no directory HOST/no/such on the host"),
+        ("src: HERE/src/, dest: HOST/no/such/d", "the directory HOST/no/such does not exist on the host"),
         ("src: HERE/src/, dest: HOST/file", "HOST/file: it is not a directory"),
-        ("src: HERE/rules/, dest: HOST/d", "the rules in .rsync-filter are not understood"),
-        ("src: HERE/src/, dest: HOST/full", "a directory with something in it has this name"),
-        ("mode: pull, src: HOST/none, dest: HERE/d", "there is no HOST/none on the host"),
+        ("src: HERE/rules/, dest: HOST/d", "filter rules in .rsync-filter are not supported"),
+        ("src: HERE/src/, dest: HOST/full", "a directory with this name is not empty"),
+        ("mode: pull, src: HOST/none, dest: HERE/d", "no such file on the host: HOST/none"),
     ] {
         let said = bench.failure(&format!("synchronize: {{{arguments}}}")).await;
         let message = message.replace("HOST", bench.host("").to_str().unwrap().trim_end_matches('/'));

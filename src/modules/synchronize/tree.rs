@@ -106,7 +106,8 @@ impl Reading<'_> {
 
 /// Looks at one path of the controller. None: nothing is there.
 pub(super) fn controller_item(path: &Path, names: &Names, follow: bool) -> Result<Option<Item>, Error> {
-    let complain = |error: &std::io::Error| Error::failed(format!("cannot read {} here: {error}", path.display()));
+    let complain =
+        |error: &std::io::Error| Error::failed(format!("cannot read {} on the controller: {error}", path.display()));
     let meta = match if follow { std::fs::metadata(path) } else { std::fs::symlink_metadata(path) } {
         Ok(meta) => meta,
         // A link that leads nowhere is shown as a link.
@@ -140,7 +141,7 @@ pub(super) fn of_controller(top: &Path, names: &Names, reading: &Reading<'_>) ->
     let mut waiting = vec![String::new()];
     while let Some(directory) = waiting.pop() {
         let path = top.join(&directory);
-        let complain = |error| Error::failed(format!("cannot read {} here: {error}", path.display()));
+        let complain = |error| Error::failed(format!("cannot read {} on the controller: {error}", path.display()));
         for entry in std::fs::read_dir(&path).map_err(complain)? {
             let entry = entry.map_err(complain)?;
             let name = entry.file_name().into_string();
@@ -183,7 +184,7 @@ pub(super) async fn of_host(probe: &Probe, top: &str, reading: &Reading<'_>, who
     let links = if reading.follow { Links::Follow } else { Links::Keep };
     let found = host_tree::Tree::read(probe, top, links).await?;
     if whole && !found.is_whole() {
-        return Err(Error::failed(format!("cannot read all of {top} on the host")));
+        return Err(Error::failed(format!("cannot read {top} on the host completely")));
     }
     let found = found.sorted();
     let has_links = found.iter().any(|(_, stat)| stat.kind == FileKind::Link);
@@ -214,7 +215,7 @@ pub(super) async fn of_host(probe: &Probe, top: &str, reading: &Reading<'_>, who
 /// A host says what it likes; no path may lead out of the directory.
 fn check_name(path: &str, top: &str) -> Result<(), Error> {
     if path.split('/').any(|part| matches!(part, "." | "..")) || path.starts_with('/') {
-        return Err(Error::failed(format!("the host has a path {path:?} in {top}, which leads out of it")));
+        return Err(Error::failed(format!("the host reports a path {path:?} that leads out of {top}")));
     }
     if path.contains('\u{fffd}') {
         return Err(Error::failed(format!("the name {path:?} in {top} is not UTF-8")));

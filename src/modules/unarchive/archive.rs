@@ -106,7 +106,7 @@ impl Archive {
         if probe.which(program).await?.is_none() {
             return Err(Error::Failed {
                 message: format!("cannot unpack {}: the host has no {program}", self.path),
-                hint: Some(format!("install it with a task before: package: {{name: {program}}}")),
+                hint: Some(format!("install it with an earlier task: package: {{name: {program}}}")),
             });
         }
         if self.format == Format::Zip {

@@ -94,5 +94,5 @@ async fn what_cannot_be_unpacked_is_said() {
     let message = bench.failure("unarchive: {src: empty, dest: HOST/to}").await;
     assert!(message.ends_with("it is empty"), "{message}");
     let message = bench.failure("unarchive: {src: 'https://example.org/x.tar', dest: HOST/to}").await;
-    assert!(message.ends_with("it is an address, not a file"), "{message}");
+    assert!(message.ends_with("it is a URL, not a file"), "{message}");
 }

@@ -59,7 +59,7 @@ pub(super) fn unpacked(response: &Response, decompress: bool) -> Result<Vec<u8>,
     }
     let mut body = Vec::new();
     let unpacked = flate2::read::GzDecoder::new(response.body.as_slice()).read_to_end(&mut body);
-    unpacked.map_err(|error| Error::failed(format!("cannot unpack the answer: {error}")))?;
+    unpacked.map_err(|error| Error::failed(format!("cannot decompress the response: {error}")))?;
     Ok(body)
 }
 

@@ -63,7 +63,10 @@ pub(super) async fn make(
         0 => Ok(()),
         code => {
             let words = String::from_utf8_lossy(&output.stderr);
-            Err(Error::failed(format!("no key was made at {path}, code {code}: {}", words.trim().replace('\n', "; "))))
+            Err(Error::failed(format!(
+                "cannot generate the key {path}: exit code {code}: {}",
+                words.trim().replace('\n', "; ")
+            )))
         }
     }
 }
@@ -87,7 +90,7 @@ mod tests {
         assert!(key.fingerprint.contains("SHA256:"), "{}", key.fingerprint);
         assert_eq!((bench.mode(".ssh"), bench.mode(".ssh/id_ed25519")), (0o700, 0o600));
         let told = make(bench.remote(), &path, &account, "no-such", None, None).await.unwrap_err().to_string();
-        assert!(told.contains("no key was made"), "{told}");
+        assert!(told.contains("cannot generate the key"), "{told}");
         bench.close().await;
     }
 }

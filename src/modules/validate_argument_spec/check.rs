@@ -135,8 +135,7 @@ impl Check {
         let (Some(choices), Some(value)) = (spec.get("choices"), values.get(name)) else { return };
         let choices = items(&choices);
         let listed = choices.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        let shown =
-            |value: &Value| if spec.is("no_log") { "a value that is not shown".to_owned() } else { value.to_string() };
+        let shown = |value: &Value| if spec.is("no_log") { "a hidden value".to_owned() } else { value.to_string() };
         if value.kind() == ValueKind::Seq {
             let strange: Vec<String> = items(value).iter().filter(|it| !choices.contains(it)).map(shown).collect();
             if !strange.is_empty() {

@@ -74,7 +74,7 @@ impl Certificate {
     /// Reads PEM text. `path` is for messages.
     pub(crate) fn parse(text: &[u8], path: &str) -> Result<Certificate, Error> {
         let der = CertificateDer::from_pem_slice(text)
-            .map_err(|_| Error::failed(format!("{path} has no certificate in PEM form")))?
+            .map_err(|_| Error::failed(format!("{path} has no certificate in PEM format")))?
             .into_owned();
         Self::from_der(der).ok_or_else(|| Error::failed(format!("the certificate {path} is damaged")))
     }
@@ -153,10 +153,10 @@ pub(crate) fn name(written: &str) -> Result<String, Error> {
     match kind.as_str() {
         "IP" => match value.parse::<IpAddr>() {
             Ok(address) => Ok(format!("IP:{address}")),
-            Err(_) => Err(wrong("is no IP address")),
+            Err(_) => Err(wrong("is not an IP address")),
         },
         "DNS" if valid_host(value) => Ok(format!("DNS:{}", value.to_ascii_lowercase())),
-        "DNS" => Err(wrong("is no host name")),
+        "DNS" => Err(wrong("is not a host name")),
         _ if value.is_empty() || !value.is_ascii() => Err(wrong("is empty or not ASCII")),
         "URI" => Ok(format!("URI:{value}")),
         _ => Ok(format!("email:{value}")),
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn what_is_no_certificate_is_named() {
         let error = |text: &[u8]| Certificate::parse(text, "/c").err().unwrap().to_string();
-        assert_eq!(error(b""), "/c has no certificate in PEM form");
+        assert_eq!(error(b""), "/c has no certificate in PEM format");
         let damaged = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
         assert_eq!(error(damaged), "the certificate /c is damaged");
     }

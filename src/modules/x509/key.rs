@@ -22,7 +22,7 @@ pub(crate) fn generate(kind: KeyType) -> Result<KeyPair, Error> {
         KeyType::P256 => &rcgen::PKCS_ECDSA_P256_SHA256,
         KeyType::P384 => &rcgen::PKCS_ECDSA_P384_SHA384,
     };
-    KeyPair::generate_for(algorithm).map_err(super::cannot("make a private key"))
+    KeyPair::generate_for(algorithm).map_err(super::cannot("generate a private key"))
 }
 
 /// Reads a key of PEM text: PKCS#8, `EC PRIVATE KEY` or `RSA PRIVATE KEY`, not encrypted. `path` is for messages.
@@ -31,11 +31,11 @@ pub(crate) fn parse(text: &[u8], path: &str) -> Result<KeyPair, Error> {
     if contains(text, b"ENCRYPTED") {
         return Err(Error::Failed {
             message: format!("the private key {path} is encrypted"),
-            hint: Some("services read it without a person at hand: bring a key without a passphrase, mode 0600".into()),
+            hint: Some("services cannot type a passphrase: provide a key without one, with file mode 0600".into()),
         });
     }
     let der = PrivateKeyDer::from_pem_slice(text)
-        .map_err(|_| Error::failed(format!("{path} has no private key in PEM form")))?;
+        .map_err(|_| Error::failed(format!("{path} has no private key in PEM format")))?;
     let pkcs8 = match &der {
         PrivateKeyDer::Pkcs8(key) => key.secret_pkcs8_der().to_vec(),
         PrivateKeyDer::Pkcs1(key) => pkcs8(RSA, key.secret_pkcs1_der()),
@@ -54,7 +54,7 @@ pub(crate) fn open(here: &Controller<'_>, text: &[u8], path: &str) -> Result<Key
         Ok(sealed) if vault::is_vault(sealed) => {
             let plain = here.scope.keyring.decrypt_hidden(sealed).map_err(|error| Error::Failed {
                 message: format!("cannot decrypt the private key {path}: {error}"),
-                hint: Some("give its password with --vault-password-file, --vault-id or --ask-vault-pass".into()),
+                hint: Some("pass its password with --vault-password-file, --vault-id or --ask-vault-pass".into()),
             })?;
             parse(&plain, path)
         }
@@ -79,8 +79,8 @@ pub(crate) fn public(key: &KeyPair) -> Vec<u8> {
 
 fn unusable(path: &str) -> Error {
     Error::Failed {
-        message: format!("the private key {path} cannot be used"),
-        hint: Some("keys are EC (P-256 or P-384), RSA of 2048 to 4096 bits, or Ed25519".into()),
+        message: format!("cannot use the private key {path}"),
+        hint: Some("use a key of type EC (P-256 or P-384), RSA (2048 to 4096 bits) or Ed25519".into()),
     }
 }
 
@@ -145,8 +145,8 @@ mod tests {
     #[test]
     fn what_is_no_key_is_named_but_never_shown() {
         let rubbish = parse(b"-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----\n", "/k").unwrap_err();
-        assert_eq!(rubbish.to_string(), "the private key /k cannot be used");
-        assert!(parse(b"secret", "/k").unwrap_err().to_string().ends_with("/k has no private key in PEM form"));
+        assert_eq!(rubbish.to_string(), "cannot use the private key /k");
+        assert!(parse(b"secret", "/k").unwrap_err().to_string().ends_with("/k has no private key in PEM format"));
         let encrypted = openssl(&[
             "genpkey",
             "-algorithm",

@@ -73,7 +73,7 @@ async fn whatever_changes_makes_a_new_certificate_with_the_same_key_and_says_why
         (TASK.replace("10.0.0.1", "10.0.0.2"), "subject_alt_name changed from "),
         (TASK.replace("server_auth, ", ""), "the usages changed"),
         (TASK.replace("common_name: etcd-1", "common_name: etcd-2"), "the subject changed from O=etcd, CN=etcd-1"),
-        (with("validity: 400, renew_before: 380"), "the certificate ends on "),
+        (with("validity: 400, renew_before: 380"), "the certificate expires on "),
     ];
     for (task, reason) in changes {
         bench.run(TASK).await.unwrap();
@@ -90,10 +90,10 @@ async fn a_lost_or_strange_key_and_a_damaged_certificate_are_mended() {
     let bench = bench().await;
     bench.run(TASK).await.unwrap();
     std::fs::remove_file(bench.host("s.key")).unwrap();
-    assert_eq!(value(&bench.run_twice(TASK).await.outcome, "reason"), "there is no private key");
+    assert_eq!(value(&bench.run_twice(TASK).await.outcome, "reason"), "the private key does not exist");
     bench.on_host("s.key", super::key::generate(super::KeyType::P384).unwrap().serialize_pem());
     let done = bench.run(TASK).await.unwrap();
-    assert_eq!(value(&done.outcome, "reason"), "the certificate does not belong to the private key");
+    assert_eq!(value(&done.outcome, "reason"), "the certificate does not match the private key");
     bench.on_host("s.crt", "rubbish");
     assert_eq!(value(&bench.run_twice(TASK).await.outcome, "reason"), "the certificate is damaged");
     verify(&bench, "sslserver");
@@ -108,7 +108,7 @@ async fn a_certificate_of_another_authority_of_the_same_name_is_replaced() {
     std::fs::remove_file(bench.host("ca.crt")).unwrap();
     bench.run(CA).await.unwrap();
     let done = bench.run_twice(TASK).await;
-    assert!(value(&done.outcome, "reason").contains("not issued by this authority"));
+    assert!(value(&done.outcome, "reason").contains("not issued by this CA"));
     verify(&bench, "sslserver");
     bench.close().await;
 }
@@ -127,7 +127,7 @@ async fn a_certificate_never_outlives_its_authority_and_is_not_renewed_for_that(
 async fn without_the_authoritys_key_nothing_is_written_but_what_is_valid_stays_so() {
     let bench = bench().await;
     std::fs::rename(bench.host("ca.key"), bench.host("away.key")).unwrap();
-    assert!(bench.failure(TASK).await.contains("there is no private key of the authority"));
+    assert!(bench.failure(TASK).await.contains("no such private key of the CA"));
     assert!(!bench.host("s.key").exists() && !bench.host("s.crt").exists());
     std::fs::rename(bench.host("away.key"), bench.host("ca.key")).unwrap();
     bench.run(TASK).await.unwrap();
@@ -140,7 +140,7 @@ async fn without_the_authoritys_key_nothing_is_written_but_what_is_valid_stays_s
 async fn check_mode_takes_it_that_the_authority_is_made_before() {
     let bench = Bench::new().await;
     assert!(bench.check(TASK).await.unwrap().changed);
-    assert!(bench.failure(TASK).await.starts_with("there is no certificate authority at "));
+    assert!(bench.failure(TASK).await.starts_with("no such certificate authority: "));
     bench.close().await;
 }
 

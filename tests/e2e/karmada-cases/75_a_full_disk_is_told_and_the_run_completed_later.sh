@@ -13,7 +13,7 @@ hosts shrink h2 /opt/windlass/karmada/scheduler 5m
 karmada karmada
 exits 2
 says 'cannot write /opt/windlass/karmada/scheduler/.*: No space left on device'
-says 'hint: make room on the host'
+says 'hint: free disk space on the host'
 hosts unmount h2 /opt/windlass/karmada/scheduler
 karmada karmada
 exits 0

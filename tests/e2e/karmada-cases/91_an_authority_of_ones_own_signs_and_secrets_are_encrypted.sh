@@ -13,7 +13,7 @@ ours() { karmada "$1" --vault-password-file "$own/password" -e "karmada_ca_cert=
 # A key that is another certificate's signs nothing; the right one is taken afterwards.
 ours site other
 exits 2
-says 'fatal: \[h1 -> localhost\].*/ca.key does not belong to the authority '
+says 'fatal: \[h1 -> localhost\].*/ca.key does not match the CA '
 ours site
 exits 0
 here=$state/credentials/karmada

@@ -62,7 +62,7 @@ async fn a_source_that_cannot_be_used_is_taken_back() {
 #[tokio::test]
 async fn what_is_no_source_is_refused() {
     let Some((bench, _directory)) = host().await else { return };
-    assert!(bench.failure("apt_repository: {repo: http://d ./}").await.contains("must begin with deb or deb-src"));
+    assert!(bench.failure("apt_repository: {repo: http://d ./}").await.contains("must start with deb or deb-src"));
     assert!(bench.failure("apt_repository: {repo: 'ppa:a/b'}").await.contains("ppa: is not supported"));
     bench.close().await;
 }
