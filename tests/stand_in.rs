@@ -75,7 +75,7 @@ fn certificates_that_are_of_no_use_end_it() {
     assert!(said(&later, &of_later).contains("later.crt: the certificate is not valid before "));
     let mixed = said(&good, &of_later);
     assert!(mixed.contains("good.crt and") && mixed.contains("later.key"), "{mixed}");
-    assert!(said(&good, Path::new("/nowhere")).contains("/nowhere is no private key"));
+    assert!(said(&good, Path::new("/nowhere")).contains("/nowhere is not a valid private key"));
     assert_eq!(said(&good, &key), "Error: --kubeconfig is not given\n");
 }
 

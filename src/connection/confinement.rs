@@ -40,12 +40,12 @@ impl Confinement {
         let name = host.trim_start_matches('[').trim_end_matches(']');
         let found = tokio::net::lookup_host((name, port)).await;
         let found: Vec<SocketAddr> =
-            found.map_err(|error| format!("the name {host:?} cannot be resolved: {error}"))?.collect();
+            found.map_err(|error| format!("cannot resolve the name {host:?}: {error}"))?.collect();
         for address in &found {
             if let Some(why) = self.refusal(address.ip()) {
                 let address = address.ip();
                 let named = if name == address.to_string() { name.to_owned() } else { format!("{name} ({address})") };
-                return Err(format!("a resource from an API may not connect to {named}: {why}"));
+                return Err(format!("a resource from an API must not connect to {named}: {why}"));
             }
         }
         match found.is_empty() {
@@ -59,21 +59,21 @@ impl Confinement {
         let address = plain(address);
         if let Some(networks) = &self.networks {
             let inside = networks.iter().any(|network| network.has(address));
-            return (!inside).then(|| "it is not in the setting resource_networks".to_owned());
+            return (!inside).then(|| "the setting resource_networks does not list it".to_owned());
         }
         let what = match address {
             address if METADATA.contains(&address) => "it is a metadata service",
             address if address.is_loopback() => "it is a loopback address",
-            address if address.is_unspecified() || address.is_multicast() => "it is no address of a host",
+            address if address.is_unspecified() || address.is_multicast() => "it is not the address of a host",
             IpAddr::V4(v4) if v4.is_link_local() => "it is a link-local address",
-            IpAddr::V4(v4) if v4.is_broadcast() || v4.octets()[0] == 0 => "it is no address of a host",
+            IpAddr::V4(v4) if v4.is_broadcast() || v4.octets()[0] == 0 => "it is not the address of a host",
             IpAddr::V6(v6) if v6.is_unicast_link_local() => "it is a link-local address",
             address => match network::of_this_machine() {
                 Ok(own) if own.iter().any(|network| network.has(address)) => {
                     "it is in a network of the machine that windlass runs on"
                 }
                 Ok(_) => return None,
-                Err(error) => return Some(format!("the networks of this machine cannot be read: {error}")),
+                Err(error) => return Some(format!("cannot read the networks of this machine: {error}")),
             },
         };
         Some(format!("{what} (the setting resource_networks can allow it)"))
@@ -119,8 +119,8 @@ mod tests {
             ("0x7f.1", "loopback"),
             ("64:ff9b::7f00:1", "loopback"),
             ("2002:7f00:1::", "loopback"),
-            ("0.0.0.0", "no address of a host"),
-            ("::", "no address of a host"),
+            ("0.0.0.0", "not the address of a host"),
+            ("::", "not the address of a host"),
             ("169.254.169.254", "link-local"),
             ("::ffff:169.254.169.254", "link-local"),
             ("fe80::1", "link-local"),
@@ -128,7 +128,7 @@ mod tests {
             ("fd00:ec2::254", "metadata"),
         ] {
             let told = told(&usual, host).await;
-            assert!(told.contains(why) && told.contains("may not connect to"), "{host}: {told}");
+            assert!(told.contains(why) && told.contains("must not connect to"), "{host}: {told}");
         }
         // Whatever networks the machine of the tests has, it is not in all three of those for documentation.
         let own = network::of_this_machine().unwrap();
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(told(&some, "127.0.0.1").await, "allowed");
         assert_eq!(told(&some, "192.0.2.9").await, "allowed");
         for outside in ["192.0.2.8", "169.254.169.254", "::1"] {
-            assert!(told(&some, outside).await.contains("not in the setting resource_networks"), "{outside}");
+            assert!(told(&some, outside).await.contains("resource_networks does not list it"), "{outside}");
         }
         assert!(told(&Confinement::new(Some(&[])).unwrap(), "192.0.2.9").await.contains("resource_networks"));
         assert_eq!(Confinement::new(Some(&["h1".to_owned()])).unwrap_err(), "h1");

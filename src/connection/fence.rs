@@ -75,8 +75,8 @@ impl Open for Fence {
     }
 }
 
-const REASON: &str = "the run is offline, and this is no host of the inventory";
-const HINT: &str = "--offline=ADDRESS admits a further name, address or network";
+const REASON: &str = "the run is offline, and this is not a host of the inventory";
+const HINT: &str = "--offline=ADDRESS allows another name, address or network";
 
 /// A connection that knows the fence.
 #[derive(Debug)]
@@ -193,7 +193,7 @@ mod tests {
         assert!(local.may_reach("registry.example.com").is_ok());
         for outside in ["10.0.0.2", "10.10.0.1", "example.com", "fe00::1", "web11"] {
             let error = local.may_reach(outside).unwrap_err().to_string();
-            assert!(error.contains("the run is offline, and this is no host of the inventory"), "{error}");
+            assert!(error.contains("the run is offline, and this is not a host of the inventory"), "{error}");
         }
         fence.admit("10.0.0.2");
         assert!(local.may_reach("10.0.0.2").is_ok());

@@ -76,7 +76,7 @@ pub enum Error {
     #[error("{message}")]
     Unreachable { message: String, hint: Option<String> },
     /// The connection was lost in the middle.
-    #[error("the connection to {name} was lost: {reason}")]
+    #[error("lost the connection to {name}: {reason}")]
     Lost { name: String, reason: String },
     #[error("cannot start {what:?}: {reason}")]
     Start { what: String, reason: String },

@@ -65,7 +65,7 @@ fn flags(user: &Become) -> Result<String, Error> {
     };
     let written = user.flags.as_deref().unwrap_or(default);
     let Some(words) = shlex::split(written) else {
-        let reason = format!("become_flags {written:?} has an open quote");
+        let reason = format!("a quote is not closed in become_flags {written:?}");
         return Err(Error::Become { user: user.user.clone(), reason, hint: None });
     };
     let ours = |word: &String| user.method == Method::Sudo && matches!(word.as_str(), "-n" | "-S");
@@ -159,31 +159,33 @@ pub(super) fn explain(user: &Become, nonce: &str, silence: Silence, text: &str) 
         hint: (!hint.is_empty()).then(|| hint.to_owned()),
     };
     let has = |part: &str| text.contains(part);
-    let password_hint = "give it with -K, or as ansible_become_password";
+    let password_hint = "pass it with -K, or set ansible_become_password";
     match silence {
-        Silence::Wrong => return error(format!("{program} does not accept the password"), wrong_hint(user)),
-        Silence::NoPassword => return error(format!("{program} asks for a password and none is given"), password_hint),
+        Silence::Wrong => return error(format!("{program} rejected the password"), wrong_hint(user)),
+        Silence::NoPassword => {
+            return error(format!("{program} asks for a password, and none was given"), password_hint);
+        }
         Silence::Timeout => {
-            let words = if said.is_empty() { "and said nothing".to_owned() } else { format!("and said: {said}") };
-            return error(format!("{program} did not end its questions within {PATIENCE:?} {words}"), "");
+            let words = if said.is_empty() { "without output".to_owned() } else { format!("output: {said}") };
+            return error(format!("{program} timed out after {PATIENCE:?}, {words}"), "");
         }
         Silence::Ended => {}
     }
     if has("a password is required") || has("no password was provided") {
-        error(format!("{program} asks for a password and none is given"), password_hint)
+        error(format!("{program} asks for a password, and none was given"), password_hint)
     } else if has("incorrect password") || has("Authentication failure") || has("incorrect password attempt") {
-        error(format!("{program} does not accept the password"), wrong_hint(user))
+        error(format!("{program} rejected the password"), wrong_hint(user))
     } else if has("not in the sudoers file") || has("may not run sudo") || has("is not allowed to") {
         error(said, "the login user needs an entry in sudoers on the host")
     } else if has("unknown user") || has("does not exist") || has("Unknown id") {
-        error("there is no such user on the host".to_owned(), "")
+        error("the user does not exist on the host".to_owned(), "")
     } else if has("must have a tty") || has("a terminal is required") {
-        error(said, "`Defaults requiretty` in sudoers forbids what has no terminal; exempt the login user from it")
+        error(said, "`Defaults requiretty` in sudoers requires a terminal; exempt the login user from it")
     } else if has("No such file or directory") || has("not found") {
         let name = user.executable.as_deref().unwrap_or(program);
-        error(format!("{name} is not on the host"), "choose another way with become_method, or log in as that user")
+        error(format!("the host has no program {name}"), "choose another become_method, or log in as that user")
     } else if said.is_empty() {
-        error(format!("{program} ended without a word"), "")
+        error(format!("{program} failed without output"), "")
     } else {
         error(said, "")
     }
@@ -191,8 +193,8 @@ pub(super) fn explain(user: &Become, nonce: &str, silence: Silence, text: &str) 
 
 fn wrong_hint(user: &Become) -> &'static str {
     match user.method {
-        Method::Sudo => "sudo wants the login user's own password (unless sudoers says otherwise)",
-        Method::Su => "su wants the password of the user to become, not the login user's",
+        Method::Sudo => "sudo needs the login user's own password (unless sudoers says otherwise)",
+        Method::Su => "su needs the password of the user to become, not that of the login user",
     }
 }
 

@@ -99,7 +99,7 @@ impl Remote {
         }
         let word = quote::path(path)?;
         let body = format!("{umask}{body}{}", set(&word, attributes, Links::Follow)?);
-        self.touch(format!("make the directory {path}"), &body).await
+        self.touch(format!("create the directory {path}"), &body).await
     }
 
     /// A new directory that only this user can enter, removed when the session ends. Programs in it can be run unless
@@ -121,7 +121,7 @@ impl Remote {
         let answer = session.ask(&subshell(&body)).await?;
         let directory = String::from_utf8_lossy(&answer.stdout).into_owned();
         if answer.code != 0 || directory.is_empty() {
-            return Err(refused("make a temporary directory", &answer.stderr));
+            return Err(refused("create a temporary directory", &answer.stderr));
         }
         // For the trap, which reads it as shell text.
         let word = quote::word(&quote::path(&directory)?);
@@ -153,7 +153,7 @@ impl Remote {
         if matches!(last, "" | "." | "..") {
             return Err(Error::Refused {
                 what: format!("remove {path}"),
-                reason: "it is no name of a thing to remove".into(),
+                reason: "this path must not be removed".into(),
             });
         }
         self.touch(format!("remove {path}"), &format!("rm -rf {}", quote::path(trimmed)?)).await

@@ -68,7 +68,7 @@ impl Session {
         }
         if code == TOO_MUCH {
             self.write(TIDY).await?;
-            let what = format!("keep the output of {}", name(command));
+            let what = format!("store the output of {}", name(command));
             let reason = format!("it is more than {} MiB", MOST_OUTPUT >> 20);
             return Err(Error::Refused { what, reason });
         }
@@ -94,7 +94,7 @@ impl Session {
             Err(error) => return error,
         };
         let reason = format!("{mounted}: No space left on device");
-        Error::Refused { what: format!("keep the whole output of {program} on the host"), reason }
+        Error::Refused { what: format!("store the whole output of {program} on the host"), reason }
     }
 }
 
@@ -147,7 +147,7 @@ pub(super) fn words(command: &Command) -> Result<String, Error> {
         }
     };
     match argv.is_empty() {
-        true => Err(Error::Refused { what: "run a command".into(), reason: "it has no words".into() }),
+        true => Err(Error::Refused { what: "run a command".into(), reason: "it is empty".into() }),
         false => Ok(argv),
     }
 }

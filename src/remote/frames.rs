@@ -114,7 +114,7 @@ pub(super) struct Bounded<W> {
 impl<W: AsyncWrite + Unpin> AsyncWrite for Bounded<W> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         if bytes.len() as u64 > self.left {
-            let reason = "the host sends far more than the size that it told";
+            let reason = "the host sends more data than it announced";
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::FileTooLarge, reason)));
         }
         let written = std::task::ready!(Pin::new(&mut self.inner).poll_write(context, bytes))?;

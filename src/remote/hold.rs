@@ -70,7 +70,8 @@ impl Mark {
             Some(roots) => roots.on(&self.host).await,
             None => None,
         };
-        let reason = || format!("root, who keeps the list of sessions in {}, does not answer", self.directory);
+        let reason =
+            || format!("root's session, which keeps the list of sessions in {}, does not answer", self.directory);
         root.ok_or_else(|| Error::Refused { what: what.to_owned(), reason: reason() })
     }
 }
@@ -157,7 +158,7 @@ impl Lease {
                 Some(why) => Err(refused(why)),
                 None => Ok(()),
             },
-            _ => Err(refused("most of the hosts that hold the deployment's lock do not answer")),
+            _ => Err(refused("a majority of the hosts that hold the deployment's lock does not answer")),
         }
     }
 }
@@ -176,7 +177,7 @@ impl Session {
     /// From now on the session can show the run's hold: it is made known beside the lock, by root. Where the host has an
     /// older lock, for it could not be reached when ours was taken, root brings it up to date.
     pub(super) async fn bear(&mut self, badge: &Badge, user: Option<&Become>) -> Result<(), Error> {
-        let what = format!("make the session of {} known on {}", self.account.user, self.host);
+        let what = format!("register the session of {} on {}", self.account.user, self.host);
         let known = tokio::time::timeout(PATIENCE, self.enrol(badge, user, &what)).await;
         let late = || Error::TimedOut { what: format!("the attempt to {what}"), limit: PATIENCE };
         known.unwrap_or_else(|_| Err(late()))
@@ -263,7 +264,10 @@ mod tests {
         let old = Lease::unconfirmed();
         old.confirm(uptime().saturating_sub(Lease::LENGTH));
         let error = old.holds_within(Duration::from_millis(20)).await.unwrap_err().to_string();
-        assert_eq!(error, "cannot change anything: most of the hosts that hold the deployment's lock do not answer");
+        assert_eq!(
+            error,
+            "cannot change anything: a majority of the hosts that hold the deployment's lock does not answer"
+        );
         let (waited, ()) = tokio::join!(old.holds(), async { old.confirm(uptime()) });
         waited.unwrap();
     }

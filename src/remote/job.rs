@@ -57,7 +57,7 @@ impl Remote {
         let id = format!("j{:012}.{}", digits % 1_000_000_000_000, digits % 99_999 + 1);
         let directory = format!("{}/{id}", parent.trim_end_matches('/'));
         let (above, word) = (quote::path(parent)?, quote::path(&directory)?);
-        self.touch(format!("make {directory}"), &format!("umask 077; mkdir -p {above} && mkdir {word}")).await?;
+        self.touch(format!("create {directory}"), &format!("umask 077; mkdir -p {above} && mkdir {word}")).await?;
         Ok(JobPlace { id, directory })
     }
 
@@ -69,7 +69,7 @@ impl Remote {
         limit: Duration,
         notes: &str,
     ) -> Result<(), Error> {
-        let what = "start a job apart from the connection";
+        let what = "start a background job";
         let private = Attributes { mode: Some(0o600), ..Attributes::default() };
         let run = script(command, &self.environment)?;
         let files = [
@@ -88,7 +88,7 @@ impl Remote {
         let seconds = limit.as_secs_f64().ceil();
         // The substitution lasts until the job's supervisor has said that it is there, and no longer.
         let body = format!(
-            "[ \"$wl_s\" ] || {{ echo ': there is no setsid on the host' >&2; exit 1; }}\nwl_u\n\
+            "[ \"$wl_s\" ] || {{ echo ': the host has no program setsid' >&2; exit 1; }}\nwl_u\n\
              wl_i=$( ( setsid sh -c {supervisor} sh {directory} {seconds} \"$PWD\" </dev/null & ) )\n\
              [ \"$wl_i\" = started ]"
         );
@@ -125,8 +125,8 @@ impl Probe {
         }
         match parse(&answer.stdout) {
             Some(Parsed::State(state)) => Ok(state),
-            Some(Parsed::Partial) => Err(refused("its output is not whole: No space left on device".into())),
-            None => Err(refused("its files are not as they were written".into())),
+            Some(Parsed::Partial) => Err(refused("its output is incomplete: No space left on device".into())),
+            None => Err(refused("its files are damaged".into())),
         }
     }
 }

@@ -96,8 +96,8 @@ impl Claimed {
     pub(super) fn taken(self, directory: &str) -> Result<(), Error> {
         let reason = match self {
             Claimed::Taken { .. } => return Ok(()),
-            Claimed::Held(record) => format!("it was taken over by {}", record.holder),
-            Claimed::Low(token) => format!("it was taken over since, as number {token}"),
+            Claimed::Held(record) => format!("{} took it over", record.holder),
+            Claimed::Low(token) => format!("another run took it over, with token {token}"),
         };
         Err(Error::Refused { what: format!("hold the lock {directory}"), reason })
     }
@@ -136,8 +136,8 @@ pub(super) fn enrol(
 
 /// Reads what a claim answered.
 pub(super) fn claimed(directory: &str, answer: &Output) -> Result<Claimed, Error> {
-    let what = || format!("take the lock {directory}");
-    let odd = || Error::Refused { what: what(), reason: "its files are not as they were written".into() };
+    let what = || format!("acquire the lock {directory}");
+    let odd = || Error::Refused { what: what(), reason: "its files are damaged".into() };
     if answer.code != 0 {
         return Err(refused(what(), &answer.stderr));
     }
@@ -195,6 +195,6 @@ impl Remote {
         let free = quote::print(record.freed().text().as_bytes());
         let text = asks(directory, &format!("{{ {free}; }} | release {} {}", record.token, record.run()))?;
         let answer = self.session().await?.ask(&text).await?;
-        if answer.code == 0 { Ok(()) } else { Err(refused(format!("give back the lock {directory}"), &answer.stderr)) }
+        if answer.code == 0 { Ok(()) } else { Err(refused(format!("release the lock {directory}"), &answer.stderr)) }
     }
 }

@@ -45,7 +45,7 @@ esac
 private() {
 for i in "${f%/*}" "$f"; do
 closed "$i" && continue
-echo ": $i is no directory that only $(id -un) can write" >&2
+echo ": $i is not a directory that only $(id -un) can write" >&2
 return 1
 done
 }
@@ -94,7 +94,7 @@ cat "$f/lock"
 # lock_up RUN: nobody else is at work on the lock's files until this shell ends. What 0.1.0 left is replaced: everybody could
 # write its directory for sessions and keep its mutex locked. Directories that somebody made there are left, unused.
 lock_up() {
-command -v flock >/dev/null || { echo ': there is no flock on the host (util-linux has it)' >&2; return 1; }
+command -v flock >/dev/null || { echo ': the host has no program flock (part of util-linux)' >&2; return 1; }
 mkdir -p "$f" && private || return 1
 umask 077
 exec 9>>"$f/.mutex" || return 1

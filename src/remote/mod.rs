@@ -70,7 +70,7 @@ pub enum Error {
     /// The host answered that it cannot: `cannot write /etc/x: No space left on device`.
     #[error("cannot {what}: {reason}")]
     Refused { what: String, reason: String },
-    #[error("{what} did not end within {limit:?}")]
+    #[error("{what} timed out after {limit:?}")]
     TimedOut { what: String, limit: Duration },
 }
 
@@ -91,15 +91,15 @@ impl Error {
 fn advice(reason: &str) -> Option<&'static str> {
     let has = |words: &str| reason.contains(words);
     if has("No space left on device") {
-        Some("make room on the host (df -h and df -i tell where none is left), then run it again")
+        Some("free disk space on the host (df -h and df -i show which file system is full), then run it again")
     } else if has("Permission denied") || has("Operation not permitted") {
-        Some("does the task need become: true, or another become_user?")
+        Some("the task may need become: true, or another become_user")
     } else if has("Read-only file system") {
-        Some("the host mounts it read-only: on purpose, or since its disk has errors (dmesg tells)")
-    } else if has(" is no directory that only ") {
-        Some("somebody else may have changed what is in it: look at it, then chown it to root and chmod it to 0755")
+        Some("the file system is mounted read-only, on purpose or after disk errors (see dmesg)")
+    } else if has(" is not a directory that only ") {
+        Some("another user may have changed its content: check it, then chown it to root and chmod it to 0755")
     } else if has("invalid user") || has("invalid group") || has("unknown user") || has("unknown group") {
-        Some("make it with a task before: user or group")
+        Some("create it with an earlier task: user or group")
     } else {
         None
     }
@@ -232,7 +232,7 @@ pub struct Attributes {
 /// The host's refusal, from a tool's words on stderr: `mv: cannot move 'a' to 'b': Permission denied`.
 fn refused(what: impl Into<String>, stderr: &[u8]) -> Error {
     let words = String::from_utf8_lossy(stderr);
-    let line = words.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it did not say why");
+    let line = words.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("no error message");
     let reason = match line.rsplit_once(": ") {
         // `chown: invalid user: 'nobody-there'`: the name alone is no reason.
         Some((before, name)) if name.starts_with(['\'', '‘', '"']) => {

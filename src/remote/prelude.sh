@@ -208,7 +208,7 @@ fi
 # wl_sum NAME WANTED FOUND...: compares a digest with what a tool printed.
 wl_sum() {
 [ "$2" = "${3#\\}" ] && return
-echo ": its $1 is ${3:-unknown} after the upload and should be $2" >&2
+echo ": its $1 is ${3:-unknown} after the upload, not $2" >&2
 return 1
 }
 # wl_own OWNER MODE HEX: gives a temporary file the attributes of the file that it replaces, then those that are asked for

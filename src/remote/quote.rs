@@ -27,7 +27,7 @@ pub(super) fn path(path: &str) -> Result<String, Error> {
 pub(super) fn checked<'a>(text: &'a str, kind: &str) -> Result<&'a str, Error> {
     if text.contains('\0') {
         let what = format!("use the {kind} {text:?}");
-        return Err(Error::Refused { what, reason: "a NUL byte cannot be in it".into() });
+        return Err(Error::Refused { what, reason: "it must not contain a NUL byte".into() });
     }
     Ok(text)
 }
@@ -53,12 +53,12 @@ pub(super) fn exports<'a>(variables: impl IntoIterator<Item = (&'a String, &'a S
             && letters.all(|c| c.is_ascii_alphanumeric() || c == '_');
         if !good {
             let what = format!("set the environment variable {name:?}");
-            return Err(Error::Refused { what, reason: "a name has letters, digits and _ only".into() });
+            return Err(Error::Refused { what, reason: "a name may contain only letters, digits and _".into() });
         }
         checked(value, &format!("value of the environment variable {name}, which is"))
             .map_err(|_| Error::Refused {
                 what: format!("set the environment variable {name}"),
-                reason: "a NUL byte cannot be in it".into(),
+                reason: "it must not contain a NUL byte".into(),
             })
             .map(|value| {
                 write!(line, " {name}={}", word(value)).expect("a String takes any text");

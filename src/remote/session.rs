@@ -107,7 +107,7 @@ impl Session {
         match tokio::time::timeout(START, session.greet()).await {
             Ok(greeted) => greeted?,
             Err(_) => {
-                let what = format!("the start of a shell on {}", session.host);
+                let what = format!("starting a shell on {}", session.host);
                 return Err(Error::TimedOut { what, limit: START });
             }
         }
@@ -259,7 +259,7 @@ impl Session {
                 }
                 let mut error = becoming::explain(user, &self.nonce, silence, &self.words.text());
                 if let (Some(why), Error::Become { hint, .. }) = (self.connection.distrust(), &mut error) {
-                    *hint = Some(format!("no password is sent to this host, because {why}"));
+                    *hint = Some(format!("windlass sends no password to this host, because {why}"));
                 }
                 Err(error)
             }
@@ -284,9 +284,10 @@ impl Session {
         let (code, _) = self.answer(&mut stdout).await?;
         let stdout = stdout.bytes;
         if code != 0 {
-            let reason = "none of /run, $XDG_RUNTIME_DIR, /dev/shm, $TMPDIR, /tmp, /var/tmp and the home has room";
+            let reason =
+                "none of /run, $XDG_RUNTIME_DIR, /dev/shm, $TMPDIR, /tmp, /var/tmp and the home directory is usable";
             self.busy = true;
-            let what = format!("make a directory for a session on {}", self.host);
+            let what = format!("create a directory for a session on {}", self.host);
             return Err(Error::Refused { what, reason: reason.into() });
         }
         let mut fields = stdout.split(|&byte| byte == 0).map(|field| String::from_utf8_lossy(field).into_owned());
@@ -377,7 +378,7 @@ impl Session {
             biased;
             read = self.frames.until(mark.as_bytes(), sink) => read,
             never = keep_alive(stdin) => match never {},
-            _ = self.closing.wait_for(|closing| *closing) => Err(std::io::Error::other("the run ended it")),
+            _ = self.closing.wait_for(|closing| *closing) => Err(std::io::Error::other("the run stopped it")),
         };
         match read {
             Ok(()) => Ok(()),
@@ -400,10 +401,10 @@ impl Session {
         let words = words.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default().to_owned();
         let mut reason = match (exit, error) {
             (Some(Err(error)), _) => return Error::Connection(error),
-            (Some(Ok(Exit::Code(code))), _) => format!("the shell ended with code {code}"),
-            (Some(Ok(Exit::Signal(signal))), _) => format!("the shell was ended by signal {signal}"),
+            (Some(Ok(Exit::Code(code))), _) => format!("the shell exited with code {code}"),
+            (Some(Ok(Exit::Signal(signal))), _) => format!("the shell was killed by signal {signal}"),
             (None, Some(error)) => error.to_string(),
-            (None, None) => "the shell ended".to_owned(),
+            (None, None) => "the shell exited".to_owned(),
         };
         if !words.is_empty() {
             reason = format!("{reason}: {words}");
@@ -467,7 +468,7 @@ impl Content<'_> {
             let most = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
             let n = self.reader.read(&mut buffer[..most]).await?;
             if n == 0 {
-                return Err(std::io::Error::other("the file became shorter while it was sent"));
+                return Err(std::io::Error::other("the file became shorter during the upload"));
             }
             (self.each)(&buffer[..n]);
             stdin.write_all(&buffer[..n]).await?;

@@ -60,7 +60,7 @@ impl Remote {
             let (digest, wanted) = expected.parts();
             let found = expected.of(&content);
             if found != wanted {
-                let reason = format!("its {} is {found} and should be {wanted}", digest.name());
+                let reason = format!("its {} is {found}, not {wanted}", digest.name());
                 return Err(Error::Refused { what: format!("send {}", from.display()), reason });
             }
             let stat = self.write_and_stat(path, &content, attributes).await?;

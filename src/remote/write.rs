@@ -46,7 +46,7 @@ impl Remote {
         let target = Target::of(path)?;
         let words = shlex::split(validate).unwrap_or_default();
         if !validate.contains("%s") || words.is_empty() {
-            let reason = "it must be a command that has %s where the new file's path goes";
+            let reason = "it must be a command with %s for the new file's path";
             return Err(Error::Refused { what: what(), reason: reason.into() });
         }
         let mut session = self.to_change().await?;
@@ -61,8 +61,7 @@ impl Remote {
             let words = if verdict.stderr.trim_ascii().is_empty() { &verdict.stdout } else { &verdict.stderr };
             let words = String::from_utf8_lossy(words.trim_ascii()).into_owned();
             let code = verdict.code;
-            let reason =
-                if words.is_empty() { format!("it gave code {code}") } else { format!("code {code}: {words}") };
+            let reason = if words.is_empty() { format!("exit code {code}") } else { format!("code {code}: {words}") };
             return Err(Error::Refused { what: what(), reason });
         }
         done(path, &session.ask("wl_mv || wl_drop").await?)

@@ -172,8 +172,8 @@ async fn with_checking_off_a_host_whose_key_changed_gets_no_password_and_nothing
     server.known(&format!("{} {}\n", server.name(), server.public("id.pub")));
     for target in [by_password, by_agent] {
         let message = refusal(&target).await;
-        let why = format!("its host key is not the one at {}:1", server.path("known_hosts").display());
-        assert!(message.contains(&format!("no password and no SSH agent is used, because {why}")), "{message}");
+        let why = format!("its host key differs from the one at {}:1", server.path("known_hosts").display());
+        assert!(message.contains(&format!("windlass uses no password and no SSH agent, because {why}")), "{message}");
         assert!(message.contains("there was nothing to try"), "{message}");
     }
     assert!(!server.log().contains("Failed password"), "{}", server.log());

@@ -86,7 +86,10 @@ async fn a_key_that_stands_in_a_variable_is_no_file() {
     open(&target).await;
     target.private_key = Some(Secret::new("-----BEGIN NOTHING-----"));
     let message = refusal(&target).await;
-    assert!(message.contains("in ansible_private_key is no private key") && !message.contains("BEGIN"), "{message}");
+    assert!(
+        message.contains("in ansible_private_key is not a valid private key") && !message.contains("BEGIN"),
+        "{message}"
+    );
 }
 
 #[tokio::test]
@@ -139,14 +142,14 @@ async fn a_wrong_a_missing_and_an_open_key_file_are_told_apart() {
     keygen(&["-t", "ed25519", "-N", "", "-f", &other]);
     let message = refusal(&server.target_with(&format!("IdentityFile {other}"))).await;
     let expected = format!(
-        "cannot log in to web1 (127.0.0.1:{}) as root: permission denied (the host takes publickey); tried key {other}",
+        "cannot log in to web1 (127.0.0.1:{}) as root: permission denied (the host accepts publickey); tried key {other}",
         server.port
     );
     assert!(message.starts_with(&expected), "{message}");
     assert!(message.contains("authorized_keys"), "{message}");
 
     let message = refusal(&server.target_with("IdentityFile /no/such/key")).await;
-    assert!(message.contains("there is no key file /no/such/key"), "{message}");
+    assert!(message.contains("no such key file: /no/such/key"), "{message}");
     assert!(message.contains("there was nothing to try"), "{message}");
 
     set_mode(&server.path("id"), 0o644);
@@ -154,12 +157,12 @@ async fn a_wrong_a_missing_and_an_open_key_file_are_told_apart() {
     assert!(message.contains("because others can read it (mode 0644): chmod 600"), "{message}");
 
     let message = refusal(&server.target_with(&format!("IdentityFile {}", server.path("id.pub").display()))).await;
-    assert!(message.contains("id.pub is a public key, and the SSH agent does not have its private half"), "{message}");
+    assert!(message.contains("id.pub is a public key, and the SSH agent does not have its private key"), "{message}");
 
     fs::write(server.path("garbage"), "no key\n").unwrap();
     set_mode(&server.path("garbage"), 0o600);
     let message = refusal(&server.target_with(&format!("IdentityFile {}", at(&server.path(""), "garbage")))).await;
-    assert!(message.contains("is no private key that can be read"), "{message}");
+    assert!(message.contains("is not a valid private key that can be read"), "{message}");
 }
 
 #[tokio::test]
@@ -194,8 +197,8 @@ async fn the_agents_keys_log_in() {
         ..server.target_with(lines)
     };
     let message = refusal(&with_agent(&server, "IdentityFile none")).await;
-    let expected = "permission denied (the host takes publickey); there was nothing to try; the SSH agent has no keys | \
-                    name a key with ansible_ssh_private_key_file, load one into ssh-agent, or set ansible_password";
+    let expected = "permission denied (the host accepts publickey); found no key and no password to try; the SSH agent has no keys | \
+                    set ansible_ssh_private_key_file, load a key into ssh-agent, or set ansible_password";
     assert!(message.ends_with(expected), "{message}");
 
     keygen(&["-t", "rsa", "-b", "2048", "-N", "", "-f", &at(&server.path(""), "rsa")]);
@@ -207,7 +210,7 @@ async fn the_agents_keys_log_in() {
     let missing =
         Target { arguments: "-o IdentityAgent=/no/agent".to_owned(), ..server.target_with("IdentityFile none") };
     let message = refusal(&missing).await;
-    assert!(message.contains("the SSH agent at /no/agent cannot be asked"), "{message}");
+    assert!(message.contains("cannot query the SSH agent at /no/agent"), "{message}");
 }
 
 #[tokio::test]

@@ -44,7 +44,7 @@ async fn a_killed_server_is_a_lost_connection() {
     stdout.read_exact(&mut line).await.unwrap();
     signal("-KILL", &pid);
     let message = lost(timeout(Duration::from_secs(5), exit).await.unwrap().unwrap_err());
-    assert_eq!(message, "the connection to web1 was lost: the host closed it");
+    assert_eq!(message, "lost the connection to web1: the host closed it");
     let broken = stdout.read_to_end(&mut Vec::new()).await.unwrap_err();
     assert_eq!(broken.kind(), std::io::ErrorKind::ConnectionAborted, "no end of file");
     assert!(connection.is_closed());
@@ -61,7 +61,7 @@ async fn a_frozen_server_is_noticed() {
     let ended = timeout(Duration::from_secs(60), process.exit).await;
     signal("-CONT", &pid);
     let message = lost(ended.unwrap().unwrap_err());
-    assert_eq!(message, "the connection to web1 was lost: the host no longer answers");
+    assert_eq!(message, "lost the connection to web1: the host no longer answers");
 }
 
 #[tokio::test]

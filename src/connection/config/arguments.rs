@@ -61,12 +61,12 @@ const WITHOUT_EFFECT: &[&str] = &[
 
 /// Puts the options of an argument line into `options`. An argument that is not understood is an error.
 pub(super) fn read(line: &str, options: &mut Options) -> Result<Given, String> {
-    let words = shlex::split(line).ok_or_else(|| format!("quotes do not match in the SSH arguments {line:?}"))?;
+    let words = shlex::split(line).ok_or_else(|| format!("a quote is not closed in the SSH arguments {line:?}"))?;
     let mut given = Given::default();
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
         let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.is_empty()) else {
-            return Err(format!("the SSH argument {word:?} is not supported"));
+            return Err(format!("unsupported SSH argument {word:?}"));
         };
         let mut rest = letters.chars();
         while let Some(letter) = rest.next() {
@@ -78,11 +78,11 @@ pub(super) fn read(line: &str, options: &mut Options) -> Result<Given, String> {
                 'o' | 'J' | 'i' | 'p' | 'l' | 'F' => {
                     let attached = rest.as_str();
                     let value = if attached.is_empty() { words.next() } else { Some(attached.to_owned()) };
-                    let value = value.ok_or_else(|| format!("the SSH argument -{letter} lacks its value"))?;
+                    let value = value.ok_or_else(|| format!("the SSH argument -{letter} has no value"))?;
                     one(letter, value, options, &mut given)?;
                     break;
                 }
-                _ => return Err(format!("the SSH argument -{letter} is not supported")),
+                _ => return Err(format!("unsupported SSH argument -{letter}")),
             }
         }
     }
@@ -102,14 +102,14 @@ fn one(letter: char, value: String, options: &mut Options, given: &mut Given) ->
 }
 
 fn option(text: &str, options: &mut Options) -> Result<(), String> {
-    let wrong = || format!("the SSH option {text:?} is not of the form Key=Value");
+    let wrong = || format!("the SSH option {text:?} must have the form Key=Value");
     let (keyword, values) = parse::directive(text).map_err(|_| wrong())?.ok_or_else(wrong)?;
     if WITHOUT_EFFECT.contains(&keyword.as_str()) {
         return Ok(());
     }
     if !UNDERSTOOD.contains(&keyword.as_str()) {
         let name = text.split(['=', ' ']).next().unwrap_or(text);
-        return Err(format!("the SSH option {name} is not supported"));
+        return Err(format!("unsupported SSH option {name}"));
     }
     if values.is_empty() {
         return Err(wrong());

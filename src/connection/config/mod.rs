@@ -143,7 +143,7 @@ impl Settings {
     fn confine(&mut self, target: &Target) -> Result<(), Error> {
         if self.fingerprint.is_none() {
             let message = format!("cannot connect to {}: its host key is not pinned", target.name);
-            let hint = "a resource from an API gives the fingerprint of every host: spec.hosts[].fingerprint";
+            let hint = "set the fingerprint of every host in a resource from an API: spec.hosts[].fingerprint";
             return Err(Error::Unreachable { message, hint: Some(hint.to_owned()) });
         }
         if self.proxy_command.is_some() {
@@ -342,7 +342,7 @@ fn jumps(list: &str) -> Result<Vec<Jump>, String> {
         return Ok(Vec::new());
     }
     let read = |hop: &str| {
-        let jump = jump(hop.trim()).ok_or_else(|| format!("{hop:?} is no jump host"))?;
+        let jump = jump(hop.trim()).ok_or_else(|| format!("invalid jump host {hop:?}"))?;
         names::host(&jump.host, "the jump host")?;
         jump.user.iter().try_for_each(|user| names::user(user, "the jump host's user"))?;
         Ok(jump)

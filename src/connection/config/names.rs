@@ -18,7 +18,7 @@ pub(super) fn user(name: &str, what: &str) -> Result<(), String> {
     }
     if name.split(char::is_whitespace).skip(1).any(|word| word.starts_with('-')) {
         return Err(format!(
-            "{what} {name:?} has a word that begins with a dash, which a program would take for an option"
+            "{what} {name:?} has a word that starts with a dash, which programs would read as an option"
         ));
     }
     check(name, what, bad, "a user name")
@@ -27,9 +27,9 @@ pub(super) fn user(name: &str, what: &str) -> Result<(), String> {
 fn check(name: &str, what: &str, bad: Option<char>, kind: &str) -> Result<(), String> {
     match bad {
         _ if name.starts_with('-') => {
-            Err(format!("{what} {name:?} begins with a dash, which a program would take for an option"))
+            Err(format!("{what} {name:?} starts with a dash, which programs would read as an option"))
         }
-        Some(bad) => Err(format!("{what} {name:?} contains {bad:?}, which {kind} cannot contain")),
+        Some(bad) => Err(format!("{what} {name:?} contains {bad:?}, which is not allowed in {kind}")),
         None => Ok(()),
     }
 }
@@ -49,7 +49,7 @@ mod tests {
             assert!(user(name, "ansible_user").is_err(), "{name}");
         }
         let error = host("$(touch x)", "ansible_host").unwrap_err();
-        assert_eq!(error, "ansible_host \"$(touch x)\" contains '$', which a host name cannot contain");
+        assert_eq!(error, "ansible_host \"$(touch x)\" contains '$', which is not allowed in a host name");
     }
 
     #[test]

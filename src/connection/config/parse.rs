@@ -155,7 +155,7 @@ impl Reading<'_> {
             Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
         };
         if depth > MAX_DEPTH {
-            return Err(format!("{}: too many files include each other", path.display()));
+            return Err(format!("{}: Include directives are nested too deeply", path.display()));
         }
         // A block of an included file ends with the file, and cannot wake what its includer put to sleep.
         let (outer, mut active) = (active, active);
@@ -172,7 +172,7 @@ impl Reading<'_> {
                         }
                     }
                 }
-                _ if active && values.is_empty() => return Err(here(format!("{keyword} lacks its value"))),
+                _ if active && values.is_empty() => return Err(here(format!("{keyword} has no value"))),
                 _ if active => self.options.put(&keyword, values),
                 _ => {}
             }
@@ -183,7 +183,7 @@ impl Reading<'_> {
     /// Whether all criteria of a `Match` line hold. They are looked at in turn, until one does not.
     fn criteria(&mut self, words: &[String], outer: bool) -> Result<bool, String> {
         if words.is_empty() {
-            return Err("Match lacks its criteria".to_owned());
+            return Err("Match has no criteria".to_owned());
         }
         let mut holds = outer;
         let mut words = words.iter();
@@ -201,7 +201,7 @@ impl Reading<'_> {
                 }
                 _ => {
                     let value = attached.or_else(|| words.next().map(String::as_str));
-                    let value = value.ok_or_else(|| format!("Match {name} lacks its value"))?;
+                    let value = value.ok_or_else(|| format!("Match {name} has no value"))?;
                     holds && self.criterion(&name, value)?
                 }
             };
@@ -217,7 +217,7 @@ impl Reading<'_> {
             "originalhost" => Ok(matches_list(&value.to_lowercase(), &self.given.to_lowercase())),
             "user" => Ok(matches_list(value, &self.options.first("user").map_or_else(local_user, str::to_owned))),
             "localuser" => Ok(matches_list(value, &local_user())),
-            "exec" => Err("Match exec is not supported; say it with Match host or user".to_owned()),
+            "exec" => Err("Match exec is not supported; use Match host or Match user".to_owned()),
             _ => Err(format!("Match {name} is not supported")),
         }
     }

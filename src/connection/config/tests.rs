@@ -270,13 +270,13 @@ fn what_cannot_be_understood_is_named() {
         ("Port many\n", "port \"many\" is not a port".to_owned()),
         ("Port 0\n", "port \"0\" is not a port".to_owned()),
         ("User \"half\n", format!("{place}:1: a quote is not closed")),
-        ("Match\n", format!("{place}:1: Match lacks its criteria")),
+        ("Match\n", format!("{place}:1: Match has no criteria")),
         ("HostName %z\n", "%z in HostName \"%z\" is not supported".to_owned()),
         ("IdentityFile ${NO_SUCH_THING}/x\n", "the environment variable NO_SUCH_THING is not set".to_owned()),
-        ("ProxyJump a:b\n", "\"a:b\" is no jump host".to_owned()),
+        ("ProxyJump a:b\n", "invalid jump host \"a:b\"".to_owned()),
         ("StrictHostKeyChecking perhaps\n", "stricthostkeychecking \"perhaps\" is not one of".to_owned()),
-        ("User\n", format!("{place}:1: user lacks its value")),
-        (&format!("Include {place}\n"), "too many files include each other".to_owned()),
+        ("User\n", format!("{place}:1: user has no value")),
+        (&format!("Include {place}\n"), "Include directives are nested too deeply".to_owned()),
     ] {
         fs::write(&config, text).unwrap();
         let message = message(Settings::of(&target("h", Some(config.clone()))));

@@ -54,7 +54,7 @@ impl<'a> Tokens<'a> {
         // A name is one part of a path, and leads nowhere else.
         for (token, name) in [("%h", self.address), ("%n", self.given), ("%k", self.given), ("%r", self.user)] {
             if text.replace("%%", "").contains(token) && (name.contains('/') || name == "..") {
-                return Err(format!("{keyword} {text:?} would lead to another directory: {token} is {name:?}"));
+                return Err(format!("{keyword} {text:?} would point to another directory: {token} is {name:?}"));
             }
         }
         let text = self.expand(&variables(text)?, keyword)?;
@@ -71,7 +71,7 @@ fn variables(text: &str) -> Result<String, String> {
     let mut expanded = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
-        let (name, after) = after.split_once('}').ok_or_else(|| format!("{text:?} lacks a closing brace"))?;
+        let (name, after) = after.split_once('}').ok_or_else(|| format!("{text:?} has no closing brace"))?;
         expanded.push_str(before);
         expanded.push_str(&env::var(name).map_err(|_| format!("the environment variable {name} is not set"))?);
         rest = after;

@@ -151,7 +151,7 @@ impl KnownHosts {
             match Entry::parse(&format!("@revoked * {}", line.trim()), file, index + 1) {
                 Some(entry) => self.entries.push(entry),
                 None if line.trim().is_empty() || line.trim().starts_with('#') => {}
-                None => return wrong(format!("line {} is no public key", index + 1)),
+                None => return wrong(format!("line {} is not a public key", index + 1)),
             }
         }
         Ok(())
@@ -221,10 +221,10 @@ impl KnownHosts {
 
     fn check_certificate(&self, name: &Name, certificate: &Certificate, authority: &[u8]) -> Result<(), String> {
         if !self.of(name, Marker::Authority).iter().any(|entry| entry.blob == authority) {
-            return Err(format!("its certificate is signed by {}, which is not recorded", fingerprint(authority)));
+            return Err(format!("its certificate is signed by {}, which is not a known CA", fingerprint(authority)));
         }
         if certificate.cert_type() != CertType::Host {
-            return Err("its certificate is a user's, not a host's".to_owned());
+            return Err("its certificate is a user certificate, not a host certificate".to_owned());
         }
         if matches!(certificate.signature().algorithm(), Algorithm::Rsa { hash: None }) {
             return Err("its certificate is signed with SHA-1".to_owned());
@@ -238,7 +238,7 @@ impl KnownHosts {
             return Err("its certificate has expired".to_owned());
         }
         if let Some((option, _)) = certificate.critical_options().iter().next() {
-            return Err(format!("its certificate has an option that is not understood: {option}"));
+            return Err(format!("its certificate has an unknown option: {option}"));
         }
         let principals = certificate.valid_principals();
         if !principals.is_empty() && !principals.iter().any(|principal| matches_list(principal, &name.host)) {

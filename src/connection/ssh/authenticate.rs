@@ -51,12 +51,12 @@ pub(super) async fn authenticate(
     };
     if !with_keys {
         login.methods.retain(|method| *method != Method::PublicKey);
-        login.notes.push("the server had enough of our keys before the password's turn".to_owned());
+        login.notes.push("the server rejected too many keys before windlass could try the password".to_owned());
     }
     if let Some(why) = distrust {
         login.methods.retain(|method| *method == Method::PublicKey);
         login.socket = None;
-        login.notes.push(format!("no password and no SSH agent is used, because {why}"));
+        login.notes.push(format!("windlass uses no password and no SSH agent, because {why}"));
     }
     login.run().await
 }
@@ -105,8 +105,8 @@ impl Login<'_> {
             };
             let words = match attempt {
                 Attempt::In => "logged in",
-                Attempt::Further => "taken, and more is asked for",
-                Attempt::No => "not taken",
+                Attempt::Further => "accepted; the server requires another method",
+                Attempt::No => "rejected",
             };
             tracing::debug!(host = self.settings.label, ?method, "{words}");
             match attempt {
@@ -144,7 +144,7 @@ impl Login<'_> {
         if reason.to_lowercase().contains("too many authentication failures") {
             return Denied::TooManyFailures(self.refused(Some("too many attempts")));
         }
-        Denied::Lost(super::connect::cannot(self.settings, &format!("it ended the log-in: {reason}"), None))
+        Denied::Lost(super::connect::cannot(self.settings, &format!("it ended the login: {reason}"), None))
     }
 
     async fn keys(&mut self) -> Result<Attempt, Denied> {
@@ -210,7 +210,7 @@ impl Login<'_> {
         match result {
             Ok(result) => self.outcome(Ok(result)).map_err(Skip::All),
             Err(AgentAuthError::Send(_)) => Err(Skip::All(self.ended("the host closed it"))),
-            Err(AgentAuthError::Key(error)) => Err(Skip::Key(format!("{signer} does not sign: {error}"))),
+            Err(AgentAuthError::Key(error)) => Err(Skip::Key(format!("{signer} cannot sign: {error}"))),
         }
     }
 
@@ -249,7 +249,7 @@ impl Login<'_> {
             Ok(Some(Some(hash))) => Ok(Some(hash)),
             // The server does not say; those that know SHA-2 at all know this one.
             Ok(None) => Ok(Some(HashAlg::Sha256)),
-            Ok(Some(None)) => Err(Skip::Key("the host takes RSA keys only with SHA-1, which is not safe".to_owned())),
+            Ok(Some(None)) => Err(Skip::Key("the host accepts RSA keys only with SHA-1, which is insecure".to_owned())),
             Err(error) => Err(Skip::All(self.ended(&in_words(&error)))),
         }
     }
@@ -286,7 +286,7 @@ impl Login<'_> {
         let mut responses = Vec::new();
         for prompt in prompts {
             if prompt.echo || *asked {
-                self.notes.push(format!("the host asks {:?}, which cannot be answered", prompt.prompt.trim()));
+                self.notes.push(format!("the host asks {:?}, which windlass cannot answer", prompt.prompt.trim()));
                 responses.push(String::new());
                 continue;
             }
@@ -307,10 +307,10 @@ impl Login<'_> {
         let mut message = format!("cannot log in to {} ({place}) as {}: ", settings.label, settings.user);
         message.push_str(why.unwrap_or("permission denied"));
         if !offered.is_empty() {
-            message.push_str(&format!(" (the host takes {})", offered.join(", ")));
+            message.push_str(&format!(" (the host accepts {})", offered.join(", ")));
         }
         match self.tried.is_empty() {
-            true => message.push_str("; there was nothing to try"),
+            true => message.push_str("; found no key and no password to try"),
             false => message.push_str(&format!("; tried {}", self.tried.join(", "))),
         }
         for note in &self.notes {
@@ -321,11 +321,9 @@ impl Login<'_> {
 
     fn hint(&self) -> &'static str {
         match (self.tried.is_empty(), self.settings.password.is_some()) {
-            (true, _) => {
-                "name a key with ansible_ssh_private_key_file, load one into ssh-agent, or set ansible_password"
-            }
-            (false, true) => "is the user right, and is the password?",
-            (false, false) => "is the user right, and is the key in the user's authorized_keys on the host?",
+            (true, _) => "set ansible_ssh_private_key_file, load a key into ssh-agent, or set ansible_password",
+            (false, true) => "check the user and the password",
+            (false, false) => "check the user, and that the key is in the user's authorized_keys on the host",
         }
     }
 }

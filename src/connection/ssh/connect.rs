@@ -57,7 +57,7 @@ fn reach<'a>(target: &'a Target, settings: &'a Settings, jumps_left: usize) -> B
             let distrust = distrust.get().map(String::as_str);
             let login = authenticate::authenticate(&mut session, settings, &lost, with_keys, distrust);
             let Ok(login) = timeout(LOGIN_GRACE, login).await else {
-                return Err(cannot(settings, "the log-in took too long", None).into());
+                return Err(cannot(settings, "the login timed out", None).into());
             };
             match login {
                 Ok(()) => return Ok(Ssh::new(target, settings, session, lost, way, distrust)),
@@ -98,7 +98,7 @@ async fn greet(
         Some(mut complaint) => complaint.text().await,
         None => None,
     };
-    let reason = said.map_or(reason.clone(), |said| format!("{reason}; the proxy command says: {said}"));
+    let reason = said.map_or(reason.clone(), |said| format!("{reason}; output of the proxy command: {said}"));
     Err(Failure::Transient(cannot(settings, &reason, None)))
 }
 
@@ -107,7 +107,7 @@ type Way = (Box<dyn Stream>, Option<Box<Ssh>>, Option<proxy::Complaint>);
 async fn stream(target: &Target, settings: &Settings, jumps_left: usize) -> Result<Way, Failure> {
     if let Some((nearest, before)) = settings.jumps.split_last() {
         if jumps_left == 0 {
-            return Err(cannot(settings, "its jump hosts lead in a circle", None).into());
+            return Err(cannot(settings, "its jump hosts form a loop", None).into());
         }
         let mut jump = settings.of_jump(nearest, target)?;
         if !before.is_empty() {
@@ -140,7 +140,7 @@ async fn stream(target: &Target, settings: &Settings, jumps_left: usize) -> Resu
 async fn inside(confined: &Confinement, settings: &Settings) -> Result<Vec<SocketAddr>, Failure> {
     match timeout(settings.connect_timeout, confined.resolve(&settings.address, settings.port)).await {
         Ok(found) => found.map_err(|why| cannot(settings, &why, None).into()),
-        Err(_) => Err(Failure::Transient(unresolved(settings, "no answer in time"))),
+        Err(_) => Err(Failure::Transient(unresolved(settings, "timed out"))),
     }
 }
 
@@ -153,7 +153,7 @@ async fn addresses(target: &Target, settings: &Settings) -> Result<Vec<SocketAdd
     match timeout(settings.connect_timeout, tokio::net::lookup_host((name, settings.port))).await {
         Ok(Ok(addresses)) => Ok(addresses.collect()),
         Ok(Err(error)) => Err(unresolved(settings, &error.to_string()).into()),
-        Err(_) => Err(Failure::Transient(unresolved(settings, "no answer in time"))),
+        Err(_) => Err(Failure::Transient(unresolved(settings, "timed out"))),
     }
 }
 
@@ -174,36 +174,38 @@ async fn dial(target: &Target, settings: &Settings) -> Result<TcpStream, Failure
                 return Ok(stream);
             }
             Ok(Err(error)) => error,
-            Err(_) => io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {limit:?}")),
+            Err(_) => io::Error::new(io::ErrorKind::TimedOut, format!("timed out after {limit:?}")),
         };
         last = Some(error);
     }
     Err(match last {
         Some(error) => unreachable(settings, &error),
-        None => unresolved(settings, "it has no address of the wanted family").into(),
+        None => unresolved(settings, "it has no address of the requested family").into(),
     })
 }
 
 fn unresolved(settings: &Settings, why: &str) -> Error {
     Error::Unreachable {
-        message: format!(
-            "cannot connect to {}: the name {:?} cannot be resolved: {why}",
-            settings.label, settings.address
-        ),
-        hint: Some("is the name right? ansible_host can name an address".to_owned()),
+        message: format!("cannot connect to {}: cannot resolve the name {:?}: {why}", settings.label, settings.address),
+        hint: Some("check the name, or set ansible_host to an address".to_owned()),
     }
 }
 
 fn unreachable(settings: &Settings, error: &io::Error) -> Failure {
     use io::ErrorKind as K;
     let (reason, hint) = match error.kind() {
-        K::ConnectionRefused => ("connection refused".to_owned(), "is its SSH server running, and on this port?"),
+        K::ConnectionRefused => {
+            ("connection refused".to_owned(), "check that its SSH server is running, and listens on this port")
+        }
         K::TimedOut => {
             let limit = settings.connect_timeout;
-            (format!("no answer within {limit:?}"), "is the host up, and does a firewall let us through?")
+            (
+                format!("timed out after {limit:?}"),
+                "check that the host is up, and that no firewall blocks the connection",
+            )
         }
         K::HostUnreachable | K::NetworkUnreachable => {
-            ("no route to it".to_owned(), "is the host up, and its network reachable from here?")
+            ("no route to host".to_owned(), "check that the host is up, and that this machine can reach its network")
         }
         _ => return cannot(settings, &error.to_string(), None).into(),
     };

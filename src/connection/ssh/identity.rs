@@ -88,7 +88,7 @@ pub(super) async fn candidates(
         if path.exists() || beside(path, ".pub").exists() {
             offer_file(path, &certificates, &mut held, &mut found.list);
         } else {
-            found.notes.push(format!("there is no key file {}", path.display()));
+            found.notes.push(format!("no such key file: {}", path.display()));
         }
     }
     let mut defaults = Vec::new();
@@ -125,7 +125,7 @@ async fn ask_agent(socket: &Path, binding: Option<&AgentSessionBinding>, found: 
             held
         }
         Ok(Err(error)) => {
-            found.notes.push(format!("the SSH agent at {} cannot be asked: {error}", socket.display()));
+            found.notes.push(format!("cannot query the SSH agent at {}: {error}", socket.display()));
             Vec::new()
         }
         Err(_) => {
@@ -205,13 +205,13 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 pub(super) fn private_key(path: &Path, passphrase: Option<&Secret>) -> Result<PrivateKey, String> {
     let shown = path.display();
     if fs::read_to_string(path).is_ok_and(|text| PublicKey::from_openssh(text.trim()).is_ok()) {
-        return Err(format!("{shown} is a public key, and the SSH agent does not have its private half"));
+        return Err(format!("{shown} is a public key, and the SSH agent does not have its private key"));
     }
     let metadata = fs::metadata(path).map_err(|error| format!("cannot read the key {shown}: {}", plain(&error)))?;
     // As OpenSSH: a key that others can read is no secret any more. Another owner's is that owner's affair.
     if metadata.uid() == user_id() && metadata.mode() & 0o077 != 0 {
         return Err(format!(
-            "the key {shown} is not used, because others can read it (mode {:04o}): chmod 600 {shown}",
+            "refusing to use the key {shown}: other users can read it (mode {:04o}); run chmod 600 {shown}",
             metadata.mode() & 0o7777
         ));
     }
@@ -225,7 +225,7 @@ pub(super) fn private_key_of(text: &str, shown: &str, passphrase: Option<&Secret
         return Ok(key);
     }
     if !is_encrypted(text) {
-        return Err(format!("{shown} is no private key that can be read"));
+        return Err(format!("{shown} is not a valid private key"));
     }
     let Some(passphrase) = passphrase else {
         return Err(format!(

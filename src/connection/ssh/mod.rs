@@ -38,7 +38,7 @@ pub(super) async fn open(target: &Target) -> Result<Arc<dyn Connection>, Error> 
         match connect::connect(target, &settings).await {
             Ok(connection) => return Ok(Arc::new(connection)),
             Err(connect::Failure::Transient(error)) if attempt < target.retries => {
-                tracing::debug!("{error}; trying again");
+                tracing::debug!("{error}; retrying");
                 tokio::time::sleep(delay(attempt)).await;
                 attempt += 1;
             }
@@ -128,7 +128,7 @@ impl Connection for Ssh {
         let permit = self.unless_lost(self.permits.clone().acquire_owned()).await?;
         let permit = permit.map_err(|_| self.line.error())?;
         let Some(mut channel) = self.session().await? else {
-            return Err(refused("the host opens no further session (MaxSessions in its sshd_config?)"));
+            return Err(refused("the host refuses another session (MaxSessions in its sshd_config?)"));
         };
         self.unless_lost(channel.exec(true, line)).await?.map_err(|_| self.line.error())?;
         loop {

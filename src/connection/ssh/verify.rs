@@ -81,10 +81,13 @@ impl Check {
             (Verdict::Unknown { .. }, HostKeys::Off) => Ok(()),
             (Verdict::Changed(record), HostKeys::Off) => {
                 let message = self.changed(&record, shown);
-                tracing::warn!("{message}; host key checking is off: no password and no SSH agent is used");
+                tracing::warn!("{message}; host key checking is off, so windlass uses no password and no SSH agent");
                 #[expect(clippy::let_underscore_must_use, reason = "one reason is enough")]
-                let _ =
-                    distrust.set(format!("its host key is not the one at {}:{}", record.file.display(), record.line));
+                let _ = distrust.set(format!(
+                    "its host key differs from the one at {}:{}",
+                    record.file.display(),
+                    record.line
+                ));
                 Ok(())
             }
             (Verdict::Unknown { .. }, HostKeys::AcceptNew) => self.accept(shown),
@@ -119,7 +122,7 @@ impl Check {
             message: format!("the host key of {label} ({address}) is {algorithm} {found}, and {wanted} is expected"),
             hint: Some(format!(
                 "compare with the host's own {algorithm} key (ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub); if they \
-                 differ, somebody may be listening in"
+                 differ, somebody may be intercepting the connection"
             )),
         })
     }
@@ -132,7 +135,11 @@ impl Check {
                 message: format!("cannot record the host key of {} in {}: {error}", self.label, file.display()),
                 hint: None,
             })?;
-        tracing::info!(host = self.label, fingerprint = key_fingerprint(&shown.public_key()), "new host key recorded");
+        tracing::info!(
+            host = self.label,
+            fingerprint = key_fingerprint(&shown.public_key()),
+            "recorded the new host key"
+        );
         self.judge(verdict, shown)
     }
 
@@ -147,7 +154,7 @@ impl Check {
                 let file = self.record.as_ref().map_or("known_hosts".to_owned(), |file| file.display().to_string());
                 let hint = format!(
                     "compare the fingerprint with the host's own (ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub), then \
-                     record it: ssh-keyscan -p {} {address} >> {file}; or have new keys recorded unseen: --host-keys accept-new (or \
+                     record it: ssh-keyscan -p {} {address} >> {file}; or record new keys unchecked: --host-keys accept-new (or \
                      ansible_ssh_common_args: -o StrictHostKeyChecking=accept-new)",
                     self.port
                 );
@@ -157,8 +164,8 @@ impl Check {
                 let place = format!("{}:{}", record.file.display(), record.line);
                 let message = self.changed(&record, shown);
                 let hint = format!(
-                    "somebody may be listening in; if the host was set up anew, and the fingerprint is its own, remove \
-                     the old key: {place}"
+                    "somebody may be intercepting the connection; if the host was reinstalled, and the fingerprint is \
+                     its own, remove the old key: {place}"
                 );
                 (message, hint)
             }
@@ -166,7 +173,7 @@ impl Check {
                 let place = format!("{}:{}", record.file.display(), record.line);
                 let message =
                     format!("the host key of {label} ({address}) is revoked: {algorithm} {fingerprint}, by {place}");
-                (message, "this key must not be trusted: the host needs a new one".to_owned())
+                (message, "do not trust this key: generate a new one on the host".to_owned())
             }
         };
         Err(Error::Unreachable { message, hint: Some(hint) })
@@ -239,11 +246,11 @@ pub(super) fn in_words(error: &russh::Error) -> String {
             ErrorKind::TimedOut => "the host no longer answers".to_owned(),
             _ => error.to_string(),
         },
-        E::Version => "what answers is no SSH server".to_owned(),
+        E::Version => "the port does not belong to an SSH server".to_owned(),
         E::NoCommonAlgo { kind, theirs, .. } => {
             format!("no common {} algorithm: the host offers {}", format!("{kind:?}").to_lowercase(), theirs.join(", "))
         }
-        E::WrongServerSig => "the host does not have the key that it shows".to_owned(),
+        E::WrongServerSig => "the host does not have the private key of the host key that it presents".to_owned(),
         other => other.to_string(),
     }
 }

@@ -195,7 +195,7 @@ fn choose(subset: &[String]) -> Result<Vec<&'static Collector>, Error> {
             (name, exclude) => {
                 let Some(collector) = of(name) else {
                     let names = COLLECTORS.iter().map(|it| it.name).collect::<Vec<_>>().join(", ");
-                    let reason = format!("there is no such subset; there are all, min, {names}");
+                    let reason = format!("no such subset; use all, min, {names}");
                     return Err(Error::Refused { what: format!("gather {name:?}"), reason });
                 };
                 // One fact of a collector cannot be left out by itself.
@@ -256,10 +256,7 @@ mod tests {
         assert!(names(&["all", "!mounts"]).contains(&"hardware"));
         assert!(names(&["all", "!hardware", "mounts"]).contains(&"hardware"));
         let error = choose(&["bogus".to_owned()]).err().unwrap().to_string();
-        assert!(
-            error.starts_with("cannot gather \"bogus\": there is no such subset; there are all, min, platform"),
-            "{error}"
-        );
+        assert!(error.starts_with("cannot gather \"bogus\": no such subset; use all, min, platform"), "{error}");
     }
 
     #[tokio::test]

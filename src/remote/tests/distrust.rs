@@ -15,7 +15,7 @@ impl Connection for Changed {
         self.0.tunnel(host, port).await
     }
     fn distrust(&self) -> Option<&str> {
-        Some("its host key is not the one at known_hosts:1")
+        Some("its host key differs from the one at known_hosts:1")
     }
     fn capacity(&self) -> usize {
         self.0.capacity()
@@ -57,7 +57,7 @@ exit 1
         async move { Remote::open(&Sessions::new(connection), Some(&user), &IndexMap::new()).await.err().unwrap() }
     };
     let error = open(Arc::new(Changed(Local::new("here")))).await;
-    let why = "no password is sent to this host, because its host key is not the one at known_hosts:1";
+    let why = "windlass sends no password to this host, because its host key differs from the one at known_hosts:1";
     assert_eq!(error.hint().as_deref(), Some(why));
     assert!(!Path::new(&place.at("sudo.heard")).exists());
 

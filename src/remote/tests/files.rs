@@ -230,7 +230,7 @@ async fn an_upload_that_arrives_damaged_leaves_the_old_file() {
             .await
             .unwrap_err();
         let right = sha1(&[b'x'; 100_000]);
-        let words = format!("its sha1 is {right} after the upload and should be {wrong}");
+        let words = format!("its sha1 is {right} after the upload, not {wrong}");
         assert_eq!(error.to_string(), format!("cannot write {}: {words}", place.at("f")), "{kind}");
         assert_eq!(std::fs::read(place.at("f")).unwrap(), b"old", "{kind}");
         assert_eq!(place.names(), ["f"], "{kind}");
@@ -340,7 +340,7 @@ async fn directories_are_made_with_their_parents_and_attributes() {
         assert_eq!(stat.mode, 0o700, "{kind}");
         std::fs::write(place.at("f"), "").unwrap();
         let error = remote.make_directory(&place.at("f/x"), &Attributes::default()).await.unwrap_err().to_string();
-        assert!(error.starts_with(&format!("cannot make the directory {}: ", place.at("f/x"))), "{kind}: {error}");
+        assert!(error.starts_with(&format!("cannot create the directory {}: ", place.at("f/x"))), "{kind}: {error}");
     }
 }
 
@@ -405,7 +405,7 @@ fn a_refusal_has_the_tools_reason_and_what_helps() {
         ("chown: changing ownership of '/x': Operation not permitted", "Operation not permitted", true),
         ("chown: invalid user: 'nobody-there'", "invalid user: 'nobody-there'", true),
         ("sh: 1: cannot create /x: Directory nonexistent", "No such file or directory", false),
-        ("", "it did not say why", false),
+        ("", "no error message", false),
     ];
     for (words, reason, helped) in cases {
         assert_eq!(told(words), (format!("cannot write /x: {reason}"), helped), "{words}");

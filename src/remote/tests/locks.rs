@@ -244,7 +244,7 @@ async fn a_lock_that_others_can_write_is_refused() {
     let (directory, here) = (place.at("lock"), remote("dash").await);
     std::fs::create_dir(&directory).unwrap();
     std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(0o777)).unwrap();
-    let words = format!("{directory} is no directory that only ");
+    let words = format!("{directory} is not a directory that only ");
     for error in [
         here.lock(&directory).await.unwrap_err(),
         here.claim_lock(&directory, &record(1, "ann"), None).await.unwrap_err(),

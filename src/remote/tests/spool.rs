@@ -35,11 +35,11 @@ async fn an_output_that_has_no_room_is_an_error_that_names_the_file_system() {
         let small = Small::below(&remote).await;
         let error = remote.run(&shell("seq 1 1000000; true")).await.unwrap_err();
         let expected = format!(
-            "cannot keep the whole output of the shell command on the host: {}: No space left on device",
+            "cannot store the whole output of the shell command on the host: {}: No space left on device",
             small.directory
         );
         assert_eq!(error.to_string(), expected, "{kind}");
-        assert!(error.hint().unwrap().starts_with("make room on the host"), "{kind}");
+        assert!(error.hint().unwrap().starts_with("free disk space on the host"), "{kind}");
         // To stderr as well; and what fits comes whole again.
         let error = remote.run(&shell("seq 1 1000000 >&2; true")).await.unwrap_err();
         assert_eq!(error.to_string(), expected, "{kind}");
@@ -66,10 +66,10 @@ async fn a_small_output_is_whole_or_an_error_whoever_fills_the_file_system() {
 async fn an_output_without_end_is_ended_on_the_host() {
     let remote = remote("dash").await;
     let error = remote.run(&Command::program(["yes"])).await.unwrap_err();
-    assert_eq!(error.to_string(), "cannot keep the output of yes: it is more than 256 MiB");
+    assert_eq!(error.to_string(), "cannot store the output of yes: it is more than 256 MiB");
     // One that is over before anybody looks.
     let error = remote.run(&shell("head -c 300000000 /dev/zero")).await.unwrap_err();
-    assert_eq!(error.to_string(), "cannot keep the output of the shell command: it is more than 256 MiB");
+    assert_eq!(error.to_string(), "cannot store the output of the shell command: it is more than 256 MiB");
     assert_eq!(sh(&remote, "seq 1 100000").await.stdout.len(), 588_895);
 }
 

@@ -123,9 +123,9 @@ async fn sudo_without_password_becomes_anyone() {
         let flags = Become { flags: Some("-H -E -n".into()), ..sudo("root") };
         assert_eq!(users.become_user(flags).await.unwrap().user(), "root");
         assert_eq!(users.become_user(sudo("#0")).await.unwrap().user(), "root");
-        assert_eq!(users.reason(sudo("wl-nobody")).await, "there is no such user on the host");
+        assert_eq!(users.reason(sudo("wl-nobody")).await, "the user does not exist on the host");
         let missing = Become { executable: Some("no-such-sudo".into()), ..sudo("root") };
-        assert_eq!(users.reason(missing).await, "no-such-sudo is not on the host");
+        assert_eq!(users.reason(missing).await, "the host has no program no-such-sudo");
     }
 }
 
@@ -141,8 +141,8 @@ async fn sudo_asks_for_the_login_users_password() {
     assert_eq!(text(&sh(&remote, "pwd").await.stdout), "/\n");
     // sudo remembers for a while whom it asked, but not without a terminal.
     let wrong = Become { password: users.password(users.other()), ..sudo("root") };
-    assert_eq!(users.reason(wrong).await, "sudo does not accept the password");
-    assert_eq!(users.reason(sudo("root")).await, "sudo asks for a password and none is given");
+    assert_eq!(users.reason(wrong).await, "sudo rejected the password");
+    assert_eq!(users.reason(sudo("root")).await, "sudo asks for a password, and none was given");
 }
 
 #[tokio::test]
@@ -167,9 +167,9 @@ async fn su_asks_for_the_other_users_password() {
     let got = sh(&remote, "id -un; echo $HOME").await;
     assert_eq!(text(&got.stdout), format!("{0}\n/home/{0}\n", users.other()));
     let wrong = Become { password: users.password(users.login()), ..su(users.other()) };
-    assert_eq!(users.reason(wrong).await, "su does not accept the password");
-    assert_eq!(users.reason(su(users.other())).await, "su asks for a password and none is given");
-    assert_eq!(users.reason(su("wl-nobody")).await, "there is no such user on the host");
+    assert_eq!(users.reason(wrong).await, "su rejected the password");
+    assert_eq!(users.reason(su(users.other())).await, "su asks for a password, and none was given");
+    assert_eq!(users.reason(su("wl-nobody")).await, "the user does not exist on the host");
 }
 
 #[tokio::test]

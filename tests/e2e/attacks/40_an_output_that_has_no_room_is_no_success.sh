@@ -28,8 +28,8 @@ for user in root dashy busy; do
 done
 # A user without become has no other place, unless a login gives one.
 windlass playbook -i "$inventory" -e ansible_user=plain "$scratch/large.yml"
-[ "$code" = 0 ] || says 'cannot keep the whole output of the shell command on the host: /dev/shm: No space left on device'
-[ "$code" = 0 ] || says 'hint: make room on the host'
+[ "$code" = 0 ] || says 'cannot store the whole output of the shell command on the host: /dev/shm: No space left on device'
+[ "$code" = 0 ] || says 'hint: free disk space on the host'
 
 hosts ssh plain@h1 'while [ ! -e /tmp/enough ]; do head -c 3000000 /dev/zero >/dev/shm/fill; sleep 0.05; rm -f /dev/shm/fill; done 2>/dev/null' &
 filler=$!

@@ -24,7 +24,7 @@ for user in root dashy busy; do
   windlass playbook -i "$inventory" -e ansible_user="$user" -b -e archive=false "$scratch/playbook.yml"
   exits 2
   says 'cannot write /mnt/small: No space left on device'
-  says 'hint: make room on the host'
+  says 'hint: free disk space on the host'
 done
 # What tar leaves alone, as it is newer than in the archive, is not removed because of a full disk either.
 on h1 'rm -rf /mnt/fill /mnt/small /mnt/tree; mkdir /mnt/tree; echo precious >/mnt/tree/file1; touch -d 2037-01-01 /mnt/tree/file1'

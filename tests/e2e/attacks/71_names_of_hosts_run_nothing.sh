@@ -20,7 +20,7 @@ END
 sed 's/^h2 .*/h2 ansible_user="x;touch $scratch\/pwned"/' "$inventory" >"$scratch/inventory.ini"
 windlass playbook -i "$scratch/inventory.ini" --ssh-common-args "-F $scratch/ssh_config" "$scratch/play.yml"
 exits 4
-says 'unreachable: \[added\]: cannot connect to added: ansible_host .* contains .\$., which a host name cannot contain'
+says 'unreachable: \[added\]: cannot connect to added: ansible_host .* contains .\$., which is not allowed in a host name'
 [ ! -e "$scratch/pwned" ] || broken "a name ran a command on the controller"
 sed -n '2,$p' "$ROOT/tests/resources/bad/rule-user-of-a-host.yaml" >"$scratch/resource.yaml"
 windlass playbook -i "$scratch/resource.yaml" --ssh-common-args "-F $scratch/ssh_config" "$scratch/play.yml"

@@ -9,14 +9,14 @@ PLAY
 sed 's/^ansible_become_password=.*/ansible_become_password=wrong/' "$state/inventory-ops-password.ini" >"$scratch/inventory.ini"
 windlass playbook -i "$scratch/inventory.ini" "$scratch/ping.yml"
 exits 2
-says 'cannot become root: sudo does not accept the password$'
+says 'cannot become root: sudo rejected the password$'
 says "hint: sudo wants the login user's own password"
 sed '/^ansible_become_password=/d' "$state/inventory-ops-password.ini" >"$scratch/inventory.ini"
 windlass playbook -i "$scratch/inventory.ini" "$scratch/ping.yml"
 exits 2
-says 'fatal: \[h1\]: cannot become root: sudo asks for a password and none is given$'
+says 'fatal: \[h1\]: cannot become root: sudo asks for a password, and none was given$'
 says 'task: .*/ping.yml:5:7$'
-says 'hint: give it with -K, or as ansible_become_password$'
+says 'hint: pass it with -K, or set ansible_become_password$'
 windlass playbook -i "$state/inventory-plain.ini" "$scratch/ping.yml"
 exits 2
 says 'cannot become root: sudo'

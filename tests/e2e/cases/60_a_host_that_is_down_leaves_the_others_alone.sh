@@ -5,7 +5,7 @@ hosts kill h2
 etcd_playbook -T 5
 exits 4
 recap h2 unreachable 1
-says 'cannot connect to h2 .*: (no answer within 5s|No route to host)'
+says 'cannot connect to h2 .*: (timed out after 5s|No route to host)'
 { tree h1; tree h3; } >"$scratch/after"
 same_trees "$scratch/before" "$scratch/after"
 hosts start h2

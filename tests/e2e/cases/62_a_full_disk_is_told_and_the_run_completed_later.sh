@@ -5,7 +5,7 @@ etcd_playbook -e preflight_skip=space
 exits 2
 recap h2 failed 1
 says 'cannot write /opt/windlass/.*: No space left on device$'
-says 'hint: make room on the host'
+says 'hint: free disk space on the host'
 on h2 "test -z \"\$(find /opt -type f)\"" || broken "half a file is on h2"
 etcd_playbook
 exits 2

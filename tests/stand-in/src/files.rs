@@ -86,7 +86,8 @@ pub(crate) fn pair(
     key: &Path,
 ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), String> {
     let chain = certificates(certificate)?;
-    let secret = PrivateKeyDer::from_pem_file(key).map_err(|_| format!("{} is no private key", key.display()))?;
+    let secret =
+        PrivateKeyDer::from_pem_file(key).map_err(|_| format!("{} is not a valid private key", key.display()))?;
     CertifiedKey::from_der(chain.clone(), secret.clone_key(), &default_provider())
         .map_err(|error| format!("{} and {}: {error}", certificate.display(), key.display()))?;
     Ok((chain, secret))
