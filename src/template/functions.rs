@@ -14,13 +14,9 @@ type Add = fn(&mut Environment<'static>);
 /// Every function and what is like one, sorted by name. `dict`, `namespace` and `range` are the engine's own.
 pub(super) static FUNCTIONS: &[(Word, Add)] = &[
     (
-        Word::new(
-            "cycler",
-            "An object whose method next() gives one of the values after the other, and \
-             begins again.",
-        )
-        .takes("values...")
-        .example("cycler('odd', 'even')"),
+        Word::new("cycler", "An object whose method next() returns the values one after the other, in a cycle.")
+            .takes("values...")
+            .example("cycler('odd', 'even')"),
         |env| {
             env.add_function("cycler", |Rest(items): Rest<Value>| Value::from_object(Cycler::new(items)));
         },
@@ -30,19 +26,15 @@ pub(super) static FUNCTIONS: &[(Word, Add)] = &[
         |env| env.add_function("dict", dict),
     ),
     (
-        Word::new(
-            "joiner",
-            "An object that gives nothing when it is called first, and its separator from \
-             then on.",
-        )
-        .takes("separator=', '")
-        .example("joiner('; ')"),
+        Word::new("joiner", "An object that returns an empty text on its first call, and its separator afterwards.")
+            .takes("separator=', '")
+            .example("joiner('; ')"),
         |env| {
             env.add_function("joiner", |separator: Option<String>| Value::from_object(Joiner::new(separator)));
         },
     ),
     (
-        Word::new("lipsum", "Paragraphs of Latin words that mean nothing, other ones each time, of min to max words.")
+        Word::new("lipsum", "Random paragraphs of filler text, of min to max words.")
             .takes("n=5, html=true, min=20, max=100")
             .gives("lipsum(n=2, html=false).splitlines() | length", "3"),
         |env| env.add_function("lipsum", lipsum),
@@ -50,8 +42,8 @@ pub(super) static FUNCTIONS: &[(Word, Add)] = &[
     (
         Word::new(
             "lookup",
-            "Asks a lookup: one result is itself, several texts are joined by commas. With errors='ignore' or 'warn' a \
-             failure gives none.",
+            "Runs a lookup: returns a single result as it is, and joins several texts with commas. With \
+             errors='ignore' or 'warn' a failure returns none.",
         )
         .takes("name, terms..., wantlist=false, errors='strict', options...")
         .gives("lookup('env', 'NO_SUCH_VARIABLE', default='x')", "x"),
@@ -62,7 +54,7 @@ pub(super) static FUNCTIONS: &[(Word, Add)] = &[
         },
     ),
     (
-        Word::new("namespace", "An object whose members set can change, inside loops and blocks too.")
+        Word::new("namespace", "An object whose members set can change, even inside loops and blocks.")
             .takes("names=values...")
             .gives("namespace(count=1).count", "1"),
         |_| {},
@@ -73,9 +65,12 @@ pub(super) static FUNCTIONS: &[(Word, Add)] = &[
             .example("now(utc=true, fmt='%Y-%m-%d')"),
         |env| env.add_function("now", time::now),
     ),
-    (Word::new("omit", "A value that leaves out the argument that gets it.").example("mode | default(omit)"), |env| {
-        env.add_global("omit", super::omit());
-    }),
+    (
+        Word::new("omit", "A value that omits the argument that it is given to.").example("mode | default(omit)"),
+        |env| {
+            env.add_global("omit", super::omit());
+        },
+    ),
     (
         Word::new("q", "The short name of query.")
             .takes("name, terms..., options...")
@@ -87,7 +82,7 @@ pub(super) static FUNCTIONS: &[(Word, Add)] = &[
         },
     ),
     (
-        Word::new("query", "Asks a lookup; the result is always a list, as loop needs it.")
+        Word::new("query", "Runs a lookup; the result is always a list, as loop needs it.")
             .takes("name, terms..., errors='strict', options...")
             .gives("query('items', 1, 2)", "[1, 2]"),
         |env| {
@@ -97,13 +92,13 @@ pub(super) static FUNCTIONS: &[(Word, Add)] = &[
         },
     ),
     (
-        Word::new("range", "Whole numbers in a row; the end is not among them.")
+        Word::new("range", "A sequence of whole numbers, without the end.")
             .takes("start=0, end, step=1")
             .gives("range(1, 4) | list", "[1, 2, 3]"),
         |env| env.add_function("range", range),
     ),
     (
-        Word::new("undef", "An undefined value: whoever uses it has to set the variable.")
+        Word::new("undef", "An undefined value, to mark a variable that the user has to set.")
             .takes("hint=none")
             .example("undef(hint='set it for every host')"),
         |env| env.add_function("undef", |_: Rest<ValueOrKwargs>| Value::UNDEFINED),

@@ -22,7 +22,7 @@ pub(super) fn located<T>(origin: Option<&Origin>, work: impl FnOnce() -> Result<
     GUARDED.set(GUARDED.get() - 1);
     done.unwrap_or_else(|_| {
         let fault = FAULT.with_borrow_mut(std::mem::take);
-        Err(Error::other(format!("a fault of the template engine: {fault}"), origin))
+        Err(Error::other(format!("internal error in the template engine: {fault}"), origin))
     })
 }
 
@@ -46,7 +46,7 @@ fn listen() {
 
 fn words(payload: &dyn std::any::Any) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "it does not say what".into())
+    text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no details".into())
 }
 
 #[cfg(test)]

@@ -77,8 +77,7 @@ pub(super) fn check(value: &Value, source: &str, origin: Option<&Origin>) -> Res
         true => Ok(()),
         false => Err(Error::other(
             format!(
-                "{source:?} gives a text that may come from a host, so it is not evaluated; write the expression \
-                 itself, without braces"
+                "refusing to evaluate {source:?}: its text may come from a host; write the expression itself, without braces"
             ),
             origin,
         )),

@@ -178,8 +178,8 @@ impl Templar {
             _ if self.lenient => Ok(value.is_true()),
             _ => {
                 let message = format!(
-                    "the condition {expression} is neither true nor false, but {}; write what shall hold, \
-                     as in x | length > 0, or x | bool",
+                    "the condition {expression} must be true or false, and is {}; write a comparison, such as x | \
+                     length > 0, or x | bool",
                     args::kind(&value)
                 );
                 Err(Error::other(message, origin))

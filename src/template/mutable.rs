@@ -42,7 +42,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 /// itself comes to no end.
 fn check<T>(values: &[Value], this: &Arc<T>) -> Result<(), Error> {
     match within(values, Arc::as_ptr(this).addr(), DEEPEST) {
-        true => Err(fail("a list or mapping cannot be put into itself, nor deeper than 200 others")),
+        true => Err(fail("a list or mapping must not contain itself, or be nested deeper than 200 levels")),
         false => Ok(()),
     }
 }

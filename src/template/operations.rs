@@ -107,9 +107,9 @@ fn contains(state: &State<'_, '_>, item: Value, container: &Value) -> Result<boo
 /// Whether a settled value is in a list, a key of a mapping, or a part of a text.
 pub(super) fn is_in(item: &Value, container: &Value) -> Result<bool, Error> {
     if let Some(text) = container.as_str() {
-        let part = item
-            .as_str()
-            .ok_or_else(|| fail(format!("only text can be looked for in text, this is {}", super::args::kind(item))))?;
+        let part = item.as_str().ok_or_else(|| {
+            fail(format!("only text can be searched for in text, this is {}", super::args::kind(item)))
+        })?;
         return Ok(text.contains(part));
     }
     match (container.kind(), container.as_object()) {
@@ -153,7 +153,7 @@ fn undefined_operation(a: &Value, sign: &str, b: &Value) -> Error {
 }
 
 fn whole(number: Option<i128>) -> Result<Value, Error> {
-    let number = number.ok_or_else(|| fail("the result is too large a number"))?;
+    let number = number.ok_or_else(|| fail("the resulting number is too large"))?;
     Ok(i64::try_from(number).map_or_else(|_| Value::from(number), Value::from))
 }
 
@@ -241,7 +241,7 @@ fn pow(a: &Value, b: &Value) -> Result<Value, Error> {
             return Err(fail("zero to a power below zero"));
         }
         if a < 0.0 && b.fract() != 0.0 {
-            return Err(fail("the result is no real number"));
+            return Err(fail("the result is not a real number"));
         }
         Ok(Value::from(a.powf(b)))
     };
@@ -266,7 +266,7 @@ fn slice(value: &Value, bounds: &[Value]) -> Result<Value, Error> {
     };
     let (start, stop, step) = (bound(0)?, bound(1)?, bound(2)?.unwrap_or(1));
     if step == 0 {
-        return Err(fail("the step of a slice cannot be 0"));
+        return Err(fail("the step of a slice must not be 0"));
     }
     if value.is_undefined() {
         return Err(Error::from(ErrorKind::UndefinedError));
@@ -300,7 +300,7 @@ fn places(length: usize, start: Option<i64>, stop: Option<i64>, step: i64) -> im
 fn each(value: Value) -> Result<Value, Error> {
     match value.kind() {
         ValueKind::None | ValueKind::Bool | ValueKind::Number => {
-            Err(fail(format!("a loop cannot go over {}", super::args::kind(&value))))
+            Err(fail(format!("cannot loop over {}", super::args::kind(&value))))
         }
         // The engine does not know how long a text is, and so not which character is the last.
         ValueKind::String => items(&value).map(Value::from),

@@ -142,10 +142,10 @@ fn run(program: &Path, asked: &Value, base: &Path) -> Result<Value, String> {
     let (status, printed) = ended.map_err(|error| format!("failed: {place}: {error}"))?;
     if !status.success() {
         let said = String::from_utf8_lossy(&said);
-        return Err(format!("failed: {place} ended with {status}: {}", said.trim()));
+        return Err(format!("failed: {place}: {status}: {}", said.trim()));
     }
     let printed: serde_json::Value = serde_json::from_slice(&printed)
-        .map_err(|error| format!("printed no JSON: {place}: {error}: {:?}", excerpt(&printed)))?;
+        .map_err(|error| format!("printed invalid JSON: {place}: {error}: {:?}", excerpt(&printed)))?;
     Ok(Value::from(Serde(printed)))
 }
 
@@ -191,7 +191,7 @@ mod tests {
         let failed = render("{{ 1 | own_bad }}").unwrap_err().to_string();
         assert!(failed.contains("the filter \"own_bad\" failed") && failed.contains("no reason"), "{failed}");
         let failed = render("{{ lookup('own_text', 1) }}").unwrap_err().to_string();
-        assert!(failed.contains("the lookup \"own_text\" printed no JSON"), "{failed}");
+        assert!(failed.contains("the lookup \"own_text\" printed invalid JSON"), "{failed}");
         assert!(render("{{ 1 | own_plain }}").is_err());
     }
 

@@ -44,7 +44,7 @@ pub(super) fn fill(format: &str, mut values: Vec<Value>, spare: bool) -> Result<
     }
     plain.push_str(rest);
     if next < values.len() && !(spare && next == 0) && !(next == 0 && format.contains("%(")) {
-        return Err(fail("not all values have a place in the format"));
+        return Err(fail("the format has fewer placeholders than values"));
     }
     if next == 0 && !plain.contains('%') {
         return Ok(plain);

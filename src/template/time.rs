@@ -14,19 +14,15 @@ use crate::value::{Value, float};
 /// The filters of this file.
 pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
-        Word::new("strftime", "A time as a format says; without seconds since 1970, now.")
+        Word::new("strftime", "A time in the given format (default: the current time).")
             .takes("seconds=now, utc=false")
             .gives("'%Y-%m-%d' | strftime(0, utc=true)", "1970-01-01"),
         strftime,
     ),
     (
-        Word::new(
-            "to_datetime",
-            "The time that a text stands for, with members such as year and methods such as \
-             strftime.",
-        )
-        .takes("format='%Y-%m-%d %H:%M:%S'")
-        .gives("('2026-01-02' | to_datetime('%Y-%m-%d')).year", "2026"),
+        Word::new("to_datetime", "Parses a text as a time, with members such as year and methods such as strftime.")
+            .takes("format='%Y-%m-%d %H:%M:%S'")
+            .gives("('2026-01-02' | to_datetime('%Y-%m-%d')).year", "2026"),
         to_datetime,
     ),
 ];
@@ -74,7 +70,7 @@ pub(super) fn strftime(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, E
         None => Utc::now(),
         Some(second) => {
             let seconds =
-                text(&second).parse::<f64>().map_err(|_| fail(format!("{second:?} is no number of seconds")))?;
+                text(&second).parse::<f64>().map_err(|_| fail(format!("{second:?} is not a number of seconds")))?;
             DateTime::from_timestamp_micros(float::whole_part(seconds * 1e6))
                 .ok_or_else(|| fail("a time out of range"))?
         }
@@ -89,7 +85,7 @@ fn print(moment: &NaiveDateTime, format: &str) -> Result<String, Error> {
     // `%s` of the local clock, which a time without a zone lacks.
     let zone: FixedOffset = *Local.from_local_datetime(moment).earliest().unwrap_or_else(Local::now).offset();
     let moment = zone.from_local_datetime(moment).earliest().ok_or_else(|| fail("a time that does not exist"))?;
-    write!(result, "{}", moment.format(format)).map_err(|_| fail(format!("not a time format: {format:?}")))?;
+    write!(result, "{}", moment.format(format)).map_err(|_| fail(format!("invalid time format {format:?}")))?;
     Ok(result)
 }
 

@@ -11,7 +11,7 @@ use super::args::{Args, fail, text};
 pub(super) fn version(_: &mut State<'_, '_>, mut args: Args) -> Result<bool, Error> {
     let (value, other) = (args.req("value")?, args.req("version")?);
     if !value.is_true() || !other.is_true() {
-        return Err(fail("a version is empty"));
+        return Err(fail("a version must not be empty"));
     }
     let (value, other) = (text(&value), text(&other));
     let operator = args.text_or("operator", "eq");
@@ -19,7 +19,7 @@ pub(super) fn version(_: &mut State<'_, '_>, mut args: Args) -> Result<bool, Err
     let (strict, kind) = (given("strict"), given("version_type").map(|kind| text(&kind)));
     args.end()?;
     if strict.is_some() && kind.is_some() {
-        return Err(fail("version takes strict or version_type, not both"));
+        return Err(fail("version supports strict or version_type, not both"));
     }
     let kind =
         kind.unwrap_or_else(|| if strict.is_some_and(|strict| strict.is_true()) { "strict" } else { "loose" }.into());
@@ -28,7 +28,7 @@ pub(super) fn version(_: &mut State<'_, '_>, mut args: Args) -> Result<bool, Err
         "strict" => self::strict(&value)?.cmp(&self::strict(&other)?),
         "semver" | "semantic" => semantic(&value)?.cmp(&semantic(&other)?),
         "pep440" => python(&value)?.cmp(&python(&other)?),
-        _ => return Err(fail(format!("there is no version type {kind:?}"))),
+        _ => return Err(fail(format!("unknown version type {kind:?}"))),
     };
     Ok(match operator.as_str() {
         "==" | "=" | "eq" => order == Ordering::Equal,
@@ -37,7 +37,7 @@ pub(super) fn version(_: &mut State<'_, '_>, mut args: Args) -> Result<bool, Err
         ">" | "gt" => order == Ordering::Greater,
         ">=" | "ge" => order != Ordering::Less,
         "!=" | "<>" | "ne" => order != Ordering::Equal,
-        _ => return Err(fail(format!("there is no version operator {operator:?}"))),
+        _ => return Err(fail(format!("unknown version operator {operator:?}"))),
     })
 }
 
@@ -76,7 +76,7 @@ fn part(word: &str) -> Part {
 fn order(a: &[Part], b: &[Part]) -> Result<Ordering, Error> {
     match a.iter().zip(b).find(|(a, b)| a != b) {
         Some((Part::Number(_), Part::Word(_)) | (Part::Word(_), Part::Number(_))) => {
-            Err(fail("the versions have a number and a word at one place, which cannot be compared"))
+            Err(fail("cannot compare the versions: one has a number where the other has a word"))
         }
         Some((a, b)) => Ok(a.cmp(b)),
         None => Ok(a.len().cmp(&b.len())),
@@ -87,7 +87,7 @@ fn order(a: &[Part], b: &[Part]) -> Result<Ordering, Error> {
 fn groups<'a>(version: &'a str, form: &str, kind: &str) -> Result<fancy_regex::Captures<'a>, Error> {
     let form = super::filters::regex(form, true, false)?;
     let found = form.captures(version).ok().flatten();
-    found.ok_or_else(|| fail(format!("{version:?} is no {kind} version")))
+    found.ok_or_else(|| fail(format!("{version:?} is not a {kind} version")))
 }
 
 fn number(groups: &fancy_regex::Captures<'_>, at: usize) -> u128 {

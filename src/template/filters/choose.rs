@@ -14,43 +14,38 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
         Word::new(
             "groupby",
-            "Groups the items of a list by a member. Gives pairs of a value and the items \
-             that have it, sorted by value.",
+            "Groups the items of a list by a member. Returns pairs of a value and its items, sorted by value.",
         )
         .takes("attribute, default=none")
         .gives("[{'n': 'a', 'z': 1}, {'n': 'b', 'z': 1}] | groupby('z') | map('first')", "[1]"),
         groupby,
     ),
     (
-        Word::new("map", "Applies a filter to every item of a list, or takes a member of each with attribute.")
+        Word::new("map", "Applies a filter to every item of a list, or returns a member of each with attribute.")
             .takes("filter, arguments..., attribute=none, default=none")
             .gives("[{'n': 'a'}, {'n': 'b'}] | map(attribute='n')", "['a', 'b']"),
         map,
     ),
     (
-        Word::new(
-            "reject",
-            "The items of a list for which a test does not hold; without a test, those that \
-             are false.",
-        )
-        .takes("test, arguments...")
-        .gives("[1, 2, 3] | reject('odd')", "[2]"),
+        Word::new("reject", "The items of a list that fail a test; without a test, those that are false.")
+            .takes("test, arguments...")
+            .gives("[1, 2, 3] | reject('odd')", "[2]"),
         reject,
     ),
     (
-        Word::new("rejectattr", "The items of a list for whose member a test does not hold.")
+        Word::new("rejectattr", "The items of a list whose member fails a test.")
             .takes("attribute, test, arguments...")
             .gives("[{'n': 1}, {'n': 2}] | rejectattr('n', 'eq', 1)", "[{'n': 2}]"),
         rejectattr,
     ),
     (
-        Word::new("select", "The items of a list for which a test holds; without a test, those that are true.")
+        Word::new("select", "The items of a list that pass a test; without a test, those that are true.")
             .takes("test, arguments...")
             .gives("[1, 2, 3] | select('odd')", "[1, 3]"),
         select,
     ),
     (
-        Word::new("selectattr", "The items of a list for whose member a test holds.")
+        Word::new("selectattr", "The items of a list whose member passes a test.")
             .takes("attribute, test, arguments...")
             .gives("[{'n': 1}, {'n': 2}] | selectattr('n', 'gt', 1)", "[{'n': 2}]"),
         selectattr,

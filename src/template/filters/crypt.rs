@@ -29,8 +29,8 @@ pub fn crypt(password: &str, hashing: &Hashing<'_>) -> Result<String, Error> {
         "sha256" | "sha256_crypt" => sha(password, hashing, salt, false),
         "sha512" | "sha512_crypt" => sha(password, hashing, salt, true),
         "blowfish" | "bcrypt" => bcrypt(password, hashing, salt),
-        "md5" | "md5_crypt" => Err(fail("md5 does not protect a password: take sha512, sha256 or bcrypt")),
-        other => Err(fail(format!("there is no password hash {other:?}, take sha512, sha256 or bcrypt"))),
+        "md5" | "md5_crypt" => Err(fail("md5 does not protect a password: use sha512, sha256 or bcrypt")),
+        other => Err(fail(format!("unknown password hash {other:?}: use sha512, sha256 or bcrypt"))),
     }
 }
 
@@ -52,9 +52,9 @@ fn sha(password: &str, hashing: &Hashing<'_>, salt: Option<String>, long: bool) 
         },
     };
     if salt.len() > 16 || !salt.chars().all(is_letter) {
-        return Err(fail("a salt has 1 to 16 letters, digits, dots and slashes"));
+        return Err(fail("a salt must have 1 to 16 letters, digits, dots and slashes"));
     }
-    let params = sha_crypt::Params::new(count).map_err(|_| fail(format!("rounds cannot be {count}")))?;
+    let params = sha_crypt::Params::new(count).map_err(|_| fail(format!("rounds must not be {count}")))?;
     let (password, plain) = (password.as_bytes(), salt.as_bytes());
     let (mark, hash) = match long {
         true => (6, crypt64_512(&sha_crypt::sha512_crypt(password, plain, params))),
@@ -69,17 +69,17 @@ fn bcrypt(password: &str, hashing: &Hashing<'_>, salt: Option<String>) -> Result
     // 22 letters say 132 bits, of which four are not used.
     const LENGTH: usize = 22;
     if hashing.salt_size.is_some_and(|size| size != 0 && size != LENGTH as i64) {
-        return Err(fail("salt_size of bcrypt is 22"));
+        return Err(fail("salt_size of bcrypt must be 22"));
     }
     let cost = within(hashing.rounds.unwrap_or(12), 4, 31)?;
     let version = match hashing.ident.as_deref().unwrap_or("2b") {
         "2a" => bcrypt::Version::TwoA,
         "2b" => bcrypt::Version::TwoB,
         "2y" => bcrypt::Version::TwoY,
-        other => return Err(fail(format!("bcrypt has no ident {other:?}, take 2b, 2a or 2y"))),
+        other => return Err(fail(format!("unknown bcrypt ident {other:?}: use 2b, 2a or 2y"))),
     };
     if password.contains('\0') {
-        return Err(fail("bcrypt takes no NUL in a password"));
+        return Err(fail("a password for bcrypt must not contain a NUL character"));
     }
     let salt = salt.unwrap_or_else(|| random_salt(LENGTH));
     let config = GeneralPurposeConfig::new()
@@ -87,7 +87,7 @@ fn bcrypt(password: &str, hashing: &Hashing<'_>, salt: Option<String>) -> Result
         .with_decode_padding_mode(DecodePaddingMode::RequireNone);
     let bytes = GeneralPurpose::new(&BCRYPT, config).decode(&salt).ok();
     let bytes: Option<[u8; 16]> = bytes.filter(|_| salt.len() == LENGTH).and_then(|bytes| bytes.try_into().ok());
-    let bytes = bytes.ok_or_else(|| fail("a salt of bcrypt has 22 letters, digits, dots and slashes"))?;
+    let bytes = bytes.ok_or_else(|| fail("a salt for bcrypt must have 22 letters, digits, dots and slashes"))?;
     let hashed = bcrypt::hash_with_salt(password, cost, bytes);
     hashed.map(|parts| parts.format_for_version(version)).map_err(|error| fail(format!("bcrypt: {error}")))
 }

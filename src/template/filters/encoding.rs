@@ -13,13 +13,13 @@ use crate::value::{Secret, Value, vault as sealed};
 /// The filters of this file.
 pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
-        Word::new("b64decode", "The text that a base64 text stands for.")
+        Word::new("b64decode", "Decodes base64 text.")
             .takes("encoding='utf-8'")
             .gives("'d2luZGxhc3M=' | b64decode", "windlass"),
         b64decode,
     ),
     (
-        Word::new("b64encode", "Text as base64.")
+        Word::new("b64encode", "Encodes text as base64.")
             .takes("encoding='utf-8'")
             .gives("'windlass' | b64encode", "d2luZGxhc3M="),
         b64encode,
@@ -31,7 +31,7 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
         unvault,
     ),
     (
-        Word::new("urldecode", "Text of a URL with %20 and the like replaced by what they stand for.")
+        Word::new("urldecode", "Decodes %20 and other escapes in the text of a URL.")
             .gives("'a%20b' | urldecode", "a b"),
         urldecode,
     ),

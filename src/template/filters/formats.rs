@@ -12,23 +12,18 @@ use crate::value::{Value, yaml};
 
 /// The filters of this file.
 pub(super) const FILTERS: &[(Word, Filter)] = &[
+    (Word::new("from_json", "Parses JSON text.").gives("('{\"a\": [1, 2]}' | from_json).a", "[1, 2]"), from_json),
     (
-        Word::new("from_json", "The value that a JSON text stands for.")
-            .gives("('{\"a\": [1, 2]}' | from_json).a", "[1, 2]"),
-        from_json,
-    ),
-    (
-        Word::new("from_yaml", "The value that a YAML text stands for; the text may have one document.")
-            .gives("('a: [1, 2]' | from_yaml).a", "[1, 2]"),
+        Word::new("from_yaml", "Parses YAML text with one document.").gives("('a: [1, 2]' | from_yaml).a", "[1, 2]"),
         from_yaml,
     ),
     (
-        Word::new("from_yaml_all", "A list with the value of each document of a YAML text.")
+        Word::new("from_yaml_all", "Parses YAML text and returns a list with the value of each document.")
             .gives("'a: 1' | from_yaml_all", "[{'a': 1}]"),
         from_yaml_all,
     ),
     (
-        Word::new("json_query", "What a JMESPath expression finds in a value.")
+        Word::new("json_query", "The result of a JMESPath query on a value.")
             .takes("expression")
             .gives("{'a': [{'n': 1}, {'n': 2}]} | json_query('a[*].n')", "[1, 2]"),
         json_query,
@@ -40,13 +35,13 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
         to_json,
     ),
     (
-        Word::new("to_nice_json", "A value as JSON text for people: indented, names sorted.")
+        Word::new("to_nice_json", "A value as indented JSON text with sorted names.")
             .takes("indent=4, sort_keys=true")
             .example("[1] | to_nice_json(indent=2)"),
         to_nice_json,
     ),
     (
-        Word::new("to_nice_yaml", "A value as YAML text for people: one item on a line.")
+        Word::new("to_nice_yaml", "A value as YAML text with one item on each line.")
             .takes("indent=4, width=80, sort_keys=true")
             .example("{'a': [1, 2]} | to_nice_yaml(indent=2)"),
         to_nice_yaml,
@@ -100,7 +95,9 @@ impl Dump {
                 let items: Vec<Value> = value.try_iter()?.collect();
                 self.group(['[', ']'], level, out, items.len(), |i, out| self.value(&items[i], level + 1, out))?;
             }
-            ValueKind::Undefined | ValueKind::Invalid => return Err(fail("an undefined value cannot be JSON")),
+            ValueKind::Undefined | ValueKind::Invalid => {
+                return Err(fail("an undefined value cannot be converted to JSON"));
+            }
             _ => self.string(&text(value), out),
         }
         Ok(())
@@ -238,7 +235,7 @@ pub(super) fn json_query(_: &mut State<'_, '_>, mut args: Args) -> Result<Value,
     let (value, query) = (args.req("data")?, args.text("expr")?);
     check_steps(&query)?;
     let compiled = jmespath::compile(&query)
-        .map_err(|error| fail(format!("not a JMESPath expression: {query:?}: {}", first_line(&error))))?;
+        .map_err(|error| fail(format!("invalid JMESPath expression {query:?}: {}", first_line(&error))))?;
     let data = value.serialize(serde_json::value::Serializer).map_err(|error| fail(format!("json_query: {error}")))?;
     let data = jmespath::Variable::from_serializable(data).map_err(|error| fail(first_line(&error)))?;
     let found = compiled.search(data).map_err(|error| fail(format!("json_query: {}", first_line(&error))))?;

@@ -29,19 +29,15 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
         hash,
     ),
     (
-        Word::new(
-            "md5",
-            "The MD5 of a text, in hexadecimal digits. It protects against accidents, not \
-             against people.",
-        )
-        .gives("'a' | md5", "0cc175b9c0f1b6a831c399e269772661"),
+        Word::new("md5", "The MD5 of a text, in hexadecimal digits. It detects accidental changes, not attacks.")
+            .gives("'a' | md5", "0cc175b9c0f1b6a831c399e269772661"),
         md5,
     ),
     (
         Word::new(
             "password_hash",
-            "The hash of a password as /etc/shadow has it, by sha512, sha256 or blowfish (bcrypt). Give a salt, \
-             or it changes with every run.",
+            "The hash of a password in the format of /etc/shadow: sha512, sha256 or blowfish (bcrypt). Without a \
+             salt, it changes with every run.",
         )
         .takes("hashtype='sha512', salt=none, salt_size=none, rounds=none, ident=none")
         .example("'secret' | password_hash('sha512', 'ab12cd34')"),
@@ -73,7 +69,7 @@ fn digest(text: &str, algorithm: &str) -> Result<Value, Error> {
         "sha256" => hex(&Sha256::digest(text)),
         "sha384" => hex(&Sha384::digest(text)),
         "sha512" => hex(&Sha512::digest(text)),
-        _ => return Err(fail(format!("there is no hash {algorithm:?}"))),
+        _ => return Err(fail(format!("unknown hash algorithm {algorithm:?}"))),
     }))
 }
 

@@ -21,25 +21,24 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
         Word::new(
             "forceescape",
-            "A text with the special characters of HTML as entities, once more if it has \
-             been escaped already.",
+            "A text with the special characters of HTML as entities, even if it has been escaped already.",
         )
         .gives("'a < b' | forceescape", "a &lt; b"),
         |_, mut args| args.text("s").map(|text| Value::from_safe_string(entities(&text))),
     ),
     (
-        Word::new("striptags", "The text of HTML without its tags, comments and entities, with single blanks.")
+        Word::new("striptags", "The text of HTML without tags, comments and entities, with single spaces.")
             .gives("'<b>a</b> &amp; b' | striptags", "a & b"),
         striptags,
     ),
     (
-        Word::new("tojson", "A value as JSON that HTML may hold: names sorted, < and the like as escapes.")
+        Word::new("tojson", "A value as JSON that is safe in HTML: names sorted, < and similar characters as escapes.")
             .takes("indent=none")
             .gives("[1, 'a'] | tojson", "[1, \"a\"]"),
         tojson,
     ),
     (
-        Word::new("xmlattr", "A mapping as attributes of an XML element; those that are none are left out.")
+        Word::new("xmlattr", "A mapping as attributes of an XML element, without those whose value is none.")
             .takes("autospace=true")
             .gives("{'id': 'a'} | xmlattr | trim", "id=\"a\""),
         xmlattr,
@@ -110,7 +109,7 @@ pub(super) fn xmlattr(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Er
     for (name, value) in attributes.iter().filter(|(_, value)| !value.is_none()) {
         let name = text(name);
         if name.contains(|c: char| c.is_whitespace() || "/>=".contains(c)) {
-            return Err(fail(format!("{name:?} cannot be the name of an attribute")));
+            return Err(fail(format!("invalid attribute name {name:?}")));
         }
         all.push(format!("{}=\"{}\"", entities(&name), entities(&text(value))));
     }

@@ -12,7 +12,7 @@ use crate::value::doc::Word;
 /// The filters of this file.
 pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
-        Word::new("combinations", "All ways to take n items of a list, their order aside.")
+        Word::new("combinations", "All combinations of n items of a list, without regard to their order.")
             .takes("n")
             .gives("[1, 2, 3] | combinations(2) | list", "[[1, 2], [1, 3], [2, 3]]"),
         combinations,
@@ -20,15 +20,14 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
         Word::new(
             "extract",
-            "The member of a container that a key names, as map needs it: keys | \
-             map('extract', container).",
+            "The member of a container with the given key, for map: keys | map('extract', container).",
         )
         .takes("container, morekeys=none")
         .gives("['a', 'b'] | map('extract', {'a': 1, 'b': 2})", "[1, 2]"),
         extract,
     ),
     (
-        Word::new("flatten", "A list without lists in it, or with so many levels taken away.")
+        Word::new("flatten", "A list without nested lists, or with the given number of levels removed.")
             .takes("levels=none, skip_nulls=true")
             .gives("[1, [2, [3]]] | flatten", "[1, 2, 3]"),
         flatten,
@@ -45,19 +44,19 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
         |_, mut args| items(&args.req("value")?).map(Value::from),
     ),
     (
-        Word::new("max", "The greatest item of a list.")
+        Word::new("max", "The largest item of a list.")
             .takes("attribute=none, case_sensitive=false")
             .gives("[3, 1, 2] | max", "3"),
         max,
     ),
     (
-        Word::new("min", "The least item of a list.")
+        Word::new("min", "The smallest item of a list.")
             .takes("attribute=none, case_sensitive=false")
             .gives("[3, 1, 2] | min", "1"),
         min,
     ),
     (
-        Word::new("permutations", "All ways to take n items of a list in all orders; without n, of all its items.")
+        Word::new("permutations", "All permutations of n items of a list; without n, of all items.")
             .takes("n=none")
             .gives("[1, 2] | permutations | list", "[[1, 2], [2, 1]]"),
         permutations,
@@ -69,7 +68,7 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
         product,
     ),
     (
-        Word::new("sort", "The items of a list in order, of themselves or of a member.")
+        Word::new("sort", "The items of a list, sorted by their value or by a member.")
             .takes("reverse=false, case_sensitive=false, attribute=none")
             .gives("[3, 1, 2] | sort(reverse=true)", "[3, 2, 1]"),
         sort,
@@ -83,15 +82,14 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
         Word::new(
             "zip",
-            "The first items of several lists together, the second ones, and so on as far as \
-             the shortest goes.",
+            "Combines the first items of several lists, the second ones, and so on, up to the end of the shortest.",
         )
         .takes("lists...")
         .gives("[1, 2] | zip(['a', 'b']) | list", "[[1, 'a'], [2, 'b']]"),
         zip,
     ),
     (
-        Word::new("zip_longest", "The same as zip, as far as the longest list goes.")
+        Word::new("zip_longest", "The same as zip, up to the end of the longest list.")
             .takes("lists..., fillvalue=none")
             .gives("[1, 2] | zip_longest(['a'], fillvalue='-') | list", "[[1, 'a'], [2, '-']]"),
         zip_longest,
@@ -257,7 +255,7 @@ pub(super) fn permutations(_: &mut State<'_, '_>, mut args: Args) -> Result<Valu
 
 /// Every way to take `n` items, in Python's order.
 fn choose(value: &[Value], n: i64, ordered: bool) -> Result<Value, Error> {
-    let (n, length) = (usize::try_from(n).map_err(|_| fail("a number below zero"))?, value.len());
+    let (n, length) = (usize::try_from(n).map_err(|_| fail("the number must not be negative"))?, value.len());
     let mut all = Vec::new();
     if n > length {
         return Ok(Value::from(all));
@@ -267,7 +265,7 @@ fn choose(value: &[Value], n: i64, ordered: bool) -> Result<Value, Error> {
     let mut turns: Vec<usize> = (0..n).map(|i| length - i).collect();
     loop {
         if all.len() == most(n) {
-            return Err(fail(format!("more than {} ways to choose", most(n))));
+            return Err(fail(format!("more than {} combinations", most(n))));
         }
         all.push(tuple(places[..n].iter().map(|at| value[*at].clone()).collect()));
         let more = if ordered { next_order(&mut places, &mut turns) } else { next_choice(&mut places[..n], length) };
@@ -375,5 +373,5 @@ fn extreme(mut args: Args, wanted: std::cmp::Ordering) -> Result<Value, Error> {
             _ => best = Some((key, item)),
         }
     }
-    best.map(|(_, item)| item).ok_or_else(|| fail("an empty list has no least and no greatest item"))
+    best.map(|(_, item)| item).ok_or_else(|| fail("an empty list has no smallest and no largest item"))
 }

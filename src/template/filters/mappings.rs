@@ -14,8 +14,7 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
         Word::new(
             "combine",
-            "One mapping of several; of equal keys the last counts. With recursive, mappings \
-             inside are combined too.",
+            "Merges mappings; of equal keys the last one wins. With recursive, nested mappings are merged, too.",
         )
         .takes("others..., recursive=false, list_merge='replace'")
         .gives("{'a': 1, 'b': 2} | combine({'b': 3})", "{'a': 1, 'b': 3}"),
@@ -36,7 +35,7 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
         Word::new(
             "rekey_on_member",
-            "A list of mappings as a mapping, by a member of each; duplicates may be overwrite.",
+            "A list of mappings as a mapping, with a member of each as key; duplicates can be overwrite.",
         )
         .takes("key, duplicates='error'")
         .gives("([{'n': 'a', 'p': 80}] | rekey_on_member('n')).a.p", "80"),
@@ -66,7 +65,7 @@ pub(super) fn combine(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Er
         Some("prepend") => ListMerge::Prepend,
         Some("append_rp") => ListMerge::AppendRp,
         Some("prepend_rp") => ListMerge::PrependRp,
-        Some(other) => return Err(fail(format!("list_merge cannot be {other:?}"))),
+        Some(other) => return Err(fail(format!("invalid list_merge {other:?}"))),
     };
     let mut maps = Vec::new();
     for value in args.rest() {

@@ -75,13 +75,13 @@ pub(super) type EngineFilter = fn() -> Value;
 /// The engine's own filters that mean what Ansible means.
 pub(super) static ENGINE_FILTERS: &[(Word, EngineFilter)] = &[
     (
-        Word::new("attr", "A member of a value by its name; unlike a dot, never an item of that name.")
+        Word::new("attr", "An attribute of a value by its name; unlike a dot, never an item of that name.")
             .takes("name")
             .example("{'a': 1} | attr('a')"),
         || Value::from_function(own::attr),
     ),
     (
-        Word::new("capitalize", "A text with its first letter large and all others small.")
+        Word::new("capitalize", "A text with its first letter in upper case and all others in lower case.")
             .gives("'eTCD' | capitalize", "Etcd"),
         || Value::from_function(own::capitalize),
     ),
@@ -103,27 +103,23 @@ pub(super) static ENGINE_FILTERS: &[(Word, EngineFilter)] = &[
             .gives("'etcd' | length", "4"),
         || Value::from_function(own::length),
     ),
-    (Word::new("lower", "A text in small letters.").gives("'ETCD' | lower", "etcd"), || {
-        Value::from_function(own::lower)
-    }),
-    (Word::new("safe", "A text that escape leaves alone.").gives("'a' | safe", "a"), || {
+    (Word::new("lower", "A text in lower case.").gives("'ETCD' | lower", "etcd"), || Value::from_function(own::lower)),
+    (Word::new("safe", "A text that escape does not change.").gives("'a' | safe", "a"), || {
         Value::from_function(own::safe)
     }),
     (Word::new("string", "A value as text.").gives("1 | string", "1"), || Value::from_function(own::string)),
     (
-        Word::new("title", "A text with the first letter of every word large.")
+        Word::new("title", "A text with the first letter of every word in upper case.")
             .gives("'etcd cluster' | title", "Etcd Cluster"),
         || Value::from_function(own::title),
     ),
     (
-        Word::new("trim", "A text without blanks, or other characters, at its ends.")
+        Word::new("trim", "A text without spaces, or other characters, at its start and end.")
             .takes("chars=none")
             .gives("'  a ' | trim", "a"),
         || Value::from_function(own::trim),
     ),
-    (Word::new("upper", "A text in large letters.").gives("'etcd' | upper", "ETCD"), || {
-        Value::from_function(own::upper)
-    }),
+    (Word::new("upper", "A text in upper case.").gives("'etcd' | upper", "ETCD"), || Value::from_function(own::upper)),
 ];
 
 /// Calls one of the engine's filters with settled arguments.

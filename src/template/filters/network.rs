@@ -15,27 +15,27 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
         Word::new(
             "ipaddr",
-            "An address or network if the value is one, or what a query asks of it: address, \
-             network, netmask, prefix and so on.",
+            "The value if it is an address or network, or the result of a query: address, network, netmask, prefix \
+             and so on.",
         )
         .takes("query=''")
         .gives("'10.0.0.5/24' | ipaddr('network')", "10.0.0.0"),
         ipaddr,
     ),
     (
-        Word::new("ipv4", "The same as ipaddr, for IPv4 alone.")
+        Word::new("ipv4", "The same as ipaddr, for IPv4 only.")
             .takes("query=''")
             .gives("['10.0.0.5', '::1', 'x'] | ipv4", "['10.0.0.5']"),
         ipv4,
     ),
     (
-        Word::new("ipv6", "The same as ipaddr, for IPv6 alone.")
+        Word::new("ipv6", "The same as ipaddr, for IPv6 only.")
             .takes("query=''")
             .gives("['10.0.0.5', '::1'] | ipv6", "['::1']"),
         ipv6,
     ),
     (
-        Word::new("ipwrap", "An IPv6 address in brackets, as URLs need it; anything else as it is.")
+        Word::new("ipwrap", "An IPv6 address in brackets, for URLs; anything else unchanged.")
             .gives("'::1' | ipwrap", "[::1]"),
         ipwrap,
     ),
@@ -170,7 +170,7 @@ fn ask(net: &Net, written: &str, query: &str) -> Result<Option<Value>, Error> {
                     outer.bits().1 == width && net.bits().0 & !outer.host_mask() == outer.bits().0 & !outer.host_mask();
                 (same && net.prefix >= outer.prefix).then(|| Value::from(written))
             }
-            _ => return Err(fail(format!("ipaddr does not know the query {query:?}"))),
+            _ => return Err(fail(format!("unknown ipaddr query {query:?}"))),
         },
     })
 }

@@ -18,31 +18,29 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
             .and_then(|negative| if negative { operations::mul(&value, &Value::from(-1)) } else { Ok(value) })
     }),
     (
-        Word::new("filesizeformat", "A number of bytes as people write it, in steps of 1000, or of 1024 with binary.")
+        Word::new("filesizeformat", "A number of bytes in a readable form, in steps of 1000, or of 1024 with binary.")
             .takes("binary=false")
             .gives("1500 | filesizeformat", "1.5 kB"),
         filesizeformat,
     ),
     (
-        Word::new("float", "The number that a text stands for, with a fraction.")
-            .takes("default=0.0")
-            .gives("'1.5' | float", "1.5"),
+        Word::new("float", "A text as a floating-point number.").takes("default=0.0").gives("'1.5' | float", "1.5"),
         float,
     ),
     (
-        Word::new("human_readable", "A number of bytes as people write it.")
+        Word::new("human_readable", "A number of bytes in a readable form.")
             .takes("isbits=false, unit=none")
             .gives("1536 | human_readable", "1.50 KB"),
         human_readable,
     ),
     (
-        Word::new("human_to_bytes", "The number of bytes that a text such as 1.5G stands for.")
+        Word::new("human_to_bytes", "Converts a text such as 1.5G to a number of bytes.")
             .takes("default_unit=none, isbits=false")
             .gives("'1.5K' | human_to_bytes", "1536"),
         human_to_bytes,
     ),
     (
-        Word::new("int", "The whole number that a text stands for, or the default if it is none.")
+        Word::new("int", "A text as a whole number, or the default if it is not a number.")
             .takes("default=0, base=10")
             .gives("'0x1f' | int(base=16)", "31"),
         int,
@@ -86,7 +84,7 @@ pub(super) fn round(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Erro
         "common" => (x * power).round_ties_even() / power,
         "ceil" => (x * power).ceil() / power,
         "floor" => (x * power).floor() / power,
-        _ => return Err(fail("the method of round is common, ceil or floor")),
+        _ => return Err(fail("the method of round must be common, ceil or floor")),
     };
     Ok(Value::from(rounded))
 }
@@ -122,10 +120,12 @@ pub(super) fn int(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error>
             2 => digits.strip_prefix("0b").unwrap_or(digits),
             _ => digits,
         };
-        let base =
-            u32::try_from(base).ok().filter(|base| (2..=36).contains(base)).ok_or_else(|| fail("a base is 2 to 36"))?;
+        let base = u32::try_from(base)
+            .ok()
+            .filter(|base| (2..=36).contains(base))
+            .ok_or_else(|| fail("the base must be from 2 to 36"))?;
         if let Ok(number) = i128::from_str_radix(digits, base) {
-            return number.checked_mul(sign).map(whole).ok_or_else(|| fail("the result is too large a number"));
+            return number.checked_mul(sign).map(whole).ok_or_else(|| fail("the resulting number is too large"));
         }
     }
     Ok(number(&value)
@@ -188,7 +188,7 @@ pub(super) fn root(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error
 }
 
 fn real(number: f64) -> Result<Value, Error> {
-    if number.is_nan() { Err(fail("the result is no real number")) } else { Ok(Value::from(number)) }
+    if number.is_nan() { Err(fail("the result is not a real number")) } else { Ok(Value::from(number)) }
 }
 
 const UNITS: [(char, f64); 8] = [
@@ -242,7 +242,7 @@ pub(super) fn human_to_bytes(_: &mut State<'_, '_>, mut args: Args) -> Result<Va
     };
     let fits = unit.chars().count() <= 1 || unit == allowed[0] || unit.to_lowercase() == allowed[1];
     if !fits {
-        return Err(fail(format!("human_to_bytes: {unit:?} is no unit, use {}", allowed.join(" or "))));
+        return Err(fail(format!("human_to_bytes: unknown unit {unit:?}, use {}", allowed.join(" or "))));
     }
     Ok(Value::from(float_value::whole_part((number * factor).round_ties_even())))
 }

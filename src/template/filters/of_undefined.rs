@@ -15,8 +15,7 @@ pub(crate) static FILTERS: &[(Word, Raw)] = &[
     (
         Word::new(
             "_soft",
-            "What the operator . becomes where default may follow: members of what is \
-             undefined are undefined.",
+            "Used internally for the operator . before default: members of an undefined value are undefined.",
         )
         .example("none"),
         soft,
@@ -30,8 +29,7 @@ pub(crate) static FILTERS: &[(Word, Raw)] = &[
     (
         Word::new(
             "default",
-            "Another value where one is undefined; with boolean=true, also where it is empty \
-             or false.",
+            "A replacement for an undefined value; with boolean=true, also for an empty or false one.",
         )
         .takes("default_value='', boolean=false")
         .gives("no_such_variable | default('none')", "none"),
@@ -43,10 +41,7 @@ pub(crate) static FILTERS: &[(Word, Raw)] = &[
             .example("inventory_hostname | mandatory('a host is needed')"),
         mandatory,
     ),
-    (
-        Word::new("type_debug", "The name of a value's type, as Python calls it.").gives("[1] | type_debug", "list"),
-        type_debug,
-    ),
+    (Word::new("type_debug", "The name of a value's type in Python.").gives("[1] | type_debug", "list"), type_debug),
 ];
 
 /// Something without members: looking for one gives undefined, not an error.

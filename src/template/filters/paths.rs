@@ -27,7 +27,7 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
         dirname,
     ),
     (
-        Word::new("expanduser", "A path of the controller with ~ replaced by the home directory.")
+        Word::new("expanduser", "A path on the controller with ~ replaced by the home directory.")
             .example("'~/bin' | expanduser"),
         expanduser,
     ),
@@ -37,7 +37,7 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
         expandvars,
     ),
     (
-        Word::new("fileglob", "The files of the controller that match a pattern, sorted.")
+        Word::new("fileglob", "The files on the controller that match a pattern, sorted.")
             .example("'/etc/*.conf' | fileglob"),
         fileglob,
     ),
@@ -47,16 +47,16 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
         normpath,
     ),
     (
-        Word::new("path_join", "The parts of a list as one path; an absolute part begins anew.")
+        Word::new("path_join", "Joins the parts of a list to a path; an absolute part discards the parts before it.")
             .gives("['/etc', 'etcd', 'etcd.conf'] | path_join", "/etc/etcd/etcd.conf"),
         path_join,
     ),
     (
-        Word::new("realpath", "A path of the controller with symbolic links resolved.").gives("'/' | realpath", "/"),
+        Word::new("realpath", "A path on the controller with symbolic links resolved.").gives("'/' | realpath", "/"),
         realpath,
     ),
     (
-        Word::new("relpath", "A path as seen from a directory.")
+        Word::new("relpath", "A path relative to a directory.")
             .takes("start='.'")
             .gives("'/etc/etcd/etcd.conf' | relpath('/etc')", "etcd/etcd.conf"),
         relpath,

@@ -15,7 +15,7 @@ use crate::value::lock::Mutex;
 /// The filters of this file.
 pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
-        Word::new("regex_escape", "A text with everything escaped that means something in a regular expression.")
+        Word::new("regex_escape", "A text with the special characters of regular expressions escaped.")
             .takes("re_type='python'")
             .gives("'a.b' | regex_escape", "a\\.b"),
         regex_escape,
@@ -29,8 +29,7 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
         Word::new(
             "regex_replace",
-            "A text with all that matches a regular expression replaced; \\1 in the \
-             replacement is the first group.",
+            "A text with all matches of a regular expression replaced; \\1 in the replacement is the first group.",
         )
         .takes("regex='', replacement='', ignorecase=false, multiline=false, count=0, mandatory_count=0")
         .gives("'h1.example.org' | regex_replace('[.].*$', '')", "h1"),
@@ -65,7 +64,7 @@ pub(crate) fn regex(pattern: &str, ignorecase: bool, multiline: bool) -> Result<
     if let Some(regex) = compiled.get(&full) {
         return Ok(regex.clone());
     }
-    let regex = Regex::new(&full).map_err(|error| fail(format!("not a regular expression: {full:?}: {error}")))?;
+    let regex = Regex::new(&full).map_err(|error| fail(format!("invalid regular expression {full:?}: {error}")))?;
     if compiled.len() > 1000 {
         compiled.clear();
     }
@@ -207,7 +206,7 @@ pub(super) fn regex_escape(_: &mut State<'_, '_>, mut args: Args) -> Result<Valu
     let special = match kind.as_str() {
         "python" => "()[]{}?*+-|^$\\.&~# \t\n\r\u{b}\u{c}",
         "posix_basic" => "].[^$*\\",
-        _ => return Err(fail(format!("re_type cannot be {kind:?}"))),
+        _ => return Err(fail(format!("invalid re_type {kind:?}"))),
     };
     let mut escaped = String::with_capacity(string.len());
     for c in string.chars() {

@@ -17,8 +17,7 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
         Word::new(
             "random",
-            "An item of a list, or a number below the given one, at random; with a seed \
-             always the same one.",
+            "A random item of a list, or a random number below the given one; with a seed always the same one.",
         )
         .takes("start=0, step=1, seed=none")
         .example("['a', 'b', 'c'] | random(seed=inventory_hostname)"),
@@ -48,7 +47,7 @@ pub(super) fn random(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Err
     if end.kind() == ValueKind::Number {
         let (end, start, step) = (super::super::args::int(&end)?, start.unwrap_or(0), step.unwrap_or(1).max(1));
         if end <= start {
-            return Err(fail("random needs an end above the start"));
+            return Err(fail("random needs an end that is larger than the start"));
         }
         // Wider than the numbers themselves: their difference may be twice as large.
         let (start, step) = (i128::from(start), i128::from(step));

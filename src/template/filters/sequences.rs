@@ -11,7 +11,7 @@ use crate::value::doc::Word;
 /// The filters of this file.
 pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
-        Word::new("batch", "A list in pieces of that size.")
+        Word::new("batch", "A list in pieces of the given size.")
             .takes("size, fill_with=none")
             .gives("[1, 2, 3] | batch(2) | list", "[[1, 2], [3]]"),
         batch,
@@ -23,7 +23,7 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
         dictsort,
     ),
     (
-        Word::new("indent", "A text with blanks before its lines, the first one only if told so.")
+        Word::new("indent", "A text with spaces before its lines; before the first one only with first=true.")
             .takes("width=4, first=false, blank=false")
             .example("'text' | indent(2, first=true)"),
         indent,
@@ -32,15 +32,15 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
         Word::new("last", "The last item of a list, or the last character of a text.").gives("[3, 1] | last", "1"),
         |_, mut args| Ok(items(&args.req("seq")?)?.pop().unwrap_or_default()),
     ),
-    (Word::new("reverse", "A list or text back to front.").gives("[1, 2] | reverse | list", "[2, 1]"), reverse),
+    (Word::new("reverse", "A list or text in reverse order.").gives("[1, 2] | reverse | list", "[2, 1]"), reverse),
     (
-        Word::new("slice", "A list in that many pieces.")
+        Word::new("slice", "A list in the given number of pieces.")
             .takes("count, fill_with=none")
             .gives("[1, 2, 3] | slice(2) | list", "[[1, 2], [3]]"),
         slice,
     ),
     (
-        Word::new("sum", "The numbers of a list added up.")
+        Word::new("sum", "The sum of the numbers of a list.")
             .takes("attribute=none, start=0")
             .gives("[1, 2, 3] | sum", "6"),
         sum,
@@ -78,7 +78,7 @@ fn dictsort(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let (case, by, reverse) = (args.flag("case_sensitive"), args.text_or("by", "key"), args.flag("reverse"));
     args.end()?;
     if !matches!(by.as_str(), "key" | "value") {
-        return Err(fail("dictsort sorts by key or value"));
+        return Err(fail("dictsort can sort by key or value"));
     }
     let keyed = |(key, value): (Value, Value)| {
         let by = if by == "key" { &key } else { &value };

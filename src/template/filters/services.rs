@@ -30,7 +30,7 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
         Word::new(
             "systemd_limits",
-            "A mapping of limits as lines of a unit; a directive that is no limit of a service is an error.",
+            "A mapping of limits as lines of a unit; a directive that is not a service limit is an error.",
         )
         .gives("{'MemoryMax': '2G'} | systemd_limits", "MemoryMax=2G"),
         systemd_limits,
@@ -46,7 +46,7 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
         Word::new(
             "systemd_value",
-            "A text as the value of a directive that takes all of its line; a control character is an error.",
+            "A text as the value of a directive that uses the whole line; a control character is an error.",
         )
         .gives("'100% done' | systemd_value", "100%% done"),
         systemd_value,

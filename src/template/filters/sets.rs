@@ -14,31 +14,31 @@ use crate::value::doc::Word;
 /// The filters of this file.
 pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
-        Word::new("difference", "The items of a list that another has not, each once.")
+        Word::new("difference", "The items of a list that are not in another list, without duplicates.")
             .takes("other")
             .gives("[1, 2, 3] | difference([2])", "[1, 3]"),
         difference,
     ),
     (
-        Word::new("intersect", "The items that two lists have in common, each once.")
+        Word::new("intersect", "The items that two lists have in common, without duplicates.")
             .takes("other")
             .gives("[1, 2, 3] | intersect([2, 3, 4])", "[2, 3]"),
         intersect,
     ),
     (
-        Word::new("symmetric_difference", "The items that only one of two lists has, each once.")
+        Word::new("symmetric_difference", "The items that only one of two lists has, without duplicates.")
             .takes("other")
             .gives("[1, 2] | symmetric_difference([2, 3])", "[1, 3]"),
         symmetric_difference,
     ),
     (
-        Word::new("union", "The items of two lists, each once.")
+        Word::new("union", "The items of two lists, without duplicates.")
             .takes("other")
             .gives("[1, 2] | union([2, 3])", "[1, 2, 3]"),
         union,
     ),
     (
-        Word::new("unique", "The items of a list, each once.")
+        Word::new("unique", "The items of a list, without duplicates.")
             .takes("case_sensitive=none, attribute=none")
             .gives("[1, 2, 1] | unique", "[1, 2]"),
         unique,
@@ -116,7 +116,7 @@ pub(super) fn symmetric_difference(_: &mut State<'_, '_>, args: Args) -> Result<
 /// `a is subset(b)`, of what can be in sets.
 pub(crate) fn subset(a: &[Value], b: &[Value]) -> Result<bool, Error> {
     match a.iter().chain(b).find(|item| !hashable(item)) {
-        Some(item) => Err(fail(format!("subset and superset are of plain items, one is {}", kind(item)))),
+        Some(item) => Err(fail(format!("subset and superset need plain items, and one is {}", kind(item)))),
         None => Ok(keys(a).is_subset(&keys(b))),
     }
 }
@@ -131,7 +131,7 @@ pub(super) fn unique(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Err
     let part = |item: &Value| attribute.as_deref().map_or_else(|| item.clone(), |path| member(item, path));
     let plain = list.iter().all(|item| hashable(&part(item)));
     if !plain && (attribute.is_some() || case == Some(false)) {
-        return Err(fail("unique compares lists and mappings only as they are: without attribute and case_sensitive"));
+        return Err(fail("unique does not support attribute and case_sensitive with lists and mappings"));
     }
     let fold = plain && case != Some(true);
     let mut seen = HashSet::new();

@@ -11,7 +11,7 @@ use crate::value::doc::Word;
 /// The filters of this file.
 pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
-        Word::new("center", "A text in the middle of blanks.")
+        Word::new("center", "A text centered between spaces.")
             .takes("width=80")
             .gives("'ab' | center(6) | length", "6"),
         center,
@@ -23,14 +23,14 @@ pub(super) const FILTERS: &[(Word, Filter)] = &[
         comment,
     ),
     (
-        Word::new("format", "A text with %s and the like filled in.")
+        Word::new("format", "A text with %s and other placeholders filled in.")
             .takes("values...")
             .gives("'%s:%d' | format('h1', 22)", "h1:22"),
         format,
     ),
     (Word::new("quote", "A text as one word of a shell command line.").example("\"it's\" | quote"), quote),
     (
-        Word::new("replace", "A text with another text replaced everywhere in it.")
+        Word::new("replace", "A text with all occurrences of another text replaced.")
             .takes("old, new, count=none")
             .gives("'a-b-c' | replace('-', '.')", "a.b.c"),
         replace,
@@ -172,7 +172,7 @@ pub(super) fn comment(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Er
         "c" => ("", "// ", ""),
         "cblock" => ("/*", " * ", " */"),
         "xml" => ("<!--", " - ", "-->"),
-        _ => return Err(fail(format!("there is no comment style {style:?}"))),
+        _ => return Err(fail(format!("unknown comment style {style:?}"))),
     };
     let mut named =
         |name: &str, default: &str| args.named(name).map_or_else(|| default.to_owned(), |value| text(&value));

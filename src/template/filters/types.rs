@@ -13,30 +13,29 @@ use crate::value::truth;
 /// The filters of this file.
 pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
-        Word::new("_mutable", "What set makes of a list or mapping, so that methods can change it.").example("[1]"),
+        Word::new("_mutable", "Used internally for set: a list or mapping that methods can change.").example("[1]"),
         mutable,
     ),
     (
-        Word::new("_own", "What a filter of the project's own becomes.").takes("name, args...").example("[1]"),
+        Word::new("_own", "Used internally for the project's own filters.").takes("name, args...").example("[1]"),
         own::filter,
     ),
     (
-        Word::new("bool", "True or false of what people write for it: yes, on, 1, true.").gives("'yes' | bool", "True"),
+        Word::new("bool", "Converts words such as yes, on, 1 and true to true or false.").gives("'yes' | bool", "True"),
         bool,
     ),
     (
-        Word::new("pprint", "A value as Python code would write it, for looking for a mistake.")
-            .gives("['a', none] | pprint", "['a', None]"),
+        Word::new("pprint", "A value as Python code, for debugging.").gives("['a', none] | pprint", "['a', None]"),
         |_, mut args| Ok(Value::from(python::repr(&args.req("value")?))),
     ),
     (
-        Word::new("ternary", "One value if the filtered one is true, another if it is not.")
+        Word::new("ternary", "One value if the input is true, another if it is not.")
             .takes("true_value, false_value, none_value=none")
             .gives("true | ternary('on', 'off')", "on"),
         ternary,
     ),
     (
-        Word::new("version", "Compares two versions; also a test, which reads better.")
+        Word::new("version", "Compares two versions; also available as a test.")
             .takes("version, operator='eq', strict=false, version_type=none")
             .gives("'3.5.16' | version('3.5.2', '>')", "True"),
         version,

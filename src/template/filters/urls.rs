@@ -15,12 +15,12 @@ use crate::value::doc::Word;
 /// The filters of this file.
 pub(super) const FILTERS: &[(Word, Filter)] = &[
     (
-        Word::new("urlencode", "A text as part of a URL, or a mapping, or pairs, as its query.")
+        Word::new("urlencode", "A text encoded as part of a URL; a mapping, or pairs, as its query.")
             .gives("{'name': 'a b', 'n': 1} | urlencode", "name=a+b&n=1"),
         urlencode,
     ),
     (
-        Word::new("urlize", "A text as HTML with its addresses of sites and mailboxes as links.")
+        Word::new("urlize", "A text as HTML with web and mail addresses as links.")
             .takes("trim_url_limit=none, nofollow=false, target=none, rel=none, extra_schemes=none")
             .gives("'see etcd.io' | urlize", "see etcd.io"),
         urlize,
@@ -105,7 +105,7 @@ pub(super) fn urlsplit(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, E
         return Ok(Value::from_pairs(parts));
     }
     let part = parts.into_iter().find(|(name, _)| *name == query);
-    part.map(|(_, value)| value).ok_or_else(|| fail(format!("urlsplit has no part {query:?}")))
+    part.map(|(_, value)| value).ok_or_else(|| fail(format!("unknown urlsplit part {query:?}")))
 }
 
 /// A lone value for a path, where slashes stay; pairs for a query, where they do not and a blank is `+`.

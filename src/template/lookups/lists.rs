@@ -134,7 +134,7 @@ impl Steps {
                     (None, Some(octal)) => (octal, 8),
                     (None, None) => (value, 10),
                 };
-            i64::from_str_radix(digits, base).map_err(|_| fail(format!("sequence: {name} cannot be {value:?}")))
+            i64::from_str_radix(digits, base).map_err(|_| fail(format!("sequence: invalid {name} {value:?}")))
         };
         match name {
             "start" => self.start = number()?,
@@ -167,7 +167,7 @@ impl Steps {
         }
         for word in shlex::split(term).unwrap_or_default() {
             let (name, value) =
-                word.split_once('=').ok_or_else(|| fail(format!("sequence: not an option: {word:?}")))?;
+                word.split_once('=').ok_or_else(|| fail(format!("sequence: invalid option {word:?}")))?;
             self.set(name, value)?;
         }
         Ok(())
@@ -184,10 +184,10 @@ impl Steps {
             _ => return Err(fail("sequence needs either end or count")),
         };
         if stride == 0 {
-            return Err(fail("sequence: the stride cannot be 0"));
+            return Err(fail("sequence: the stride must not be 0"));
         }
         if stride > 0 && end < start {
-            return Err(fail("to count backwards make stride negative"));
+            return Err(fail("use a negative stride to count backwards"));
         }
         if (end - start) / stride >= MANY as i128 {
             return Err(fail("sequence of more than 1,000,000 numbers"));
@@ -196,7 +196,7 @@ impl Steps {
         while if stride > 0 { number <= end } else { number >= end } {
             let value = i64::try_from(number).map_or_else(|_| Value::from(number), Value::from);
             let text = printf::fill(&self.format, vec![value], false)
-                .map_err(|_| fail(format!("sequence: not a format: {:?}", self.format)))?;
+                .map_err(|_| fail(format!("sequence: invalid format {:?}", self.format)))?;
             bytes += text.len();
             args::fits(Some(bytes)).map_err(|error| fail(format!("sequence: {}", crate::template::words(&error))))?;
             all.push(Value::from(text));

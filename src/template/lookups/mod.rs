@@ -24,7 +24,7 @@ pub(super) type Lookup = fn(&mut Call<'_>) -> Result<Vec<Value>, Error>;
 /// Every lookup, sorted by name.
 pub(super) static LOOKUPS: &[(Word, Lookup)] = &[
     (
-        Word::new("config", "Settings in force, by Ansible's names for them.")
+        Word::new("config", "Current settings, by Ansible's names.")
             .takes("names..., on_missing='error'")
             .example("lookup('config', 'DEFAULT_ROLES_PATH')"),
         outside::config,
@@ -32,8 +32,7 @@ pub(super) static LOOKUPS: &[(Word, Lookup)] = &[
     (
         Word::new(
             "csvfile",
-            "A value of a file of columns on the controller: the line that begins with the \
-             key, the column col.",
+            "A value from a CSV file on the controller: the line that starts with the key, the column col.",
         )
         .takes("key, file='ansible.csv', delimiter='TAB', col=1, default=none")
         .example("lookup('csvfile', 'h1', file='hosts.csv', delimiter=',', col=2)"),
@@ -52,29 +51,25 @@ pub(super) static LOOKUPS: &[(Word, Lookup)] = &[
         values::env,
     ),
     (
-        Word::new(
-            "file",
-            "The contents of files of the controller, looked for in files/ of the role and \
-             the play.",
-        )
-        .takes("paths..., lstrip=false, rstrip=true")
-        .example("lookup('file', 'ca.pem')"),
+        Word::new("file", "The contents of files on the controller, searched in files/ of the role and the play.")
+            .takes("paths..., lstrip=false, rstrip=true")
+            .example("lookup('file', 'ca.pem')"),
         files::file,
     ),
     (
-        Word::new("fileglob", "The files of the controller that match patterns, sorted; without directories.")
+        Word::new("fileglob", "The files on the controller that match patterns, sorted; without directories.")
             .takes("patterns...")
             .example("query('fileglob', 'conf.d/*.conf')"),
         files::fileglob,
     ),
     (
-        Word::new("first_found", "The first of several files of the controller that exists.")
+        Word::new("first_found", "The first of several files on the controller that exists.")
             .takes("names..., files=[], paths=[], skip=false")
             .example("lookup('first_found', [inventory_hostname ~ '.conf', 'default.conf'])"),
         files::first_found,
     ),
     (
-        Word::new("flattened", "The items of several lists in one, one level taken away.")
+        Word::new("flattened", "The items of several lists in one list, with one level removed.")
             .takes("lists...")
             .gives("query('flattened', [1, 2], [3])", "[1, 2, 3]"),
         lists::items,
@@ -86,31 +81,34 @@ pub(super) static LOOKUPS: &[(Word, Lookup)] = &[
         lists::indexed_items,
     ),
     (
-        Word::new("ini", "A value of an INI or properties file of the controller.")
+        Word::new("ini", "A value from an INI or properties file on the controller.")
             .takes("key, file='ansible.ini', section='global', type='ini', default='', re=false")
             .example("lookup('ini', 'port', section='server', file='app.ini')"),
         files::ini,
     ),
     (
-        Word::new("inventory_hostnames", "The hosts of the inventory that patterns name.")
+        Word::new("inventory_hostnames", "The hosts of the inventory that match patterns.")
             .takes("patterns...")
             .example("query('inventory_hostnames', 'etcd:!h3')"),
         outside::inventory_hostnames,
     ),
     (
-        Word::new("items", "The items of several lists in one, one level taken away: what with_items loops over.")
-            .takes("lists...")
-            .gives("query('items', [1, 2], 3)", "[1, 2, 3]"),
+        Word::new(
+            "items",
+            "The items of several lists in one list, with one level removed, as with_items loops over them.",
+        )
+        .takes("lists...")
+        .gives("query('items', [1, 2], 3)", "[1, 2, 3]"),
         lists::items,
     ),
     (
-        Word::new("lines", "What commands print on the controller, line by line.")
+        Word::new("lines", "The output of commands on the controller, line by line.")
             .takes("commands...")
             .gives("query('lines', 'echo a; echo b')", "['a', 'b']"),
         values::lines,
     ),
     (
-        Word::new("list", "What it is given, as a list.").takes("items...").gives("query('list', 1, 2)", "[1, 2]"),
+        Word::new("list", "Its arguments, as a list.").takes("items...").gives("query('list', 1, 2)", "[1, 2]"),
         lists::list,
     ),
     (
@@ -122,27 +120,24 @@ pub(super) static LOOKUPS: &[(Word, Lookup)] = &[
     (
         Word::new(
             "password",
-            "A password that is kept in a file of the controller, made at random when the \
-             file is not there yet.",
+            "A password in a file on the controller, generated at random if the file does not exist.",
         )
         .takes("path, length=20, chars=['ascii_letters', 'digits', '.,:-_'], encrypt=none, seed=none")
         .example("lookup('password', 'credentials/admin', length=32)"),
         files::password,
     ),
     (
-        Word::new("pipe", "What commands print on the controller, each as a whole.")
+        Word::new("pipe", "The output of commands on the controller, each as a whole.")
             .takes("commands...")
             .gives("lookup('pipe', 'echo a')", "a"),
         values::pipe,
     ),
     (
-        Word::new("random_choice", "One of the items at random.")
-            .takes("items...")
-            .example("query('random_choice', 'a', 'b')"),
+        Word::new("random_choice", "A random item.").takes("items...").example("query('random_choice', 'a', 'b')"),
         lists::random_choice,
     ),
     (
-        Word::new("sequence", "Numbers in a row, as texts of a format: start=1 end=3, or 1-3:h%02d.")
+        Word::new("sequence", "A sequence of numbers as formatted texts: start=1 end=3, or 1-3:h%02d.")
             .takes("text, start=1, end=none, count=none, stride=1, format='%d'")
             .gives("query('sequence', 'start=1 end=3 format=h%d')", "['h1', 'h2', 'h3']"),
         lists::sequence,
@@ -154,7 +149,7 @@ pub(super) static LOOKUPS: &[(Word, Lookup)] = &[
         lists::subelements,
     ),
     (
-        Word::new("template", "Template files of the controller, rendered with the variables at hand.")
+        Word::new("template", "Template files on the controller, rendered with the current variables.")
             .takes("paths..., convert_data=true, template_vars={}")
             .example("lookup('template', 'motd.j2', template_vars={'who': 'etcd'})"),
         files::template,
@@ -162,21 +157,20 @@ pub(super) static LOOKUPS: &[(Word, Lookup)] = &[
     (
         Word::new(
             "together",
-            "The first items of several lists together, the second ones, and so on; none \
-             where a list is shorter.",
+            "Combines the first items of several lists, the second ones, and so on; none where a list is shorter.",
         )
         .takes("lists...")
         .gives("query('together', [1, 2], ['a', 'b'])", "[[1, 'a'], [2, 'b']]"),
         lists::together,
     ),
     (
-        Word::new("unvault", "The contents of vault files of the controller, decrypted.")
+        Word::new("unvault", "The contents of vault files on the controller, decrypted.")
             .takes("paths...")
             .example("lookup('unvault', 'secret.key')"),
         files::unvault,
     ),
     (
-        Word::new("url", "What a web server answers: line by line, or with split_lines=false as a whole.")
+        Word::new("url", "The response of a web server: line by line, or with split_lines=false as a whole.")
             .takes(
                 "urls..., split_lines=true, username='', password='', force_basic_auth=true, headers={}, \
                  http_agent='windlass', timeout=10, validate_certs=true, ca_path='', follow_redirects='urllib2'",
@@ -191,7 +185,7 @@ pub(super) static LOOKUPS: &[(Word, Lookup)] = &[
         values::varnames,
     ),
     (
-        Word::new("vars", "Variables by name, where the name itself is computed.")
+        Word::new("vars", "Variables by name, for computed names.")
             .takes("names..., default")
             .gives("lookup('vars', 'no_such_variable', default=5)", "5"),
         values::vars,

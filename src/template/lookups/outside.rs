@@ -10,22 +10,22 @@ use crate::value::Value;
 
 /// The hosts that patterns name.
 pub(super) fn inventory_hostnames(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
-    let outside = call.scope.outside.as_ref().ok_or_else(|| fail("there is no inventory at this place"))?;
+    let outside = call.scope.outside.as_ref().ok_or_else(|| fail("the inventory is not available here"))?;
     let hosts = outside.hosts(&call.texts()).map_err(fail)?;
     Ok(hosts.into_iter().map(Value::from).collect())
 }
 
 /// The settings in force, by Ansible's names for them.
 pub(super) fn config(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
-    let outside = call.scope.outside.as_ref().ok_or_else(|| fail("there are no settings at this place"))?;
+    let outside = call.scope.outside.as_ref().ok_or_else(|| fail("the settings are not available here"))?;
     let mut found = Vec::new();
     for name in call.texts() {
         match (outside.setting(&name), call.text_option("on_missing", "error").as_str()) {
             (Some(value), _) => found.push(value),
             (None, "skip") => {}
-            (None, "warn") => tracing::warn!("lookup config: there is no setting {name}"),
+            (None, "warn") => tracing::warn!("lookup config: no such setting: {name}"),
             (None, _) => {
-                return Err(fail(format!("there is no setting {name:?}; \"windlass config\" lists those that count")));
+                return Err(fail(format!("no such setting: {name:?} (\"windlass config\" lists all)")));
             }
         }
     }
@@ -53,9 +53,9 @@ const URL_OPTIONS: &[&str] = &[
 
 /// What web servers answer: line by line, or whole with `split_lines=false`.
 pub(super) fn url(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
-    let outside = call.scope.outside.as_ref().ok_or_else(|| fail("no server is asked at this place"))?;
+    let outside = call.scope.outside.as_ref().ok_or_else(|| fail("requests to servers are not allowed here"))?;
     if let Some((name, _)) = call.named.iter().find(|(name, _)| !URL_OPTIONS.contains(&&**name)) {
-        return Err(fail(format!("the lookup url has no option {name}; it has {}", URL_OPTIONS.join(", "))));
+        return Err(fail(format!("unknown option {name} of the lookup url; it has {}", URL_OPTIONS.join(", "))));
     }
     let mut found = Vec::new();
     for address in call.texts() {
@@ -147,6 +147,6 @@ mod tests {
         let told = failure("{{ lookup('url', 'http://h', headers={'A': 1}) }}");
         assert!(told.contains(r#"cannot fetch http://h: [("A", "1")]"#), "{told}");
         let told = failure("{{ lookup('url', 'http://h', use_gssapi=true) }}");
-        assert!(told.contains("has no option use_gssapi"), "{told}");
+        assert!(told.contains("unknown option use_gssapi"), "{told}");
     }
 }
