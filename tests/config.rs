@@ -50,7 +50,8 @@ fn config_shows_what_is_in_force_and_where_it_comes_from() {
         "defaults.timeout = 3 (command line)".into(),
         "privilege_escalation.become = true (command line)".into(),
         "sudo_become_plugin.password = (hidden) (ANSIBLE_BECOME_PASS)".into(),
-        "pipelining (ansible.cfg:4) is not needed: one session per host and user stays open for the whole run".into(),
+        "pipelining (ansible.cfg:4) has no effect: windlass keeps one session per host and user open for the whole run"
+            .into(),
     ];
     assert_eq!((code, stderr.as_str(), lines), (0, "", expected.to_vec()));
 }
@@ -163,7 +164,7 @@ fn a_failed_task_keeps_its_secret_arguments_to_itself() {
 fn config_explains_one_setting_and_speaks_json() {
     let files = directory(&[]);
     let (_, stdout, _) = windlass(files.path(), &[], &["config", "ANSIBLE_FORKS"]);
-    let expected = "defaults.forks = 20  (default)\n    how many hosts are at work at once: a whole number of at least 1\n    \
+    let expected = "defaults.forks = 20  (default)\n    how many hosts to work on at once: a whole number of at least 1\n    \
                     default: 20\n    environment: ANSIBLE_FORKS\n    option: --forks\n";
     assert_eq!(stdout, expected);
     let (_, stdout, _) = windlass(files.path(), &[("ANSIBLE_FORKS", "3")], &["config", "--output", "json", "forks"]);
@@ -171,7 +172,7 @@ fn config_explains_one_setting_and_speaks_json() {
     let forks = serde_json::json!({"value": 3, "from": "ANSIBLE_FORKS", "default": "20"});
     assert_eq!(told, serde_json::json!({"file": null, "settings": {"defaults.forks": forks}}));
     let (code, _, stderr) = windlass(files.path(), &[], &["config", "froks"]);
-    assert_eq!((code, stderr.trim()), (1, "error: there is no setting \"froks\", did you mean \"forks\"?"));
+    assert_eq!((code, stderr.trim()), (1, "error: no such setting: \"froks\", did you mean \"forks\"?"));
 }
 
 #[test]
@@ -192,7 +193,7 @@ fn what_is_not_honoured_is_named_once_with_its_line() {
     let (code, stdout, stderr) = windlass(files.path(), &[], &["playbook", "p.yml"]);
     assert_eq!(code, 0, "{stderr}");
     assert!(stdout.contains("ok: [a]") && stdout.contains("ok: [b]"), "{stdout}");
-    for words in ["test_plugins is not honoured", "ansible.cfg:4:1", "did you mean \"forks\"?", "ansible.cfg:5:1"] {
+    for words in ["test_plugins is not supported", "ansible.cfg:4:1", "did you mean \"forks\"?", "ansible.cfg:5:1"] {
         assert_eq!(stderr.matches(words).count(), 1, "{words} in\n{stderr}");
     }
 }
@@ -266,7 +267,7 @@ fn a_task_that_does_not_say_ends_at_the_configured_time() {
                     - pause: {seconds: 20}\n";
     let files = directory(&[("ansible.cfg", "[defaults]\ntask_timeout = 1\n"), ("p.yml", playbook)]);
     let (code, stdout, _) = windlass(files.path(), &[], &["playbook", "-i", "localhost,", "p.yml"]);
-    assert!(code == 2 && stdout.contains("did not end within 1 s") && stdout.contains("ok=1 "), "{stdout}");
+    assert!(code == 2 && stdout.contains("timed out after 1 s") && stdout.contains("ok=1 "), "{stdout}");
 }
 
 #[test]
@@ -347,7 +348,7 @@ fn tables() -> String {
     }
     for (standing, heading, words) in [
         (Standing::NotNeeded, "What is not needed", "Taken, and without effect; nothing is lost."),
-        (Standing::NotHonoured, "What is not honoured", "A warning names each that is set to anything unusual."),
+        (Standing::NotHonoured, "Unsupported settings", "A warning names each that is set to anything unusual."),
     ] {
         writeln!(out, "\n## {heading}\n\n{words}\n").expect("a String takes any text");
         for group in GROUPS.iter().filter(|group| group.standing == standing) {

@@ -55,15 +55,15 @@ pub(super) fn parse(source: &Arc<Source>) -> Result<File, Vec<Complaint>> {
                     file.sections.push((name.to_owned(), at(indent)));
                 }
                 Some(name) => {
-                    complaints.push(Complaint::new(format!("the section [{name}] is there twice"), Some(&at(indent))));
+                    complaints.push(Complaint::new(format!("duplicate section [{name}]"), Some(&at(indent))));
                 }
-                None => complaints.push(Complaint::new("this section is never closed with ]", Some(&at(indent)))),
+                None => complaints.push(Complaint::new("this section has no closing ]", Some(&at(indent)))),
             }
             continue;
         }
         match entry(&file, text, indent, &at) {
             Ok(entry) if !known.insert((entry.section.clone(), entry.key.clone())) => {
-                let message = format!("{:?} is there twice in [{}]", entry.key, entry.section);
+                let message = format!("duplicate key {:?} in [{}]", entry.key, entry.section);
                 complaints.push(Complaint::new(message, Some(&at(indent))));
             }
             Ok(entry) => file.entries.push(entry),
@@ -90,8 +90,8 @@ fn section(text: &str) -> Option<&str> {
 
 fn entry(file: &File, text: &str, indent: usize, at: &dyn Fn(usize) -> Origin) -> Result<Entry, Complaint> {
     let Some((section, _)) = file.sections.last() else {
-        let complaint = Complaint::new("this stands before any section", Some(&at(indent)));
-        return Err(complaint.hint("begin the file with [defaults]"));
+        let complaint = Complaint::new("this line is before the first section", Some(&at(indent)));
+        return Err(complaint.hint("start the file with [defaults]"));
     };
     let split = text.find(['=', ':']).filter(|split| !text[..*split].trim().is_empty());
     let Some(split) = split else {
@@ -143,10 +143,10 @@ mod tests {
         let complaints = read("forks = 5\n[defaults]\nfoo\nforks=1\nforks=2\n[open\n").unwrap_err();
         let told: Vec<String> = complaints.iter().map(ToString::to_string).collect();
         let expected = [
-            "ansible.cfg:1:1: this stands before any section",
+            "ansible.cfg:1:1: this line is before the first section",
             "ansible.cfg:3:1: \"foo\" has no value",
-            "ansible.cfg:5:1: \"forks\" is there twice in [defaults]",
-            "ansible.cfg:6:1: this section is never closed with ]",
+            "ansible.cfg:5:1: duplicate key \"forks\" in [defaults]",
+            "ansible.cfg:6:1: this section has no closing ]",
         ];
         assert_eq!(told, expected);
     }

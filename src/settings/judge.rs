@@ -21,7 +21,7 @@ impl Judged {
         match group.standing {
             Standing::NotNeeded => self.not_needed.push((set_by, name.to_owned(), group.why)),
             Standing::NotHonoured => {
-                let message = format!("{name} is not honoured: {}", group.why);
+                let message = format!("{name} is not supported: {}", group.why);
                 self.warnings.push(Complaint::new(message, origin));
             }
         }
@@ -35,7 +35,7 @@ pub(super) fn file(entries: &[Entry], sections: &[(String, Origin)], judged: &mu
     for (section, origin) in sections.iter().filter(|(section, _)| strange(section)) {
         // Servers of a galaxy have sections of their own.
         if !section.starts_with("galaxy_server.") {
-            let complaint = Complaint::new(format!("[{section}] is no section that windlass knows"), Some(origin));
+            let complaint = Complaint::new(format!("unknown section [{section}]"), Some(origin));
             judged.warnings.push(with_hint(complaint, section, sections_known()));
         }
     }
@@ -74,7 +74,7 @@ pub(super) fn environment(around: &Surroundings, judged: &mut Judged) {
             Some((_, row)) if same(value, row.2) => {}
             Some((group, _)) => judged.found(name, SetBy::Environment(name.clone()), None, group),
             None => {
-                let complaint = Complaint::new(format!("{name} is no setting that windlass knows"), None);
+                let complaint = Complaint::new(format!("unknown setting {name}"), None);
                 let all = GROUPS.iter().flat_map(|group| group.settings).flat_map(|row| row.1).copied();
                 judged.warnings.push(with_hint(complaint, name, known.keys().copied().chain(all)));
             }
@@ -108,10 +108,10 @@ fn places_known() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 fn unknown_key(entry: &Entry, known: &[(&str, &str)]) -> Complaint {
-    let message = format!("{:?} is no setting of [{}] that windlass knows", entry.key, entry.section);
+    let message = format!("unknown setting {:?} in [{}]", entry.key, entry.section);
     let complaint = Complaint::new(message, Some(&entry.key_origin));
     if let Some((section, key)) = known.iter().find(|(section, key)| *key == entry.key && *section != entry.section) {
-        return complaint.hint(format!("{key} stands in [{section}]"));
+        return complaint.hint(format!("{key} belongs into [{section}]"));
     }
     let here = known.iter().filter(|(section, _)| *section == entry.section).map(|(_, key)| *key);
     with_hint(complaint, &entry.key, here)

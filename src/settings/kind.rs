@@ -40,11 +40,11 @@ impl Kind {
             Kind::Text => "text".into(),
             Kind::Secret => "a secret".into(),
             Kind::Choice(words) => format!("one of {}", words.join(", ")),
-            Kind::List => "words with commas between them".into(),
+            Kind::List => "words separated by commas".into(),
             Kind::Path => "a path".into(),
-            Kind::Paths => "paths with colons between them".into(),
-            Kind::PathList => "paths with commas between them".into(),
-            Kind::NamedPaths => "NAME=PATH with commas between them".into(),
+            Kind::Paths => "paths separated by colons".into(),
+            Kind::PathList => "paths separated by commas".into(),
+            Kind::NamedPaths => "NAME=PATH, separated by commas".into(),
         }
     }
 

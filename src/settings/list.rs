@@ -37,7 +37,7 @@ pub const INVENTORY: Setting = set(
     "inventory",
     Kind::PathList,
     "/etc/ansible/hosts",
-    "inventories; the default one only if it is there",
+    "inventories; the default one is used only if it exists",
 )
 .env(&["ANSIBLE_INVENTORY"])
 .option("inventory");
@@ -46,7 +46,7 @@ pub const ROLES_PATH: Setting = set(
     "roles_path",
     Kind::Paths,
     "~/.ansible/roles:/usr/share/ansible/roles:/etc/ansible/roles",
-    "directories of roles, after roles/ beside the playbook",
+    "directories to search for roles, after roles/ next to the playbook",
 )
 .env(&["ANSIBLE_ROLES_PATH"])
 .option("roles-path");
@@ -55,7 +55,7 @@ pub const COLLECTIONS_PATH: Setting = set(
     "collections_path",
     Kind::Paths,
     "~/.ansible/collections:/usr/share/ansible/collections",
-    "directories of collections, whose roles can be used, after collections/ beside the playbook",
+    "directories to search for the roles of collections, after collections/ next to the playbook",
 )
 .env(&["ANSIBLE_COLLECTIONS_PATH"]);
 pub const LIBRARY: Setting = set(
@@ -63,7 +63,7 @@ pub const LIBRARY: Setting = set(
     "library",
     Kind::Paths,
     "~/.ansible/plugins/modules:/usr/share/ansible/plugins/modules",
-    "directories of modules of one's own, after library/ of roles and beside the playbook",
+    "directories to search for your own modules, after library/ of roles and next to the playbook",
 )
 .env(&["ANSIBLE_LIBRARY"])
 .option("module-path");
@@ -72,7 +72,7 @@ pub const FILTER_PLUGINS: Setting = set(
     "filter_plugins",
     Kind::Paths,
     "~/.ansible/plugins/filter:/usr/share/ansible/plugins/filter",
-    "directories of filters of one's own, after filter_plugins/ beside the playbook",
+    "directories to search for your own filters, after filter_plugins/ next to the playbook",
 )
 .env(&["ANSIBLE_FILTER_PLUGINS"]);
 pub const LOOKUP_PLUGINS: Setting = set(
@@ -80,7 +80,7 @@ pub const LOOKUP_PLUGINS: Setting = set(
     "lookup_plugins",
     Kind::Paths,
     "~/.ansible/plugins/lookup:/usr/share/ansible/plugins/lookup",
-    "directories of lookups of one's own, after lookup_plugins/ beside the playbook",
+    "directories to search for your own lookups, after lookup_plugins/ next to the playbook",
 )
 .env(&["ANSIBLE_LOOKUP_PLUGINS"]);
 pub const PLAYBOOK_DIR: Setting = set(
@@ -88,23 +88,25 @@ pub const PLAYBOOK_DIR: Setting = set(
     "playbook_dir",
     Kind::Path,
     "",
-    "the directory whose group_vars/ and roles/ count without a playbook",
+    "the directory whose group_vars/ and roles/ are used without a playbook",
 )
 .env(&["ANSIBLE_PLAYBOOK_DIR"])
 .option("playbook-dir");
-pub const TAGS_RUN: Setting =
-    set("tags", "run", Kind::List, "", "only tasks with one of these tags").env(&["ANSIBLE_RUN_TAGS"]).option("tags");
-pub const TAGS_SKIP: Setting = set("tags", "skip", Kind::List, "", "no tasks with one of these tags")
+pub const TAGS_RUN: Setting = set("tags", "run", Kind::List, "", "run only tasks with one of these tags")
+    .env(&["ANSIBLE_RUN_TAGS"])
+    .option("tags");
+pub const TAGS_SKIP: Setting = set("tags", "skip", Kind::List, "", "skip tasks with one of these tags")
     .env(&["ANSIBLE_SKIP_TAGS"])
     .option("skip-tags");
 pub const MODULE_NAME: Setting =
-    set("defaults", "module_name", Kind::Text, "command", "the module of windlass run").option("module-name");
-pub const MODULE_ARGS: Setting = set("defaults", "module_args", Kind::Text, "", "the arguments of windlass run")
-    .env(&["ANSIBLE_MODULE_ARGS"])
-    .option("args");
+    set("defaults", "module_name", Kind::Text, "command", "the default module of windlass run").option("module-name");
+pub const MODULE_ARGS: Setting =
+    set("defaults", "module_args", Kind::Text, "", "the default arguments of windlass run")
+        .env(&["ANSIBLE_MODULE_ARGS"])
+        .option("args");
 
 // How it goes.
-pub const FORKS: Setting = set("defaults", "forks", Kind::Int(1), "20", "how many hosts are at work at once")
+pub const FORKS: Setting = set("defaults", "forks", Kind::Int(1), "20", "how many hosts to work on at once")
     .env(&["ANSIBLE_FORKS"])
     .option("forks");
 pub const GATHERING: Setting = set(
@@ -112,7 +114,7 @@ pub const GATHERING: Setting = set(
     "gathering",
     Kind::Choice(&["implicit", "explicit", "smart"]),
     "implicit",
-    "facts are gathered unless a play says no, only if it says yes, or only of hosts that have none yet",
+    "gather facts unless a play says no, only if it says yes, or only for hosts that have none yet",
 )
 .env(&["ANSIBLE_GATHERING"]);
 pub const HASH_BEHAVIOUR: Setting = set(
@@ -120,7 +122,7 @@ pub const HASH_BEHAVIOUR: Setting = set(
     "hash_behaviour",
     Kind::Choice(&["replace", "merge"]),
     "replace",
-    "whether a mapping replaces a weaker one of its name or is merged into it",
+    "whether a mapping replaces one of lower precedence or is merged into it",
 )
 .env(&["ANSIBLE_HASH_BEHAVIOUR"]);
 pub const ALLOW_BROKEN_CONDITIONALS: Setting = set(
@@ -128,45 +130,40 @@ pub const ALLOW_BROKEN_CONDITIONALS: Setting = set(
     "allow_broken_conditionals",
     Kind::Bool,
     "false",
-    "whether conditions may be of any type, and are true as in Python",
+    "whether conditions may have any type, and are true as in Python",
 )
 .env(&["ANSIBLE_ALLOW_BROKEN_CONDITIONALS"]);
 pub const STRATEGY: Setting =
-    set("defaults", "strategy", Kind::Choice(&["linear", "free"]), "linear", "the strategy of plays that name none")
+    set("defaults", "strategy", Kind::Choice(&["linear", "free"]), "linear", "the default strategy of plays")
         .env(&["ANSIBLE_STRATEGY"]);
 pub const ANY_ERRORS_FATAL: Setting =
-    set("defaults", "any_errors_fatal", Kind::Bool, "false", "any_errors_fatal of plays that do not say")
+    set("defaults", "any_errors_fatal", Kind::Bool, "false", "the default of any_errors_fatal in plays")
         .env(&["ANSIBLE_ANY_ERRORS_FATAL"]);
 pub const FORCE_HANDLERS: Setting =
-    set("defaults", "force_handlers", Kind::Bool, "false", "force_handlers of plays that do not say")
+    set("defaults", "force_handlers", Kind::Bool, "false", "the default of force_handlers in plays")
         .env(&["ANSIBLE_FORCE_HANDLERS"])
         .option("force-handlers");
 pub const TASK_TIMEOUT: Setting =
-    set("defaults", "task_timeout", Kind::Int(0), "0", "timeout of tasks that do not say, in seconds; 0: none")
+    set("defaults", "task_timeout", Kind::Int(0), "0", "the default timeout of tasks, in seconds; 0: none")
         .env(&["ANSIBLE_TASK_TIMEOUT"])
         .option("task-timeout");
 pub const NO_LOG: Setting =
-    set("defaults", "no_log", Kind::Bool, "false", "no_log of tasks that do not say").env(&["ANSIBLE_NO_LOG"]);
+    set("defaults", "no_log", Kind::Bool, "false", "the default of no_log in tasks").env(&["ANSIBLE_NO_LOG"]);
 pub const PRIVATE_ROLE_VARS: Setting =
-    set("defaults", "private_role_vars", Kind::Bool, "false", "variables of roles are seen in these roles alone")
+    set("defaults", "private_role_vars", Kind::Bool, "false", "variables of roles are visible only in these roles")
         .env(&["ANSIBLE_PRIVATE_ROLE_VARS"]);
 pub const INJECT_FACTS_AS_VARS: Setting =
-    set("defaults", "inject_facts_as_vars", Kind::Bool, "true", "facts are variables too, not in ansible_facts alone")
+    set("defaults", "inject_facts_as_vars", Kind::Bool, "true", "facts are also variables, not only in ansible_facts")
         .env(&["ANSIBLE_INJECT_FACT_VARS"]);
-pub const ERROR_ON_MISSING_HANDLER: Setting = set(
-    "defaults",
-    "error_on_missing_handler",
-    Kind::Bool,
-    "true",
-    "to notify a handler that is not there is an error",
-)
-.env(&["ANSIBLE_ERROR_ON_MISSING_HANDLER"]);
+pub const ERROR_ON_MISSING_HANDLER: Setting =
+    set("defaults", "error_on_missing_handler", Kind::Bool, "true", "notifying a missing handler is an error")
+        .env(&["ANSIBLE_ERROR_ON_MISSING_HANDLER"]);
 pub const DUPLICATE_DICT_KEY: Setting = set(
     "defaults",
     "duplicate_dict_key",
     Kind::Choice(&["warn", "error", "ignore"]),
     "warn",
-    "what becomes of a key that is there twice in a YAML mapping",
+    "what to do about duplicate keys in a YAML mapping",
 )
 .env(&["ANSIBLE_DUPLICATE_YAML_DICT_KEY"]);
 
@@ -175,17 +172,17 @@ pub const FACT_CACHING: Setting = set(
     "fact_caching",
     Kind::Choice(&["memory", "jsonfile", "ansible.builtin.memory", "ansible.builtin.jsonfile"]),
     "memory",
-    "where facts are kept: for the run, or in files from run to run",
+    "where to keep facts: in memory for the run, or in files across runs",
 )
 .env(&["ANSIBLE_CACHE_PLUGIN"]);
 pub const FACT_CACHING_CONNECTION: Setting =
     set("defaults", "fact_caching_connection", Kind::Path, "", "the directory of jsonfile")
         .env(&["ANSIBLE_CACHE_PLUGIN_CONNECTION"]);
 pub const FACT_CACHING_PREFIX: Setting =
-    set("defaults", "fact_caching_prefix", Kind::Text, "", "what the names of its files begin with")
+    set("defaults", "fact_caching_prefix", Kind::Text, "", "the prefix of its file names")
         .env(&["ANSIBLE_CACHE_PLUGIN_PREFIX"]);
 pub const FACT_CACHING_TIMEOUT: Setting =
-    set("defaults", "fact_caching_timeout", Kind::Int(0), "86400", "after how many seconds they are too old; 0: never")
+    set("defaults", "fact_caching_timeout", Kind::Int(0), "86400", "seconds until cached facts expire; 0: never")
         .env(&["ANSIBLE_CACHE_PLUGIN_TIMEOUT"]);
 
 // How hosts are reached.
@@ -203,7 +200,7 @@ pub const PRIVATE_KEY_FILE: Setting =
         .env(&["ANSIBLE_PRIVATE_KEY_FILE"])
         .option("private-key");
 pub const PRIVATE_KEY_PASSPHRASE: Setting =
-    set("ssh_connection", "private_key_passphrase", Kind::Secret, "", "what the private key is encrypted with")
+    set("ssh_connection", "private_key_passphrase", Kind::Secret, "", "the passphrase of the private key")
         .env(&["ANSIBLE_PRIVATE_KEY_PASSPHRASE"]);
 pub const TIMEOUT: Setting = set("defaults", "timeout", Kind::Int(1), "10", "seconds to wait for a connection")
     .also(&[("ssh_connection", "timeout")])
@@ -214,7 +211,7 @@ pub const HOST_KEY_CHECKING: Setting = set(
     "host_key_checking",
     Kind::BoolOr(&["accept-new"]),
     "true",
-    "whether host keys are checked; accept-new: those of new hosts are recorded",
+    "whether to check host keys; accept-new records those of new hosts",
 )
 .also(&[("ssh_connection", "host_key_checking")])
 .env(&["ANSIBLE_HOST_KEY_CHECKING", "ANSIBLE_SSH_HOST_KEY_CHECKING"])
@@ -222,27 +219,26 @@ pub const HOST_KEY_CHECKING: Setting = set(
 pub const SSH_ARGS: Setting =
     set("ssh_connection", "ssh_args", Kind::Text, "", "ssh options").env(&["ANSIBLE_SSH_ARGS"]);
 pub const SSH_COMMON_ARGS: Setting =
-    set("ssh_connection", "ssh_common_args", Kind::Text, "", "further ssh options, such as -o ProxyJump=bastion")
+    set("ssh_connection", "ssh_common_args", Kind::Text, "", "more ssh options, such as -o ProxyJump=bastion")
         .env(&["ANSIBLE_SSH_COMMON_ARGS"])
         .option("ssh-common-args");
-pub const SSH_EXTRA_ARGS: Setting =
-    set("ssh_connection", "ssh_extra_args", Kind::Text, "", "still further ssh options")
-        .env(&["ANSIBLE_SSH_EXTRA_ARGS"])
-        .option("ssh-extra-args");
+pub const SSH_EXTRA_ARGS: Setting = set("ssh_connection", "ssh_extra_args", Kind::Text, "", "even more ssh options")
+    .env(&["ANSIBLE_SSH_EXTRA_ARGS"])
+    .option("ssh-extra-args");
 pub const SSH_RETRIES: Setting =
-    set("ssh_connection", "retries", Kind::Int(0), "0", "how often a connection that fails is tried again")
+    set("ssh_connection", "retries", Kind::Int(0), "0", "how often to retry a connection that fails")
         .also(&[("connection", "retries")])
         .env(&["ANSIBLE_SSH_RETRIES"]);
 pub const ASK_PASS: Setting = set("defaults", "ask_pass", Kind::Bool, "false", "ask for the login password")
     .env(&["ANSIBLE_ASK_PASS"])
     .option("ask-pass");
 pub const CONNECTION_PASSWORD_FILE: Setting =
-    set("defaults", "connection_password_file", Kind::Path, "", "the file that holds the login password")
+    set("defaults", "connection_password_file", Kind::Path, "", "the file with the login password")
         .env(&["ANSIBLE_CONNECTION_PASSWORD_FILE"])
         .option("connection-password-file");
 
 // Whom tasks become.
-pub const BECOME: Setting = set("privilege_escalation", "become", Kind::Bool, "false", "tasks run as another user")
+pub const BECOME: Setting = set("privilege_escalation", "become", Kind::Bool, "false", "run tasks as another user")
     .env(&["ANSIBLE_BECOME"])
     .option("become");
 pub const BECOME_USER: Setting = set("privilege_escalation", "become_user", Kind::Text, "root", "the user to become")
@@ -254,12 +250,13 @@ pub const BECOME_METHOD: Setting =
         .env(&["ANSIBLE_BECOME_METHOD"])
         .option("become-method");
 pub const BECOME_EXE: Setting =
-    set("privilege_escalation", "become_exe", Kind::Text, "", "the program for it, instead of sudo or su")
+    set("privilege_escalation", "become_exe", Kind::Text, "", "the become program, instead of sudo or su")
         .also(&[("su_become_plugin", "executable"), ("sudo_become_plugin", "executable")])
         .env(&["ANSIBLE_BECOME_EXE", "ANSIBLE_SU_EXE", "ANSIBLE_SUDO_EXE"]);
-pub const BECOME_FLAGS: Setting = set("privilege_escalation", "become_flags", Kind::Text, "", "its options")
-    .also(&[("su_become_plugin", "flags"), ("sudo_become_plugin", "flags")])
-    .env(&["ANSIBLE_BECOME_FLAGS", "ANSIBLE_SU_FLAGS", "ANSIBLE_SUDO_FLAGS"]);
+pub const BECOME_FLAGS: Setting =
+    set("privilege_escalation", "become_flags", Kind::Text, "", "options of that program")
+        .also(&[("su_become_plugin", "flags"), ("sudo_become_plugin", "flags")])
+        .env(&["ANSIBLE_BECOME_FLAGS", "ANSIBLE_SU_FLAGS", "ANSIBLE_SUDO_FLAGS"]);
 pub const BECOME_ASK_PASS: Setting =
     set("privilege_escalation", "become_ask_pass", Kind::Bool, "false", "ask for the become password")
         .env(&["ANSIBLE_BECOME_ASK_PASS"])
@@ -269,13 +266,13 @@ pub const BECOME_PASSWORD: Setting =
         .also(&[("su_become_plugin", "password")])
         .env(&["ANSIBLE_BECOME_PASS", "ANSIBLE_SU_PASS", "ANSIBLE_SUDO_PASS"]);
 pub const BECOME_PASSWORD_FILE: Setting =
-    set("defaults", "become_password_file", Kind::Path, "", "the file that holds the become password")
+    set("defaults", "become_password_file", Kind::Path, "", "the file with the become password")
         .env(&["ANSIBLE_BECOME_PASSWORD_FILE"])
         .option("become-password-file");
 
 // Vaults.
 pub const VAULT_PASSWORD_FILE: Setting =
-    set("defaults", "vault_password_file", Kind::Path, "", "the file that holds, or prints, the vault password")
+    set("defaults", "vault_password_file", Kind::Path, "", "the vault password file, or an executable that prints it")
         .env(&["ANSIBLE_VAULT_PASSWORD_FILE"])
         .option("vault-password-file");
 pub const VAULT_IDENTITY_LIST: Setting = set(
@@ -283,14 +280,14 @@ pub const VAULT_IDENTITY_LIST: Setting = set(
     "vault_identity_list",
     Kind::List,
     "",
-    "vault passwords under names, NAME@FILE each; before --vault-id",
+    "named vault passwords, NAME@FILE each; before those of --vault-id",
 )
 .env(&["ANSIBLE_VAULT_IDENTITY_LIST"]);
 pub const VAULT_IDENTITY: Setting =
-    set("defaults", "vault_identity", Kind::Text, "default", "the name of a vault password that was given none")
+    set("defaults", "vault_identity", Kind::Text, "default", "the name of vault passwords without a name")
         .env(&["ANSIBLE_VAULT_IDENTITY"]);
 pub const VAULT_ENCRYPT_IDENTITY: Setting =
-    set("defaults", "vault_encrypt_identity", Kind::Text, "", "the name to encrypt under")
+    set("defaults", "vault_encrypt_identity", Kind::Text, "", "the name of the vault password to encrypt with")
         .env(&["ANSIBLE_VAULT_ENCRYPT_IDENTITY"])
         .option("encrypt-vault-id");
 pub const ASK_VAULT_PASS: Setting =
@@ -299,56 +296,55 @@ pub const ASK_VAULT_PASS: Setting =
         .option("ask-vault-pass");
 
 // What is told.
-pub const VERBOSITY: Setting =
-    set("defaults", "verbosity", Kind::Int(0), "0", "as many -v").env(&["ANSIBLE_VERBOSITY"]).option("verbose");
-pub const LOG_PATH: Setting =
-    set("defaults", "log_path", Kind::Path, "", "a file that all that is told is appended to")
-        .env(&["ANSIBLE_LOG_PATH"])
-        .option("log-file");
+pub const VERBOSITY: Setting = set("defaults", "verbosity", Kind::Int(0), "0", "how many times -v applies")
+    .env(&["ANSIBLE_VERBOSITY"])
+    .option("verbose");
+pub const LOG_PATH: Setting = set("defaults", "log_path", Kind::Path, "", "a file to append all output to")
+    .env(&["ANSIBLE_LOG_PATH"])
+    .option("log-file");
 pub const FORCE_COLOR: Setting =
-    set("defaults", "force_color", Kind::Bool, "false", "colours although it is no terminal")
+    set("defaults", "force_color", Kind::Bool, "false", "print colours even without a terminal")
         .env(&["ANSIBLE_FORCE_COLOR"])
         .option("color");
 pub const NOCOLOR: Setting =
-    set("defaults", "nocolor", Kind::Bool, "false", "no colours").env(&["ANSIBLE_NOCOLOR"]).option("color");
-pub const DIFF_ALWAYS: Setting = set("diff", "always", Kind::Bool, "false", "show the changes of files")
-    .env(&["ANSIBLE_DIFF_ALWAYS"])
-    .option("diff");
+    set("defaults", "nocolor", Kind::Bool, "false", "print no colours").env(&["ANSIBLE_NOCOLOR"]).option("color");
+pub const DIFF_ALWAYS: Setting =
+    set("diff", "always", Kind::Bool, "false", "show how files change").env(&["ANSIBLE_DIFF_ALWAYS"]).option("diff");
 pub const LOCALHOST_WARNING: Setting =
-    set("defaults", "localhost_warning", Kind::Bool, "true", "say so when there is no inventory")
+    set("defaults", "localhost_warning", Kind::Bool, "true", "warn if there is no inventory")
         .env(&["ANSIBLE_LOCALHOST_WARNING"]);
 pub const INVENTORY_EXPORT: Setting =
     set("inventory", "export", Kind::Bool, "false", "windlass inventory keeps variables at their groups")
         .env(&["ANSIBLE_INVENTORY_EXPORT"])
         .option("export");
 
-pub const DIFF_CONTEXT: Setting = set("diff", "context", Kind::Int(0), "3", "how many lines are shown around a change")
-    .env(&["ANSIBLE_DIFF_CONTEXT"]);
+pub const DIFF_CONTEXT: Setting =
+    set("diff", "context", Kind::Int(0), "3", "how many lines to show around a change").env(&["ANSIBLE_DIFF_CONTEXT"]);
 pub const DISPLAY_OK_HOSTS: Setting =
-    set("defaults", "display_ok_hosts", Kind::Bool, "true", "results that are well and changed nothing are shown")
+    set("defaults", "display_ok_hosts", Kind::Bool, "true", "show successful results that changed nothing")
         .env(&["ANSIBLE_DISPLAY_OK_HOSTS"]);
 pub const DISPLAY_SKIPPED_HOSTS: Setting =
-    set("defaults", "display_skipped_hosts", Kind::Bool, "true", "results of tasks that were skipped are shown")
+    set("defaults", "display_skipped_hosts", Kind::Bool, "true", "show results of skipped tasks")
         .env(&["ANSIBLE_DISPLAY_SKIPPED_HOSTS"]);
 pub const SHOW_CUSTOM_STATS: Setting =
-    set("defaults", "show_custom_stats", Kind::Bool, "true", "what set_stats has set is shown at the end")
+    set("defaults", "show_custom_stats", Kind::Bool, "true", "show the values of set_stats at the end")
         .env(&["ANSIBLE_SHOW_CUSTOM_STATS"]);
 // What the report of ansible-playbook is told beside.
 pub const CHECK_MODE_MARKERS: Setting =
     set("defaults", "check_mode_markers", Kind::Bool, "false", "ansible-playbook marks plays and tasks in check mode")
         .env(&["ANSIBLE_CHECK_MODE_MARKERS"]);
 pub const DISPLAY_FAILED_STDERR: Setting =
-    set("defaults", "display_failed_stderr", Kind::Bool, "false", "ansible-playbook tells failures on standard error")
+    set("defaults", "display_failed_stderr", Kind::Bool, "false", "ansible-playbook prints failures on standard error")
         .env(&["ANSIBLE_DISPLAY_FAILED_STDERR"]);
 pub const SHOW_PER_HOST_START: Setting =
-    set("defaults", "show_per_host_start", Kind::Bool, "false", "ansible-playbook tells when a host begins a task")
+    set("defaults", "show_per_host_start", Kind::Bool, "false", "ansible-playbook prints when a host starts a task")
         .env(&["ANSIBLE_SHOW_PER_HOST_START"]);
 pub const SHOW_TASK_PATH_ON_FAILURE: Setting = set(
     "defaults",
     "show_task_path_on_failure",
     Kind::Bool,
     "false",
-    "ansible-playbook says of a task that fails in which file it stands",
+    "ansible-playbook prints the location of a task that fails",
 )
 .env(&["ANSIBLE_SHOW_TASK_PATH_ON_FAILURE"]);
 pub const CALLBACK_RESULT_FORMAT: Setting = set(
@@ -356,7 +352,7 @@ pub const CALLBACK_RESULT_FORMAT: Setting = set(
     "callback_result_format",
     Kind::Choice(&["json", "yaml"]),
     "json",
-    "how ansible-playbook and ansible write results",
+    "how ansible-playbook and ansible print results",
 )
 .env(&["ANSIBLE_CALLBACK_RESULT_FORMAT"]);
 pub const CALLBACK_FORMAT_PRETTY: Setting = set(
@@ -364,16 +360,15 @@ pub const CALLBACK_FORMAT_PRETTY: Setting = set(
     "callback_format_pretty",
     Kind::Bool,
     "",
-    "whether ansible-playbook writes results with a line for each entry",
+    "whether ansible-playbook prints results with a line for each entry",
 )
 .env(&["ANSIBLE_CALLBACK_FORMAT_PRETTY"]);
-pub const PROFILE: Setting = set("windlass", "profile", Kind::Bool, "false", "tell at the end what took how long")
+pub const PROFILE: Setting = set("windlass", "profile", Kind::Bool, "false", "print at the end how long tasks took")
     .env(&["WINDLASS_PROFILE"])
     .option("profile");
-pub const OTLP: Setting =
-    set("windlass", "otlp", Kind::Text, "", "the OpenTelemetry collector that traces are sent to")
-        .env(&["WINDLASS_OTLP"])
-        .option("otlp");
+pub const OTLP: Setting = set("windlass", "otlp", Kind::Text, "", "the OpenTelemetry collector to send traces to")
+    .env(&["WINDLASS_OTLP"])
+    .option("otlp");
 pub const EDITOR: Setting =
     set("defaults", "editor", Kind::Text, "vi", "the editor of vault edit and vault create, with its options")
         .env(&["EDITOR", "ANSIBLE_EDITOR"]);
@@ -383,22 +378,22 @@ pub const POLL_INTERVAL: Setting = set(
     "poll_interval",
     Kind::Int(1),
     "15",
-    "how often a task with async and no poll is asked after, in seconds",
+    "how often to query a task with async and no poll, in seconds",
 )
 .env(&["ANSIBLE_POLL_INTERVAL"]);
 pub const RETRY_FILES_ENABLED: Setting =
-    set("defaults", "retry_files_enabled", Kind::Bool, "false", "hosts that failed are written to PLAYBOOK.retry")
+    set("defaults", "retry_files_enabled", Kind::Bool, "false", "write failed hosts to PLAYBOOK.retry")
         .env(&["ANSIBLE_RETRY_FILES_ENABLED"]);
 pub const RETRY_FILES_SAVE_PATH: Setting = set(
     "defaults",
     "retry_files_save_path",
     Kind::Path,
     "",
-    "the directory of these files; the playbook's own if empty",
+    "the directory of these files; if empty, that of the playbook",
 )
 .env(&["ANSIBLE_RETRY_FILES_SAVE_PATH"]);
 pub const UPLOADS: Setting =
-    set("windlass", "uploads", Kind::Int(0), "0", "how many hosts get file content at once; 0: any number")
+    set("windlass", "uploads", Kind::Int(0), "0", "how many hosts to send files to at once; 0: no limit")
         .env(&["WINDLASS_UPLOADS"])
         .option("uploads");
 pub const BEFORE_PLAY: Setting =

@@ -50,7 +50,7 @@ pub static GROUPS: &[Group] = &[
     },
     Group {
         standing: Standing::NotNeeded,
-        why: "nothing is put into a temporary directory of the host",
+        why: "windlass puts nothing into a temporary directory of the host",
         settings: &[
             ("defaults.remote_tmp", &["ANSIBLE_REMOTE_TEMP", "ANSIBLE_REMOTE_TMP"], "~/.ansible/tmp"),
             ("defaults.system_tmpdirs", &["ANSIBLE_SYSTEM_TMPDIRS"], "/var/tmp,/tmp"),
@@ -62,7 +62,7 @@ pub static GROUPS: &[Group] = &[
     },
     Group {
         standing: Standing::NotNeeded,
-        why: "one session per host and user stays open for the whole run",
+        why: "windlass keeps one session per host and user open for the whole run",
         settings: &[
             ("defaults.pipelining", &["ANSIBLE_PIPELINING", "ANSIBLE_SSH_PIPELINING"], "false"),
             ("connection.pipelining", &[], "false"),
@@ -76,7 +76,7 @@ pub static GROUPS: &[Group] = &[
     },
     Group {
         standing: Standing::NotNeeded,
-        why: "there are no sftp and scp: files go through the session",
+        why: "windlass sends files through the session, without sftp or scp",
         settings: &[
             ("ssh_connection.transfer_method", &["ANSIBLE_SSH_TRANSFER_METHOD"], "smart"),
             ("ssh_connection.scp_executable", &["ANSIBLE_SCP_EXECUTABLE"], "scp"),
@@ -101,7 +101,7 @@ pub static GROUPS: &[Group] = &[
     },
     Group {
         standing: Standing::NotHonoured,
-        why: "it is always so",
+        why: "windlass always does this",
         settings: &[
             ("defaults.jinja2_native", &["ANSIBLE_JINJA2_NATIVE"], "true"),
             ("defaults.error_on_undefined_vars", &["ANSIBLE_ERROR_ON_UNDEFINED_VARS"], "true"),
@@ -113,7 +113,7 @@ pub static GROUPS: &[Group] = &[
     },
     Group {
         standing: Standing::NotNeeded,
-        why: "there is nothing of the kind to choose",
+        why: "windlass has no such choice",
         settings: &[
             ("defaults.validate_action_group_metadata", &["ANSIBLE_VALIDATE_ACTION_GROUP_METADATA"], "true"),
             ("inventory.inventory_unparsed_warning", &["ANSIBLE_INVENTORY_UNPARSED_WARNING"], "true"),
@@ -126,7 +126,7 @@ pub static GROUPS: &[Group] = &[
     },
     Group {
         standing: Standing::NotNeeded,
-        why: "there is nothing of the kind to warn of or to wait for",
+        why: "windlass has nothing of this kind to warn about or to wait for",
         settings: &[
             ("defaults.deprecation_warnings", &["ANSIBLE_DEPRECATION_WARNINGS"], "true"),
             ("defaults.devel_warning", &["ANSIBLE_DEVEL_WARNING"], "true"),
@@ -155,17 +155,18 @@ pub static GROUPS: &[Group] = &[
     },
     Group {
         standing: Standing::NotNeeded,
-        why: "collections and roles come from no galaxy",
+        why: "windlass does not download from Galaxy",
         settings: &[("galaxy.*", &["ANSIBLE_GALAXY_*"], "")],
     },
     Group {
         standing: Standing::NotNeeded,
-        why: "windlass keeps no directory of its own",
+        why: "windlass has no directory of its own",
         settings: &[("defaults.home", &["ANSIBLE_HOME"], "~/.ansible")],
     },
     Group {
         standing: Standing::NotHonoured,
-        why: "there are no plugins in Python: modules, filters and lookups of one's own are programs (docs/how-to/own-code.md)",
+        why: "windlass runs no Python plugins; your own modules, filters and lookups are programs \
+            (docs/how-to/own-code.md)",
         settings: &[
             ("defaults.action_plugins", &["ANSIBLE_ACTION_PLUGINS"], ""),
             ("defaults.become_plugins", &["ANSIBLE_BECOME_PLUGINS"], ""),
@@ -191,12 +192,12 @@ pub static GROUPS: &[Group] = &[
     },
     Group {
         standing: Standing::NotHonoured,
-        why: "of collections roles can be used, which are looked for in collections_path alone",
+        why: "windlass uses only roles of collections, from collections_path",
         settings: &[("defaults.collections_scan_sys_path", &["ANSIBLE_COLLECTIONS_SCAN_SYS_PATH"], "true")],
     },
     Group {
         standing: Standing::NotHonoured,
-        why: "there are no callback plugins: --output chooses the report",
+        why: "windlass has no callback plugins; --output chooses the report",
         settings: &[
             ("defaults.callbacks_enabled", &["ANSIBLE_CALLBACKS_ENABLED"], ""),
             ("defaults.stdout_callback", &["ANSIBLE_STDOUT_CALLBACK"], "default"),
@@ -206,7 +207,7 @@ pub static GROUPS: &[Group] = &[
     },
     Group {
         standing: Standing::NotHonoured,
-        why: "the report has no such switch",
+        why: "the report has no such option",
         settings: &[
             ("defaults.display_args_to_stdout", &["ANSIBLE_DISPLAY_ARGS_TO_STDOUT"], "false"),
             ("defaults.verbose_to_stderr", &["ANSIBLE_VERBOSE_TO_STDERR"], "false"),
@@ -218,7 +219,7 @@ pub static GROUPS: &[Group] = &[
     },
     Group {
         standing: Standing::NotHonoured,
-        why: "variables keep Ansible's usual order",
+        why: "the precedence of variables is Ansible's default",
         settings: &[
             ("defaults.precedence", &["ANSIBLE_PRECEDENCE"], ""),
             ("defaults.playbook_vars_root", &["ANSIBLE_PLAYBOOK_VARS_ROOT"], "top"),
@@ -226,7 +227,7 @@ pub static GROUPS: &[Group] = &[
     },
     Group {
         standing: Standing::NotHonoured,
-        why: "names of files have Ansible's usual ends",
+        why: "file extensions are Ansible's defaults",
         settings: &[
             (
                 "defaults.yaml_valid_extensions",
@@ -242,7 +243,7 @@ pub static GROUPS: &[Group] = &[
     },
     Group {
         standing: Standing::NotHonoured,
-        why: "group names stay as they are written",
+        why: "windlass does not change group names",
         settings: &[("defaults.force_valid_group_names", &["ANSIBLE_TRANSFORM_INVALID_GROUP_CHARS"], "never")],
     },
     Group {
@@ -252,7 +253,7 @@ pub static GROUPS: &[Group] = &[
     },
     Group {
         standing: Standing::NotHonoured,
-        why: "templates have one behaviour",
+        why: "the behaviour of templates cannot be changed",
         settings: &[
             ("defaults.allow_embedded_templates", &["ANSIBLE_ALLOW_EMBEDDED_TEMPLATES"], "true"),
             ("defaults.null_representation", &["ANSIBLE_NULL_REPRESENTATION"], ""),
@@ -260,17 +261,17 @@ pub static GROUPS: &[Group] = &[
     },
     Group {
         standing: Standing::NotHonoured,
-        why: "ansible-core knows it no more; write ansible_managed as a variable",
+        why: "ansible-core no longer has it; set the variable ansible_managed",
         settings: &[("defaults.ansible_managed", &[], "Ansible managed")],
     },
     Group {
         standing: Standing::NotHonoured,
-        why: "the directory of jobs is the variable ansible_async_dir",
+        why: "set the variable ansible_async_dir instead",
         settings: &[("defaults.async_dir", &["ANSIBLE_ASYNC_DIR"], "~/.ansible_async")],
     },
     Group {
         standing: Standing::NotHonoured,
-        why: "there is no debugger",
+        why: "windlass has no debugger",
         settings: &[
             ("defaults.enable_task_debugger", &["ANSIBLE_ENABLE_TASK_DEBUGGER"], "false"),
             ("defaults.task_debugger_ignore_errors", &["ANSIBLE_TASK_DEBUGGER_IGNORE_ERRORS"], "true"),
@@ -279,12 +280,12 @@ pub static GROUPS: &[Group] = &[
     },
     Group {
         standing: Standing::NotHonoured,
-        why: "there is no pager",
+        why: "windlass has no pager",
         settings: &[("defaults.pager", &["ANSIBLE_PAGER", "PAGER"], "less")],
     },
     Group {
         standing: Standing::NotHonoured,
-        why: "SSH is built in: there is no such program or choice",
+        why: "SSH is built in, and has no such program or choice",
         settings: &[
             ("ssh_connection.ssh_executable", &["ANSIBLE_SSH_EXECUTABLE"], "ssh"),
             ("ssh_connection.private_key", &["ANSIBLE_PRIVATE_KEY"], ""),
@@ -306,7 +307,7 @@ pub static GROUPS: &[Group] = &[
     },
     Group {
         standing: Standing::NotHonoured,
-        why: "every vault password is tried, and every text has a salt of its own",
+        why: "windlass tries every vault password, and gives every text its own salt",
         settings: &[
             ("defaults.vault_id_match", &["ANSIBLE_VAULT_ID_MATCH"], "false"),
             ("defaults.vault_encrypt_salt", &["ANSIBLE_VAULT_ENCRYPT_SALT"], ""),
@@ -314,7 +315,7 @@ pub static GROUPS: &[Group] = &[
     },
     Group {
         standing: Standing::NotHonoured,
-        why: "there is no SELinux support",
+        why: "windlass does not support SELinux",
         settings: &[("selinux.special_context_filesystems", &["ANSIBLE_SELINUX_SPECIAL_FS"], "")],
     },
 ];

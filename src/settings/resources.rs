@@ -9,7 +9,8 @@ pub const RESOURCE_TRUST: Setting = set(
     "resource_trust",
     Kind::Choice(&["own", "foreign"]),
     "own",
-    "whose text custom resources of files are; foreign: somebody else's, as those from an API always are",
+    "whom to trust with custom resources in files; foreign: treat them as from somebody else, as those from an API \
+     always are",
 )
 .env(&["WINDLASS_RESOURCE_TRUST"]);
 pub const RESOURCE_NETWORKS: Setting = set(
@@ -17,8 +18,8 @@ pub const RESOURCE_NETWORKS: Setting = set(
     "resource_networks",
     Kind::List,
     "",
-    "addresses and networks that a resource from an API may connect to, and no others; unset: all but loopback, \
-     link-local, metadata services and the networks of this machine",
+    "the only addresses and networks that a resource from an API may connect to (default: all except loopback, \
+     link-local, metadata services and the networks of this machine)",
 )
 .env(&["WINDLASS_RESOURCE_NETWORKS"]);
 pub const RESOURCE_BASTIONS: Setting = set(
@@ -37,7 +38,7 @@ pub const RESOURCE_FILES: Setting = set(
     "resource_files",
     Kind::NamedPaths,
     "",
-    "files that a resource from an API may name; whoever writes one can read them",
+    "files that a resource from an API may name; everybody who can write such a resource can read them",
 )
 .env(&["WINDLASS_RESOURCE_FILES"]);
 pub const RESOURCE_HOOKS: Setting =

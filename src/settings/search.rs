@@ -83,7 +83,7 @@ pub(super) fn file(around: &Surroundings) -> (Option<PathBuf>, Vec<Complaint>) {
         if readable(&path) {
             return (Some(path), warnings);
         }
-        let message = format!("ANSIBLE_CONFIG names {}, which cannot be read: it is ignored", path.display());
+        let message = format!("ignored ANSIBLE_CONFIG: cannot read {}", path.display());
         warnings.push(Complaint::new(message, None));
     }
     let beside = around.directory.join("ansible.cfg");
@@ -92,8 +92,8 @@ pub(super) fn file(around: &Surroundings) -> (Option<PathBuf>, Vec<Complaint>) {
         return (Some(beside), warnings);
     }
     if everyone && beside.exists() {
-        let message = format!("{} is ignored: everyone may write to its directory", beside.display());
-        let hint = "name it in ANSIBLE_CONFIG, or take the right away with chmod o-w";
+        let message = format!("ignored {}: every user can write to its directory", beside.display());
+        let hint = "set ANSIBLE_CONFIG to it, or remove the permission with chmod o-w";
         warnings.push(Complaint::new(message, None).hint(hint));
     }
     let home = around.home.as_ref().map(|home| home.join(".ansible.cfg"));

@@ -109,22 +109,22 @@ fn a_file_in_a_directory_that_everyone_may_write_to_is_ignored_with_a_warning() 
     fs::set_permissions(&around.directory, fs::Permissions::from_mode(0o777)).unwrap();
     let settings = Settings::load(&around).unwrap();
     assert_eq!((settings.number(&FORKS), settings.file), (20, None));
-    assert!(settings.warnings[0].message.contains("everyone may write"), "{}", settings.warnings[0]);
+    assert!(settings.warnings[0].message.contains("every user can write"), "{}", settings.warnings[0]);
 }
 
 #[test]
 fn what_is_not_honoured_or_not_known_is_named_once_with_its_place() {
     let text = "[defaults]\ntest_plugins = x\nfroks = 3\nbecome = true\npipelining = true\n[privilege]\nx = 1\n";
     let expected = [
-        "ansible.cfg:6:1: [privilege] is no section that windlass knows",
-        "ansible.cfg:2:1: test_plugins is not honoured: there are no plugins in Python: modules, filters and lookups of \
-         one's own are programs (docs/how-to/own-code.md)",
-        "ansible.cfg:3:1: \"froks\" is no setting of [defaults] that windlass knows (did you mean \"forks\"?)",
-        "ansible.cfg:4:1: \"become\" is no setting of [defaults] that windlass knows (become stands in \
+        "ansible.cfg:6:1: unknown section [privilege]",
+        "ansible.cfg:2:1: test_plugins is not supported: windlass runs no Python plugins; your own modules, filters \
+         and lookups are programs (docs/how-to/own-code.md)",
+        "ansible.cfg:3:1: unknown setting \"froks\" in [defaults] (did you mean \"forks\"?)",
+        "ansible.cfg:4:1: unknown setting \"become\" in [defaults] (become belongs into \
          [privilege_escalation])",
-        "ANSIBLE_FROKS is no setting that windlass knows (did you mean \"ANSIBLE_FORKS\"?)",
-        "ANSIBLE_TEST_PLUGINS is not honoured: there are no plugins in Python: modules, filters and lookups of one's \
-         own are programs (docs/how-to/own-code.md)",
+        "unknown setting ANSIBLE_FROKS (did you mean \"ANSIBLE_FORKS\"?)",
+        "ANSIBLE_TEST_PLUGINS is not supported: windlass runs no Python plugins; your own modules, filters and \
+         lookups are programs (docs/how-to/own-code.md)",
     ];
     let variables =
         [("ANSIBLE_FROKS", "3"), ("ANSIBLE_TEST_PLUGINS", "x"), ("ANSIBLE_PIPELINING", "1"), ("OTHER", "1")];
@@ -135,7 +135,7 @@ fn what_is_not_honoured_or_not_known_is_named_once_with_its_place() {
 fn what_is_so_anyway_needs_no_warning_and_its_opposite_does() {
     assert_eq!(warnings("[defaults]\nerror_on_undefined_vars = yes\n", &[]), [""; 0]);
     let told = warnings("[defaults]\nerror_on_undefined_vars = no\n", &[]);
-    assert_eq!(told, ["ansible.cfg:2:1: error_on_undefined_vars is not honoured: it is always so"]);
+    assert_eq!(told, ["ansible.cfg:2:1: error_on_undefined_vars is not supported: windlass always does this"]);
 }
 
 #[test]

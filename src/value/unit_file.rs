@@ -67,9 +67,9 @@ pub const LIMITS: &[&str] = &[
 pub fn plain_word(text: &str) -> Result<&str, String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_.:/@+,=[]-".contains(c);
     match text.chars().find(|c| !plain(*c)) {
-        Some(bad) => Err(format!("{text:?} contains {bad:?}: only letters, digits and _.:/@+,=[]- can stand here")),
-        None if text.is_empty() => Err("the text is empty, and a word has to stand here".to_owned()),
-        None if text.starts_with('-') => Err(format!("{text:?} begins with a dash, as an option does")),
+        Some(bad) => Err(format!("{text:?} contains {bad:?}: only letters, digits and _.:/@+,=[]- are allowed here")),
+        None if text.is_empty() => Err("the text must not be empty".to_owned()),
+        None if text.starts_with('-') => Err(format!("{text:?} must not start with a dash, as options do")),
         None => Ok(text),
     }
 }
@@ -99,7 +99,7 @@ pub fn limit(name: &str, value: &str) -> Result<String, String> {
     if !LIMITS.contains(&name) {
         let near = super::origin::nearest(name, LIMITS.iter().copied());
         let near = near.map(|near| format!(" (did you mean {near}?)")).unwrap_or_default();
-        return Err(format!("{name:?} is not a limit that systemd has for a service{near}"));
+        return Err(format!("{name:?} is not a service limit of systemd{near}"));
     }
     let fits = |c: char| c.is_ascii_alphanumeric() || "%:./ _,-".contains(c);
     match value.chars().find(|c| !fits(*c)) {
@@ -111,7 +111,7 @@ pub fn limit(name: &str, value: &str) -> Result<String, String> {
 
 fn one_line(text: &str) -> Result<&str, String> {
     match text.chars().find(|c| c.is_control()) {
-        Some(bad) => Err(format!("{text:?} contains {bad:?}: it has to be one line without control characters")),
+        Some(bad) => Err(format!("{text:?} contains {bad:?}: it must be one line without control characters")),
         None => Ok(text),
     }
 }
@@ -134,7 +134,7 @@ mod tests {
             assert!(limit("MemoryMax", text).is_err(), "{text:?}");
         }
         let error = plain_word("/data'; id #").unwrap_err();
-        assert_eq!(error, "\"/data'; id #\" contains '\\'': only letters, digits and _.:/@+,=[]- can stand here");
+        assert_eq!(error, "\"/data'; id #\" contains '\\'': only letters, digits and _.:/@+,=[]- are allowed here");
     }
 
     #[test]
@@ -153,7 +153,7 @@ mod tests {
             assert!(limit(name, "1").is_err(), "{name}");
         }
         let error = limit("MemoryMx", "1G").unwrap_err();
-        assert_eq!(error, "\"MemoryMx\" is not a limit that systemd has for a service (did you mean MemoryMax?)");
+        assert_eq!(error, "\"MemoryMx\" is not a service limit of systemd (did you mean MemoryMax?)");
     }
 
     #[test]

@@ -25,11 +25,11 @@ pub struct Keyring {
 
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
 pub enum Error {
-    #[error("not a vault text: it does not begin with $ANSIBLE_VAULT;1.1;AES256 or $ANSIBLE_VAULT;1.2;AES256;ID")]
+    #[error("not a vault text: it does not start with $ANSIBLE_VAULT;1.1;AES256 or $ANSIBLE_VAULT;1.2;AES256;ID")]
     NotVault,
     #[error("no vault password was given")]
     NoPassword,
-    #[error("none of the vault passwords fits")]
+    #[error("none of the vault passwords matches")]
     WrongPassword,
     #[error("the vault text is damaged")]
     Damaged,

@@ -62,7 +62,7 @@ pub fn load_with(path: &Path, keyring: &Keyring, warnings: &mut Vec<Complaint>) 
         documents.iter().for_each(|node| node.hide(keyring));
     }
     if let Some(second) = documents.get(1) {
-        return Err(Complaint::new("a second document begins here, where one is expected", Some(&second.origin))
+        return Err(Complaint::new("expected one document, and a second one starts here", Some(&second.origin))
             .hint("remove the line with ---"));
     }
     Ok(documents.pop().filter(|node| !matches!(node.kind, NodeKind::Null)))
@@ -115,7 +115,7 @@ fn vault_complaint(error: &vault::Error, origin: &Origin) -> Complaint {
     let complaint = Complaint::new(format!("cannot decrypt: {error}"), Some(origin));
     match error {
         vault::Error::NoPassword | vault::Error::WrongPassword => {
-            complaint.hint("give the password with --vault-password-file or --ask-vault-pass")
+            complaint.hint("pass the password with --vault-password-file or --ask-vault-pass")
         }
         vault::Error::NotVault | vault::Error::Damaged => complaint,
     }

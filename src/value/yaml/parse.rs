@@ -92,7 +92,7 @@ impl<'a> Reader<'a, '_> {
             }
             Event::SequenceStart(anchor, tag) => (NodeKind::Seq(self.items(depth)?), anchor, tag),
             Event::MappingStart(anchor, tag) => (NodeKind::Map(self.pairs(depth, &origin)?), anchor, tag),
-            _ => return Err(Complaint::new("the YAML ends in the middle", Some(&origin))),
+            _ => return Err(Complaint::new("unexpected end of the YAML text", Some(&origin))),
         };
         let tag = self.own_tag(tag.as_deref(), &kind, &origin)?;
         let node = Node { kind, tag, origin };
@@ -117,7 +117,7 @@ impl<'a> Reader<'a, '_> {
 
     fn alias(&mut self, id: usize, origin: &Origin) -> Result<Node, Complaint> {
         let Some(node) = self.anchors.get(&id) else {
-            return Err(Complaint::new("this alias stands inside the value that it names", Some(origin)));
+            return Err(Complaint::new("this alias is inside the value that it refers to", Some(origin)));
         };
         self.copies += size(node);
         if self.copies > COPIES {
@@ -161,7 +161,7 @@ impl<'a> Reader<'a, '_> {
                 Err(Complaint::new("a value that begins with {{ must be quoted", Some(map)).hint(QUOTE))
             }
             NodeKind::Map(_) | NodeKind::Seq(_) => {
-                Err(Complaint::new(format!("{} cannot be a key", key.what()), Some(&key.origin)))
+                Err(Complaint::new(format!("{} must not be a key", key.what()), Some(&key.origin)))
             }
             _ => Ok(()),
         }
@@ -201,8 +201,9 @@ impl<'a> Reader<'a, '_> {
         origin: &Origin,
     ) -> Result<NodeKind, Complaint> {
         match tag {
-            Some(tag) if is_core(tag) => scalar::tagged(core_suffix(tag), text)
-                .ok_or_else(|| Complaint::new(format!("\"{text}\" is no !!{}", core_suffix(tag)), Some(origin))),
+            Some(tag) if is_core(tag) => scalar::tagged(core_suffix(tag), text).ok_or_else(|| {
+                Complaint::new(format!("\"{text}\" is not a valid !!{}", core_suffix(tag)), Some(origin))
+            }),
             Some(_) => Ok(NodeKind::Str(text.into())),
             None if style == ScalarStyle::Plain => Ok(scalar::resolve(text)),
             None => Ok(NodeKind::Str(text.into())),
@@ -219,13 +220,11 @@ impl<'a> Reader<'a, '_> {
         match (name.as_str(), kind) {
             ("!vault" | "!vault-encrypted", NodeKind::Str(_)) => Ok(Some("!vault".into())),
             ("!vault" | "!vault-encrypted", _) => {
-                Err(Complaint::new("!vault must stand before a string", Some(origin)))
+                Err(Complaint::new("!vault must be followed by a string", Some(origin)))
             }
             ("!unsafe", _) => Ok(Some("!unsafe".into())),
             ("!", _) => Ok(None),
-            _ => {
-                Err(Complaint::new(format!("unknown tag {name}"), Some(origin)).hint("the tags are !vault and !unsafe"))
-            }
+            _ => Err(Complaint::new(format!("unknown tag {name}"), Some(origin)).hint("use !vault or !unsafe")),
         }
     }
 
@@ -266,7 +265,7 @@ impl<'a> Reader<'a, '_> {
 }
 
 fn too_deep(origin: &Origin) -> Complaint {
-    Complaint::new(format!("more than {DEEPEST} lists and mappings within each other"), Some(origin))
+    Complaint::new(format!("more than {DEEPEST} nested lists and mappings"), Some(origin))
 }
 
 const QUOTE: &str = "quote the template: \"{{ ... }}\"";
@@ -288,7 +287,7 @@ fn advice(line: &str) -> Option<&'static str> {
         return Some("a value that begins with this character must be quoted");
     }
     if !value.starts_with(['"', '\'']) && value.contains(": ") {
-        return Some("a value with \": \" in it must be quoted");
+        return Some("a value that contains \": \" must be quoted");
     }
     None
 }
@@ -297,13 +296,13 @@ fn advice(line: &str) -> Option<&'static str> {
 fn advice_on(words: &str) -> Option<&'static str> {
     let has = |part: &str| words.contains(part);
     if has("quoted scalar") && has("end of stream") {
-        Some("the quote that is opened here is never closed")
+        Some("this quote is never closed")
     } else if has("expected '-' indicator") || has("did not find expected key") {
-        Some("keys of one mapping, and entries of one list, begin in the same column")
+        Some("keys of one mapping, and entries of one list, must start in the same column")
     } else if has("illegal placement of ':'") || has("flow") {
-        Some("is a [ or { above never closed?")
+        Some("a [ or { above may not be closed")
     } else if has("mapping values are not allowed") {
-        Some("is the line above a key with its colon, and is there a blank behind each \"-\"?")
+        Some("check that the line above is a key with its colon, and that a space follows each \"-\"")
     } else {
         None
     }
@@ -326,7 +325,7 @@ fn merge_into(merged: &mut Vec<(Node, Node)>, value: Node) -> Result<(), Complai
 }
 
 fn no_merge(node: &Node) -> Complaint {
-    Complaint::new(format!("<< takes a mapping or a list of mappings, this is {}", node.what()), Some(&node.origin))
+    Complaint::new(format!("<< needs a mapping or a list of mappings, this is {}", node.what()), Some(&node.origin))
 }
 
 /// What makes two keys equal.

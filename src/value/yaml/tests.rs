@@ -109,7 +109,7 @@ fn an_unquoted_template_is_named_as_what_it_is() {
 fn tabs_and_stray_colons_are_explained() {
     let tab = complaint("a:\n\tb: 1\n");
     assert_eq!(tab.to_string(), "play.yml:2:1: a tab is used for indentation");
-    assert_eq!(complaint("a: b: c\n").hint.as_deref(), Some("a value with \": \" in it must be quoted"));
+    assert_eq!(complaint("a: b: c\n").hint.as_deref(), Some("a value that contains \": \" must be quoted"));
     assert_eq!(complaint("a: \"b\" c\n").hint.as_deref(), Some("the quotes must span the whole value"));
 }
 
@@ -126,7 +126,7 @@ fn only_strings_with_marks_become_templates_and_never_unsafe_ones() {
 #[test]
 fn nesting_has_an_end() {
     let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
-    let too_deep = "more than 200 lists and mappings within each other";
+    let too_deep = "more than 200 nested lists and mappings";
     assert_eq!(one(&nested(200)).what(), "a list");
     assert!(complaint(&nested(202)).to_string().ends_with(too_deep));
     assert!(complaint(&nested(3000)).to_string().ends_with(too_deep));
@@ -135,7 +135,7 @@ fn nesting_has_an_end() {
 #[test]
 fn unknown_tags_and_keys_that_are_lists_are_refused() {
     assert_eq!(complaint("a: !foo x\n").to_string(), "play.yml:1:4: unknown tag !foo");
-    assert_eq!(complaint("[1, 2]: x\n").to_string(), "play.yml:1:1: a list cannot be a key");
+    assert_eq!(complaint("[1, 2]: x\n").to_string(), "play.yml:1:1: a list must not be a key");
 }
 
 #[test]
@@ -161,7 +161,12 @@ fn a_file_of_two_documents_is_refused_and_an_empty_one_is_none() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("x.yml");
     std::fs::write(&path, "---\na: 1\n---\nb: 2\n").unwrap();
-    assert!(load(&path, &Keyring::default()).unwrap_err().to_string().contains("x.yml:4:1: a second document"));
+    assert!(
+        load(&path, &Keyring::default())
+            .unwrap_err()
+            .to_string()
+            .contains("x.yml:4:1: expected one document, and a second one")
+    );
     std::fs::write(&path, "---\n# nothing\n").unwrap();
     assert!(load(&path, &Keyring::default()).unwrap().is_none());
 }
