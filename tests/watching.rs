@@ -231,7 +231,7 @@ fn a_collector_that_is_down_is_one_warning_and_no_failure() {
     let output = command.env("OTEL_EXPORTER_OTLP_ENDPOINT", format!("http://{free}")).output().unwrap();
     assert_eq!(code(&output), 0);
     let told = text(&output.stderr);
-    assert!(told.starts_with("warning: traces: 5 spans could not be sent to ") && told.lines().count() == 1, "{told}");
+    assert!(told.starts_with("warning: cannot send 5 spans to ") && told.lines().count() == 1, "{told}");
 }
 
 /// A collector that keeps all that it is sent.

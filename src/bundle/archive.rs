@@ -47,8 +47,9 @@ fn manifest_of(archive: &Path) -> Result<(Manifest, String), Error> {
     let mut entries = open(archive)?;
     let mut first = entries.entries().and_then(|mut all| all.next().transpose()).map_err(|e| broken(archive, &e))?;
     let entry = first.as_mut().filter(|entry| entry.path().is_ok_and(|path| path == Path::new(MANIFEST)));
-    let entry = entry
-        .ok_or_else(|| Error::new(format!("{} is no bundle: it does not begin with {MANIFEST}", archive.display())))?;
+    let entry = entry.ok_or_else(|| {
+        Error::new(format!("{} is not a bundle: it does not start with {MANIFEST}", archive.display()))
+    })?;
     let mut text = String::new();
     entry.take(LARGEST_MANIFEST).read_to_string(&mut text).map_err(|error| broken(archive, &error))?;
     let manifest = Manifest::parse(&text, &archive.join(MANIFEST))?;
@@ -109,7 +110,7 @@ fn open(archive: &Path) -> Result<tar::Archive<impl Read>, Error> {
 }
 
 fn broken(archive: &Path, error: &std::io::Error) -> Error {
-    Error::new(format!("{} cannot be unpacked: {error}", archive.display()))
+    Error::new(format!("cannot unpack {}: {error}", archive.display()))
 }
 
 fn append<W: Write>(
@@ -138,7 +139,6 @@ fn mode(component: &str) -> u32 {
 fn cache() -> Result<PathBuf, Error> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let cache = set("XDG_CACHE_HOME").or_else(|| home::directory().map(|home| home.join(".cache")));
-    let cache = cache
-        .ok_or_else(|| Error::new("there is no place to unpack a bundle: neither XDG_CACHE_HOME nor HOME is set"))?;
+    let cache = cache.ok_or_else(|| Error::new("cannot unpack a bundle: neither XDG_CACHE_HOME nor HOME is set"))?;
     Ok(cache.join("windlass/bundles"))
 }

@@ -64,13 +64,17 @@ impl Manifest {
         let documents = yaml::parse(&source.into()).map_err(|complaint| Error::new(complaint.to_string()))?;
         let value = documents.first().and_then(|document| document.to_value(&Keyring::default()).ok());
         let manifest: Option<Manifest> = value.and_then(|value| Manifest::deserialize(value).ok());
-        let manifest = manifest.ok_or_else(|| Error::new(format!("{} is no manifest of a bundle", path.display())))?;
+        let manifest =
+            manifest.ok_or_else(|| Error::new(format!("{} is not the manifest of a bundle", path.display())))?;
         if manifest.format != FORMAT {
             let format = manifest.format;
-            return Err(Error::new(format!("{} has the format {format}, known is {FORMAT}", path.display())));
+            return Err(Error::new(format!(
+                "{} has the format {format}; this windlass reads format {FORMAT}",
+                path.display()
+            )));
         }
         match manifest.files.iter().find(|item| !is_inside(&item.file)) {
-            Some(item) => Err(Error::new(format!("{}: {:?} leads out of the bundle", path.display(), item.file))),
+            Some(item) => Err(Error::new(format!("{}: {:?} points outside the bundle", path.display(), item.file))),
             None => Ok(manifest),
         }
     }

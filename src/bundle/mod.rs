@@ -81,7 +81,7 @@ impl Bundle {
         let root = match std::fs::metadata(path) {
             Ok(meta) if meta.is_dir() => path.to_owned(),
             Ok(_) if is_archive(path) => archive::unpack(path)?,
-            Ok(_) => return Err(Error::new(format!("{name} is no bundle: neither a directory nor a .tar.zst"))),
+            Ok(_) => return Err(Error::new(format!("{name} is not a bundle: expected a directory or a .tar.zst"))),
             Err(error) => return Err(Error::new(format!("cannot open the bundle {name}: {error}"))),
         };
         let manifest = Manifest::read(&root)?;
@@ -148,8 +148,8 @@ impl Bundle {
     /// Every file compared with the manifest: what is wrong with each. Fails where there is no manifest.
     pub fn verify(&self) -> Result<Vec<Error>, Error> {
         let Some(manifest) = &self.manifest else {
-            return Err(Error::new(format!("{} has no {MANIFEST}, so there is nothing to verify", self.name))
-                .hint(format!("windlass bundle create --from {} writes one", self.name)));
+            return Err(Error::new(format!("{} has no {MANIFEST}, so windlass cannot verify it", self.name))
+                .hint(format!("create it with windlass bundle create --from {}", self.name)));
         };
         Ok(manifest.files.iter().filter_map(|item| self.checked(item).err()).collect())
     }
@@ -203,19 +203,19 @@ impl Bundle {
             return Error::new(format!("the bundle {} has {component} {one} more than once", self.name));
         }
         Error::new(format!("the bundle {} has {component} {}", self.name, versions.join(" and ")))
-            .hint("say which one with version")
+            .hint("choose one with version")
     }
 
     /// The digest of a file that the manifest lists. Refused: it is missing, altered, or not for what the manifest says.
     fn checked(&self, item: &Item) -> Result<String, Error> {
         let path = self.root.join(&item.file);
         if !path.is_file() {
-            return Err(Error::new(format!("{} is missing in the bundle {}", item.file, self.name)));
+            return Err(Error::new(format!("{} is missing from the bundle {}", item.file, self.name)));
         }
         let sha256 = digest(&path)?;
         if sha256 != item.sha256 {
             return Err(Error::new(format!(
-                "{} in the bundle {} is altered: its SHA-256 is {sha256}, and the manifest says {}",
+                "{} in the bundle {} has changed: its SHA-256 is {sha256}, and the manifest says {}",
                 item.file, self.name, item.sha256
             )));
         }

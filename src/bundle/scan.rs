@@ -79,11 +79,11 @@ fn item(root: &Path, candidate: Candidate, neighbours: Option<String>) -> Result
 fn untold(candidate: &Candidate) -> Error {
     let Candidate { file, architecture, .. } = candidate;
     let why = match architecture == ANY || architecture == elf::own() {
-        true => "it does not say so itself".to_owned(),
-        false => format!("it is for {architecture} and cannot be run here"),
+        true => "it does not report its version".to_owned(),
+        false => format!("it is for {architecture}, which this machine cannot run"),
     };
-    Error::new(format!("which version {} is cannot be told: {why}", file.display()))
-        .hint("put it into a directory with the version in its name, such as v1.2.3")
+    Error::new(format!("cannot find out the version of {}: {why}", file.display()))
+        .hint("put it into a directory whose name is the version, such as v1.2.3")
 }
 
 /// The version that all of them have, if there is but one.

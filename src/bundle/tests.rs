@@ -62,7 +62,7 @@ fn every_architecture_and_version_is_found_where_it_lies() {
         assert_eq!(at("arm64", Some("v3.6.1")).unwrap().path, root.path().join("v3.6.1/arm64/etcd"));
         let several = at("arm64", None).unwrap_err();
         assert!(several.message.ends_with("has etcd 3.5.21 and 3.6.1"), "{several}");
-        assert_eq!(several.hint.as_deref(), Some("say which one with version"));
+        assert_eq!(several.hint.as_deref(), Some("choose one with version"));
         assert!(at("amd64", Some("3.6")).unwrap_err().message.ends_with("has etcd 3.5.21, not 3.6"));
         let strange = at("s390x", None).unwrap_err().message;
         assert!(strange.ends_with("has etcd for amd64 and arm64, not for s390x"), "{strange}");
@@ -98,8 +98,11 @@ fn an_altered_a_missing_and_a_disguised_file_are_told() {
     std::fs::write(root.path().join(MANIFEST), manifest.to_yaml()).unwrap();
     let bundle = Bundle::open(root.path()).unwrap();
     let told = message(root.path(), bundle.find(wanted("altered")));
-    assert!(told.starts_with("v1.2.3/altered in the bundle BUNDLE is altered: its SHA-256 is "), "{told}");
-    assert_eq!(message(root.path(), bundle.find(wanted("missing"))), "v1.2.3/missing is missing in the bundle BUNDLE");
+    assert!(told.starts_with("v1.2.3/altered in the bundle BUNDLE has changed: its SHA-256 is "), "{told}");
+    assert_eq!(
+        message(root.path(), bundle.find(wanted("missing"))),
+        "v1.2.3/missing is missing from the bundle BUNDLE"
+    );
     let told = message(root.path(), bundle.find(wanted("disguised")));
     assert_eq!(told, "v1.2.3/disguised in the bundle BUNDLE is for arm64, and the manifest says amd64");
     assert_eq!(bundle.verify().unwrap().len(), 3);
@@ -112,7 +115,10 @@ fn a_version_that_cannot_be_told_is_asked_for() {
     let error = scan(root.path()).unwrap_err();
     let foreign = elf::own() != "arm64";
     if foreign {
-        assert_eq!(error.message, "which version etcd is cannot be told: it is for arm64 and cannot be run here");
+        assert_eq!(
+            error.message,
+            "cannot find out the version of etcd: it is for arm64, which this machine cannot run"
+        );
     }
     assert!(error.hint.unwrap().contains("v1.2.3"));
     // Unless whoever asks says which.
@@ -175,15 +181,15 @@ fn what_is_no_bundle_is_refused() {
     let root = tempfile::tempdir().unwrap();
     let file = root.path().join("x");
     std::fs::write(&file, "x").unwrap();
-    assert_eq!(message(&file, Bundle::open(&file)), "BUNDLE is no bundle: neither a directory nor a .tar.zst");
+    assert_eq!(message(&file, Bundle::open(&file)), "BUNDLE is not a bundle: expected a directory or a .tar.zst");
     let archive = root.path().join("x.tar.zst");
     std::fs::write(&archive, "no archive").unwrap();
-    assert!(message(&archive, Bundle::open(&archive)).starts_with("BUNDLE cannot be unpacked: "));
+    assert!(message(&archive, Bundle::open(&archive)).starts_with("cannot unpack BUNDLE: "));
     std::fs::write(root.path().join(MANIFEST), "format: 1\nfiles: 7\n").unwrap();
-    assert_eq!(message(root.path(), Bundle::open(root.path())), "BUNDLE/manifest.yaml is no manifest of a bundle");
+    assert_eq!(message(root.path(), Bundle::open(root.path())), "BUNDLE/manifest.yaml is not the manifest of a bundle");
     let outside =
         "format: 1\nfiles:\n- {component: a, version: '1', architecture: any, file: ../a, size: 1, sha256: x}\n";
     std::fs::write(root.path().join(MANIFEST), outside).unwrap();
     let told = message(root.path(), Bundle::open(root.path()));
-    assert_eq!(told, "BUNDLE/manifest.yaml: \"../a\" leads out of the bundle");
+    assert_eq!(told, "BUNDLE/manifest.yaml: \"../a\" points outside the bundle");
 }

@@ -223,7 +223,7 @@ impl Human {
             self.say(Colour::Plain, &format!("\nstats of {}: {}", one_line(host), pretty(stats)));
         }
         if recap.interrupted {
-            self.say(Colour::Red, "\ninterrupted: tasks that had begun were finished, nothing after them was begun");
+            self.say(Colour::Red, "\ninterrupted: windlass finished the running tasks and started no others");
         }
         let seconds = recap.took.as_secs_f64();
         self.say(Colour::Plain, &format!("\n{} in {seconds:.1} s", hosts_word(recap.hosts.len())))

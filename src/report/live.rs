@@ -116,7 +116,7 @@ impl Live {
             lines.push(line);
         }
         if room > 0 && shown < all {
-            lines.push(format!("  … and {} more at work", all - shown));
+            lines.push(format!("  … and {} more running", all - shown));
         }
         lines
     }
@@ -131,9 +131,9 @@ impl Live {
         let running: Vec<&Task> = self.running().collect();
         let at_work = self.hosts.len();
         let mut words = match running.as_slice() {
-            [task] if task.hosts > 1 => format!("{}: {}/{} done, {at_work} at work", task.name, task.done, task.hosts),
+            [task] if task.hosts > 1 => format!("{}: {}/{} done, {at_work} running", task.name, task.done, task.hosts),
             [task] => task.name.clone(),
-            several => format!("{} tasks, {at_work} hosts at work", several.len()),
+            several => format!("{} tasks, {at_work} hosts running", several.len()),
         };
         let transfers: Vec<&Transfer> = self.hosts.values().filter_map(|host| host.transfer.as_ref()).collect();
         if transfers.len() > 1 {
@@ -150,7 +150,7 @@ impl Host {
             words.push_str(&format!("  {} items done", self.items));
         }
         if let Some(left) = self.left {
-            words.push_str(&format!("  tries again, {left} left"));
+            words.push_str(&format!("  retrying, {left} left"));
         }
         if let Some(transfer) = &self.transfer {
             words.push_str(&format!("  {} {}", transfer.progress.what, sum(&[transfer], now)));
@@ -265,11 +265,11 @@ mod tests {
         live.event(&script::ended(&task, "h100", script::result(Status::Ok)), now + seconds(3));
         let frame = live.frame(24, now + seconds(65));
         assert_eq!(frame.len(), 8, "{frame:#?}");
-        assert_eq!(frame[0], "Install: 1/100 done, 99 at work");
+        assert_eq!(frame[0], "Install: 1/100 done, 99 running");
         assert_eq!(frame[1], "  h099 1 min 04 s");
-        assert_eq!(frame[7], "  … and 93 more at work");
+        assert_eq!(frame[7], "  … and 93 more running");
         assert_eq!(live.frame(200, now + seconds(65)).len(), 11);
-        assert_eq!(live.frame(4, now + seconds(65)), ["Install: 1/100 done, 99 at work"]);
+        assert_eq!(live.frame(4, now + seconds(65)), ["Install: 1/100 done, 99 running"]);
     }
 
     #[test]
@@ -315,7 +315,7 @@ mod tests {
             progress(&mut live, host, done, now + seconds(1));
         }
         let head = &live.frame(24, now + seconds(1))[0];
-        assert_eq!(head, "Install: 0/3 done, 3 at work | 3 transfers 66% 4.0 MiB/s 1 s left");
+        assert_eq!(head, "Install: 0/3 done, 3 running | 3 transfers 66% 4.0 MiB/s 1 s left");
     }
 
     #[test]
@@ -327,7 +327,7 @@ mod tests {
             live.event(&Event::TaskStart(task.clone()), now);
             live.event(&script::begun(&task, host), now);
         }
-        let expected = ["2 tasks, 2 hosts at work", "  a        2 s  Copy", "  b        2 s  Restart"];
+        let expected = ["2 tasks, 2 hosts running", "  a        2 s  Copy", "  b        2 s  Restart"];
         assert_eq!(live.frame(24, now + seconds(2)), expected);
     }
 
@@ -349,6 +349,6 @@ mod tests {
         let retry =
             Event::Retry { task: task.clone(), host: "h001".into(), attempt: 1, left: 4, result: result.clone() };
         live.event(&retry, now);
-        assert_eq!(live.frame(24, now + seconds(2))[1], "  h001        1 s  2 items done  tries again, 4 left");
+        assert_eq!(live.frame(24, now + seconds(2))[1], "  h001        1 s  2 items done  retrying, 4 left");
     }
 }

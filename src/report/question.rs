@@ -119,7 +119,7 @@ impl Terminal {
         };
         let mut byte = [0];
         match rustix::io::read(stdin(), &mut byte)? {
-            0 => Err(std::io::Error::new(std::io::ErrorKind::UnexpectedEof, "the terminal is gone")),
+            0 => Err(std::io::Error::new(std::io::ErrorKind::UnexpectedEof, "the terminal was closed")),
             _ => Ok(Some(byte[0])),
         }
     }

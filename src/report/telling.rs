@@ -120,11 +120,11 @@ impl Reports {
             match question::put(question) {
                 Ok(Some(answer)) => return question.answer(answer),
                 Ok(None) => return,
-                Err(error) => tracing::debug!(%error, "the terminal does not take a question"),
+                Err(error) => tracing::debug!(%error, "cannot ask on the terminal"),
             }
         }
         if question.limit.is_none() {
-            let words = "not waiting for an answer: standard input is no terminal";
+            let words = "not waiting for an answer: standard input is not a terminal";
             self.each(|report| report.event(at, &Event::Warning(words.to_owned())));
         }
     }

@@ -8,8 +8,8 @@ use crate::value::origin::Complaint;
 pub(super) const RULE: Rule = Rule {
     id: "command-not-module",
     level: Level::Advice,
-    about: "A command for which there is a module: the module changes only what differs, knows check mode, and says what \
-            it did.",
+    about: "A command that a module can do: the module changes only what differs, supports check mode, and reports \
+        its changes.",
     check,
 };
 

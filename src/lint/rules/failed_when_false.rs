@@ -12,7 +12,7 @@ const REASON: &str = "# failed_when: ";
 pub(super) const RULE: Rule = Rule {
     id: "failed-when-false",
     level: Level::Advice,
-    about: "failed_when: false without a reason lets every failure pass, including those nobody thought of.",
+    about: "failed_when: false without a reason hides every failure, including unexpected ones.",
     check,
 };
 
@@ -20,7 +20,7 @@ fn check(project: &Project, found: &mut Found) {
     for task in project.tasks() {
         let Some(condition) = task.map.get("failed_when") else { continue };
         if is_false(condition) && !has_reason(&condition.origin) {
-            let complaint = Complaint::new("no failure of this task is reported", Some(&condition.origin));
+            let complaint = Complaint::new("this task never reports a failure", Some(&condition.origin));
             found.add(complaint.hint(
                 "list the exit codes that you expect, as in failed_when: checked.rc not in [0, 1], or give the reason \
                  in a comment directly above: # failed_when: REASON",

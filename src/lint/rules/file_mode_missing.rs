@@ -7,15 +7,15 @@ use crate::value::origin::Complaint;
 pub(super) const RULE: Rule = Rule {
     id: "file-mode-missing",
     level: Level::Advice,
-    about: "A file or directory that is made without mode gets what the host's umask leaves, which differs from host to host.",
+    about: "A file or directory that is created without mode gets its mode from the host's umask, which differs from \
+        host to host.",
     check,
 };
 
 fn check(project: &Project, found: &mut Found) {
     for task in project.tasks().iter().filter(|task| makes_a_file(task)) {
         let origin = task.action.map_or(task.origin(), |(key, _)| &key.origin);
-        let complaint =
-            Complaint::new(format!("{} makes something without saying its mode", task.module()), Some(origin));
+        let complaint = Complaint::new(format!("{} creates files without a mode", task.module()), Some(origin));
         found.add(complaint.hint("add mode: \"0644\", \"0600\" for a secret, \"0755\" for a program or directory"));
     }
 }

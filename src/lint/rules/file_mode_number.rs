@@ -8,7 +8,7 @@ use crate::value::yaml::NodeKind;
 pub(super) const RULE: Rule = Rule {
     id: "file-mode-number",
     level: Level::Advice,
-    about: "A mode without quotes is a number to YAML, and 0644 is an octal one only by its old rules.",
+    about: "YAML reads a mode without quotes as a number, and 0644 as an octal number only by its old rules.",
     check,
 };
 

@@ -8,7 +8,7 @@ use crate::value::yaml::{Node, NodeKind};
 pub(super) const RULE: Rule = Rule {
     id: "file-mode-open",
     level: Level::Advice,
-    about: "A mode that lets every user of the host write lets every user replace what is there.",
+    about: "With a mode that lets every user of the host write, every user can replace the content.",
     check,
 };
 
@@ -19,8 +19,8 @@ fn check(project: &Project, found: &mut Found) {
             let is_mode =
                 key.as_str().and_then(|name| doc.argument(name)).is_some_and(|found| found.kind == Kind::Mode);
             if is_mode && is_open(value) {
-                let complaint = Complaint::new("everyone may write there", Some(&value.origin));
-                found.add(complaint.hint("leave writing to the owner, or to a group"));
+                let complaint = Complaint::new("every user of the host can write there", Some(&value.origin));
+                found.add(complaint.hint("give write permission only to the owner, or to a group"));
             }
         }
     }

@@ -7,7 +7,7 @@ use crate::value::origin::Complaint;
 pub(super) const RULE: Rule = Rule {
     id: "handler-unused",
     level: Level::Advice,
-    about: "A handler that nothing notifies never runs: its name is misspelt somewhere, or nobody needs it.",
+    about: "A handler that nothing notifies never runs: its name is misspelled somewhere, or it is not needed.",
     check,
 };
 

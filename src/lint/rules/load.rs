@@ -5,8 +5,8 @@ use crate::lint::{Found, Level, Project, Rule};
 pub(super) const RULE: Rule = Rule {
     id: "load",
     level: Level::Error,
-    about: "What keeps playbooks and roles from being loaded: wrong YAML, keywords, modules, arguments, templates, missing \
-            files.",
+    about: "Errors that keep playbooks and roles from loading: invalid YAML, keywords, modules, arguments, templates, \
+        missing files.",
     check,
 };
 

@@ -5,7 +5,7 @@ use crate::lint::{Found, Level, Project, Rule};
 pub(super) const RULE: Rule = Rule {
     id: "load-warning",
     level: Level::Advice,
-    about: "What a load warns of: conditions with braces, keys given twice, handlers that nothing can notify.",
+    about: "Warnings of loading: conditions with braces, duplicate keys, handlers that nothing can notify.",
     check,
 };
 

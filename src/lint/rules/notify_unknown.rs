@@ -10,7 +10,7 @@ use crate::value::yaml::{Node, NodeKind};
 pub(super) const RULE: Rule = Rule {
     id: "notify-unknown",
     level: Level::Error,
-    about: "A notification that no handler has for its name or listens to fails the task, once it changes something.",
+    about: "A task that notifies a missing handler fails as soon as it changes something.",
     check,
 };
 
@@ -25,10 +25,10 @@ fn check(project: &Project, found: &mut Found) {
         if is_known || is_open || name.is_empty() {
             continue;
         }
-        let complaint = Complaint::new(format!("there is no handler {name:?}"), Some(&node.origin));
+        let complaint = Complaint::new(format!("no such handler: {name:?}"), Some(&node.origin));
         found.add(match nearest(name, handlers.all.iter().map(String::as_str)) {
             Some(near) => complaint.hint(format!("did you mean {near:?}?")),
-            None => complaint.hint("handlers are found by their name, or by what they listen to"),
+            None => complaint.hint("a handler needs this name, or must listen to it"),
         });
     }
 }

@@ -7,7 +7,7 @@ use crate::value::origin::Complaint;
 pub(super) const RULE: Rule = Rule {
     id: "register-unused",
     level: Level::Advice,
-    about: "A variable of register or set_fact that nothing mentions: it is misspelt somewhere, or nobody needs it.",
+    about: "A variable of register or set_fact that nothing uses: its name is misspelled somewhere, or it is not needed.",
     check,
 };
 
@@ -18,7 +18,7 @@ fn check(project: &Project, found: &mut Found) {
             && project.mentions(name) == 0
             && !says_yes(task.map.get("ignore_errors"))
         {
-            let complaint = Complaint::new(format!("nothing looks at the registered {name:?}"), Some(&register.origin));
+            let complaint = Complaint::new(format!("nothing uses the registered {name:?}"), Some(&register.origin));
             found.add(complaint.hint("remove it"));
         }
         if task.module() != "set_fact" {

@@ -6,7 +6,7 @@ use crate::value::origin::Complaint;
 pub(super) const RULE: Rule = Rule {
     id: "state-latest",
     level: Level::Advice,
-    about: "state: latest makes hosts differ by the day on which they were set up; name a version, or use present.",
+    about: "state: latest makes hosts differ by the day of their installation; name a version, or use present.",
     check,
 };
 

@@ -18,7 +18,9 @@ fn check(project: &Project, found: &mut Found) {
     for (_, play) in project.plays() {
         if play.get("name").is_none() {
             let origin = pairs(play).first().map_or(&play.origin, |(key, _)| &key.origin);
-            found.add(Complaint::new("this play has no name", Some(origin)).hint("add \"name\": what it is for"));
+            found.add(
+                Complaint::new("this play has no name", Some(origin)).hint("add \"name\": the purpose of the play"),
+            );
         }
     }
     for task in project.tasks() {
@@ -26,7 +28,7 @@ fn check(project: &Project, found: &mut Found) {
         let is_named = task.map.get("name").is_some() || task.is_handler;
         if !is_named && task.doc.is_some() && !NAMELESS.contains(&task.module()) {
             let complaint = Complaint::new("this task has no name", Some(task.origin()));
-            found.add(complaint.hint("add \"name\": what is so when it has run"));
+            found.add(complaint.hint("add \"name\": what the task does"));
         }
     }
 }

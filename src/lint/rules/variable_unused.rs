@@ -8,7 +8,7 @@ use crate::value::yaml::Node;
 pub(super) const RULE: Rule = Rule {
     id: "variable-unused",
     level: Level::Advice,
-    about: "A variable in a role's defaults or vars, or in a play's vars, that nothing mentions.",
+    about: "A variable in a role's defaults or vars, or in a play's vars, that nothing uses.",
     check,
 };
 
@@ -30,7 +30,7 @@ fn unused(project: &Project, vars: &Node, what: &str, found: &mut Found) {
         // Those that begin so are heeded by the engine itself.
         if !name.is_empty() && !name.starts_with("ansible_") && project.mentions(name) == 0 {
             let complaint = Complaint::new(format!("nothing uses {what} {name:?}"), Some(&key.origin));
-            found.add(complaint.hint("remove it, or look for the name that was meant"));
+            found.add(complaint.hint("remove it, or correct the name where it is used"));
         }
     }
 }

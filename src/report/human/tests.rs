@@ -66,7 +66,7 @@ fn the_view_is_gone_when_the_run_ends_although_no_recap_came() {
     }
     std::thread::sleep(Duration::from_millis(750));
     human.show().unwrap();
-    assert!(sheet.text().ends_with("etcd : Start it: 1/2 done, 1 at work\n  h2        0 s\n"), "{}", sheet.text());
+    assert!(sheet.text().ends_with("etcd : Start it: 1/2 done, 1 running\n  h2        0 s\n"), "{}", sheet.text());
     human.end().unwrap();
     assert!(sheet.text().ends_with("\r\x1b[2A\x1b[J"), "{:?}", sheet.text());
 }

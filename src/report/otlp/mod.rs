@@ -167,7 +167,7 @@ impl Report for Traces {
             Event::Recap(recap) => {
                 let error = match recap {
                     recap if recap.interrupted => Some("interrupted"),
-                    recap if recap.lost.unreachable => Some("a host was not reached"),
+                    recap if recap.lost.unreachable => Some("a host was unreachable"),
                     recap if recap.lost.failed => Some("a task failed"),
                     _ => None,
                 };

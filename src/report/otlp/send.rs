@@ -46,9 +46,9 @@ impl Exporter {
     pub async fn finish(self) -> Vec<String> {
         match timeout(PARTING, self.work).await {
             Ok(Ok(warnings)) => warnings,
-            Ok(Err(error)) => vec![format!("traces were not sent: {error}")],
+            Ok(Err(error)) => vec![format!("cannot send traces: {error}")],
             Err(_) => vec![format!(
-                "traces were not sent wholly: {} did not take them within {PARTING:?} after the run",
+                "cannot send all traces: {} did not accept them within {PARTING:?} after the run",
                 self.address
             )],
         }
@@ -128,7 +128,7 @@ impl Sending {
         let answer = http::from_here(tls, &request, self.settings.timeout).await.map_err(|error| error.to_string())?;
         match answer.status {
             200..300 => Ok(refused(&answer.body)),
-            status => Err(format!("it answered {status} {}", answer.reason)),
+            status => Err(format!("it responded {status} {}", answer.reason)),
         }
     }
 
@@ -149,7 +149,7 @@ impl Sending {
         if self.lost > 0 {
             let why = self.reason.unwrap_or_default();
             let spans = if self.lost == 1 { "1 span".to_string() } else { format!("{} spans", self.lost) };
-            warnings.push(format!("traces: {spans} could not be sent to {}: {why}", self.settings.url.address()));
+            warnings.push(format!("cannot send {spans} to {}: {why}", self.settings.url.address()));
         }
         warnings
     }
@@ -172,7 +172,7 @@ fn login(url: &Url) -> Option<(String, String)> {
 
 /// What is trusted, and how to say so.
 fn trusted(file: Option<&PathBuf>) -> Result<Tls, String> {
-    let hint = |why| format!("{why}; name a file with OTEL_EXPORTER_OTLP_CERTIFICATE");
+    let hint = |why| format!("{why}; set OTEL_EXPORTER_OTLP_CERTIFICATE to a file");
     Tls::from_here(file.map(PathBuf::as_path)).map_err(|why| if file.is_none() { hint(why) } else { why })
 }
 
@@ -182,6 +182,6 @@ fn refused(body: &[u8]) -> Option<(usize, String)> {
     let partial = answer.get("partialSuccess")?;
     let count = partial.get("rejectedSpans")?;
     let count = count.as_u64().or_else(|| count.as_str()?.parse().ok()).filter(|count| *count > 0)?;
-    let why = partial.get("errorMessage").and_then(Plain::as_str).unwrap_or("it refused them");
+    let why = partial.get("errorMessage").and_then(Plain::as_str).unwrap_or("it rejected them");
     Some((usize::try_from(count).unwrap_or(usize::MAX), why.to_string()))
 }

@@ -51,24 +51,25 @@ impl Settings {
         } else {
             return Ok(None);
         };
-        let url = Url::parse(&address).map_err(|why| format!("{name} is no address of a collector: {why}"))?;
+        let url = Url::parse(&address).map_err(|why| format!("invalid collector URL in {name}: {why}"))?;
         let pairs = |text: Option<String>, name: &str| match text {
-            Some(text) => pairs(&text).ok_or_else(|| format!("{name} is not of the form key=value,key=value")),
+            Some(text) => pairs(&text).ok_or_else(|| format!("{name} must have the form key=value,key=value")),
             None => Ok(Vec::new()),
         };
         let headers = pairs(traces("HEADERS"), "OTEL_EXPORTER_OTLP_HEADERS")?;
         let mut resource = pairs(variable("OTEL_RESOURCE_ATTRIBUTES"), "OTEL_RESOURCE_ATTRIBUTES")?;
         let named = resource.iter().position(|(key, _)| key == "service.name").map(|at| resource.remove(at).1);
         let milliseconds = traces("TIMEOUT").map(|text| {
-            text.parse().map_err(|_| format!("OTEL_EXPORTER_OTLP_TIMEOUT is no number of milliseconds: {text:?}"))
+            text.parse()
+                .map_err(|_| format!("OTEL_EXPORTER_OTLP_TIMEOUT must be a number of milliseconds, not {text:?}"))
         });
         let mut remarks = Vec::new();
         if traces("PROTOCOL").is_some_and(|protocol| protocol == "grpc") {
-            remarks.push("OTEL_EXPORTER_OTLP_PROTOCOL is grpc; traces are sent over HTTP, as http/json".to_string());
+            remarks.push("OTEL_EXPORTER_OTLP_PROTOCOL is grpc, which is not supported; use http/json".to_string());
         }
         let parent = variable("TRACEPARENT");
         if parent.as_deref().is_some_and(|text| traceparent(text).is_none()) {
-            remarks.push("TRACEPARENT is no trace context and has no effect".to_string());
+            remarks.push("ignored TRACEPARENT: it is not a valid trace context".to_string());
         }
         Ok(Some(Settings {
             url,
@@ -162,10 +163,10 @@ mod tests {
 
     #[test]
     fn what_is_written_wrongly_is_told_without_its_value() {
-        assert!(read(Some("ftp://c"), &[]).unwrap_err().starts_with("--otlp is no address of a collector: "));
+        assert!(read(Some("ftp://c"), &[]).unwrap_err().starts_with("invalid collector URL in --otlp: "));
         let error = read(Some("http://c"), &[("OTEL_EXPORTER_OTLP_HEADERS", "tops3cret")]).unwrap_err();
-        assert_eq!(error, "OTEL_EXPORTER_OTLP_HEADERS is not of the form key=value,key=value");
+        assert_eq!(error, "OTEL_EXPORTER_OTLP_HEADERS must have the form key=value,key=value");
         let settings = read(Some("http://c"), &[("TRACEPARENT", "00-0-0-01")]).unwrap().unwrap();
-        assert_eq!(settings.remarks, ["TRACEPARENT is no trace context and has no effect"]);
+        assert_eq!(settings.remarks, ["ignored TRACEPARENT: it is not a valid trace context"]);
     }
 }
