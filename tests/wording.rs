@@ -1,0 +1,164 @@
+//! Phrases of a private dialect that must not come back. The glossary in CONTRIBUTING.md names the words to use instead.
+
+#![expect(clippy::unwrap_used, reason = "a test fails where something is not as it should be")]
+
+use std::path::{Path, PathBuf};
+
+/// In lower case. What follows a colon is for whoever finds one in his text.
+const PHRASES: [(&str, &str); 19] = [
+    ("made anew", "renewed, or replaced"),
+    ("gone on with", "resumed"),
+    ("goes on with", "resumes"),
+    ("is told", "is reported, or knows"),
+    ("are told", "are reported, or know"),
+    ("leads everybody", "points to a loopback address"),
+    ("of no use", "invalid"),
+    ("comes to a bad end", "fails"),
+    ("came to a bad end", "failed"),
+    ("has its rest", "stops"),
+    ("is another", "has changed, or differs"),
+    ("last heard of", "last heartbeat"),
+    ("sees to", "say what it does"),
+    ("think of a", "generate"),
+    ("settle it", "say what is checked"),
+    ("no telling", "unknown"),
+    ("is not honoured", "is not supported"),
+    ("works on this deployment", "holds the lock"),
+    ("the begin of", "the start of"),
+];
+
+/// The folders whose doc comments are shown by `--help` and `windlass crd`.
+const HELP: [&str; 2] = ["src/cli", "src/resource"];
+
+fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The files below a folder, or the file itself.
+fn files(path: &Path, found: &mut Vec<PathBuf>) {
+    if path.is_dir() {
+        for entry in std::fs::read_dir(path).unwrap() {
+            files(&entry.unwrap().path(), found);
+        }
+    } else {
+        found.push(path.to_owned());
+    }
+}
+
+/// The parts of Rust code that people read in messages and help: string literals, and doc comments where these become help.
+/// Everything else is masked, so that lines keep their numbers. Tests, at the end of a file, are left out.
+fn shown_by_rust(code: &str, has_help: bool) -> String {
+    let code = code.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+    let mut shown = String::with_capacity(code.len());
+    let mut rest = code;
+    while let Some(letter) = rest.chars().next() {
+        let raw = rest.strip_prefix('r').map(|rest| rest.chars().take_while(|letter| *letter == '#').count());
+        let raw = raw.filter(|hashes| rest[1 + hashes..].starts_with('"') && !shown.ends_with(char::is_alphanumeric));
+        let (is_shown, length) = if rest.starts_with("///") && has_help {
+            (true, rest.find('\n').unwrap_or(rest.len()))
+        } else if rest.starts_with("//") {
+            (false, rest.find('\n').unwrap_or(rest.len()))
+        } else if let Some(hashes) = raw {
+            let end = format!("\"{}", "#".repeat(hashes));
+            let begin = hashes + 2;
+            (true, rest[begin..].find(&end).map_or(rest.len(), |at| begin + at + end.len()))
+        } else if letter == '"' {
+            let mut escaped = false;
+            let end = rest[1..].find(|letter| {
+                let ends = letter == '"' && !escaped;
+                escaped = letter == '\\' && !escaped;
+                ends
+            });
+            (true, end.map_or(rest.len(), |at| at + 2))
+        } else if rest.starts_with("'\"'") || rest.starts_with("'\\") {
+            (false, rest[2..].find('\'').map_or(rest.len(), |at| at + 3))
+        } else {
+            (false, letter.len_utf8())
+        };
+        let (text, after) = rest.split_at(length);
+        match is_shown {
+            true => shown.push_str(text),
+            false => shown.extend(text.chars().map(|letter| if letter.is_whitespace() { letter } else { '·' })),
+        }
+        rest = after;
+    }
+    shown
+}
+
+/// YAML without its comments.
+fn shown_by_yaml(text: &str) -> String {
+    text.lines().map(|line| if line.trim_start().starts_with('#') { "\n" } else { line }.to_owned() + "\n").collect()
+}
+
+/// What people read of a file; None: nothing.
+fn shown(path: &Path, text: &str) -> Option<String> {
+    match path.extension()?.to_str()? {
+        "rs" => {
+            let has_help = HELP.iter().any(|folder| path.starts_with(repository().join(folder)));
+            Some(shown_by_rust(text, has_help))
+        }
+        "yml" => Some(shown_by_yaml(text)),
+        "md" => Some(text.to_owned()),
+        _ => None,
+    }
+}
+
+/// The phrases of a text, each with its line. A phrase may go over the end of a line.
+fn found(text: &str) -> Vec<(usize, &'static str, &'static str)> {
+    let mut words: Vec<(usize, String)> = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let of_line = line.split(|letter: char| letter.is_whitespace() || "\\/\"`|*()".contains(letter));
+        words.extend(of_line.filter(|word| !word.is_empty()).map(|word| (index + 1, word.to_lowercase())));
+    }
+    let mut found = Vec::new();
+    for (phrase, instead) in PHRASES {
+        let wanted: Vec<&str> = phrase.split(' ').collect();
+        for window in words.windows(wanted.len()) {
+            let is_it = window.iter().zip(&wanted).enumerate().all(|(index, ((_, word), one))| {
+                let ends = index + 1 == wanted.len();
+                word == one || ends && word.trim_end_matches(|letter: char| !letter.is_alphanumeric()) == *one
+            });
+            if is_it {
+                found.push((window[0].0, phrase, instead));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn texts_for_people_use_the_words_of_the_field() {
+    let mut paths = Vec::new();
+    for name in ["src", "roles", "playbooks", "docs", "README.md", "ARCHITECTURE.md", "SECURITY.md", "CHANGELOG.md"] {
+        files(&repository().join(name), &mut paths);
+    }
+    let is_test = |path: &Path| path.components().any(|part| part.as_os_str() == "tests") || path.ends_with("tests.rs");
+    paths.retain(|path| !is_test(path.strip_prefix(repository()).unwrap()));
+    paths.sort();
+    let mut faults = String::new();
+    for path in paths {
+        let Ok(text) = std::fs::read_to_string(&path) else { continue };
+        let name = path.strip_prefix(repository()).unwrap().display();
+        for (line, phrase, instead) in shown(&path, &text).map(|text| found(&text)).unwrap_or_default() {
+            faults.push_str(&format!("{name}:{line}: {phrase:?}; write: {instead}\n"));
+        }
+    }
+    assert!(faults.is_empty(), "\n{faults}");
+}
+
+#[test]
+fn a_phrase_is_found_in_messages_help_and_names_and_nowhere_else() {
+    let in_rust = |code: &str| {
+        found(&shown_by_rust(code, true)).iter().map(|(line, phrase, _)| (*line, *phrase)).collect::<Vec<_>>()
+    };
+    assert_eq!(in_rust("let a = 1;\nfail(\"the url is of no\\\n     use: x\");\n"), [(2, "of no use")]);
+    assert_eq!(in_rust("/// Keys are made anew.\nfn a() {}\n"), [(1, "made anew")]);
+    assert_eq!(in_rust("let a = r#\"\"it\" is told\"#;"), [(1, "is told")]);
+    assert_eq!(in_rust("// Keys are made anew.\nlet is_told = '\"'; // is told\n"), []);
+    assert_eq!(in_rust("#[cfg(test)]\nmod tests {\n    const A: &str = \"made anew\";\n}\n"), []);
+    let in_yaml = |text: &str| found(&shown_by_yaml(text)).len();
+    assert_eq!(in_yaml("- name: Think of a token\n"), 1);
+    assert_eq!(in_yaml("# Think of a token\n- name: Generate a token\n"), 0);
+    assert_eq!(found("h2: file /a is another.").len(), 1);
+    assert_eq!(found("is anotherness, this another").len(), 0);
+}
