@@ -223,7 +223,7 @@ fn duplicate_keys_are_a_warning_an_error_or_nothing() {
         (code, stderr.lines().next().unwrap_or_default().to_owned())
     };
     let words = "the key \"a\" is given twice, first in line 3";
-    assert_eq!(run("warn"), (0, format!("warning: {words}; this one counts")));
+    assert_eq!(run("warn"), (0, format!("warning: {words}; the last one is used")));
     assert_eq!(run("error"), (4, format!("error: {words}")));
     assert_eq!(run("ignore"), (0, String::new()));
 }

@@ -174,7 +174,7 @@ async fn with_checking_off_a_host_whose_key_changed_gets_no_password_and_nothing
         let message = refusal(&target).await;
         let why = format!("its host key differs from the one at {}:1", server.path("known_hosts").display());
         assert!(message.contains(&format!("windlass uses no password and no SSH agent, because {why}")), "{message}");
-        assert!(message.contains("there was nothing to try"), "{message}");
+        assert!(message.contains("found no key and no password to try"), "{message}");
     }
     assert!(!server.log().contains("Failed password"), "{}", server.log());
     let connection = open(&server.target_checking(HostKeys::Off)).await;
@@ -246,11 +246,11 @@ async fn a_certificate_that_does_not_fit_is_refused_with_the_reason() {
         (&["-n", "web2.example.com"], "its certificate is for web2.example.com, not for 127.0.0.1"),
         (&["-n", "127.0.0.1", "-V", "20200101:20200102"], "its certificate has expired"),
         (&["-n", "127.0.0.1", "-V", "20450101:20460102"], "its certificate is not valid yet"),
-        (&["-n", "127.0.0.1"], "which is not recorded"),
+        (&["-n", "127.0.0.1"], "which is not a known CA"),
     ];
     for (options, reason) in cases {
         let server = certified(options);
-        let authority = if reason.contains("recorded") { "id.pub" } else { "ca.pub" };
+        let authority = if reason.contains("known CA") { "id.pub" } else { "ca.pub" };
         server.known(&format!("@cert-authority * {}\n", server.public(authority)));
         let message = refusal(&server.target()).await;
         assert!(message.contains("is not known") && message.contains(reason), "{message}");

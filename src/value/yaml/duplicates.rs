@@ -8,7 +8,7 @@ use crate::value::origin::Complaint;
 
 /// The complaint of a key that is there twice, where the file is read all the same.
 pub fn warning(complaint: Complaint) -> Complaint {
-    Complaint { message: format!("{}; this one counts", complaint.message), ..complaint }
+    Complaint { message: format!("{}; the last one is used", complaint.message), ..complaint }
 }
 
 /// Whether such a key is told, refused, or neither.
