@@ -3,7 +3,7 @@
 for user in root dashy busy; do
   windlass run h1 -i "$inventory" -e ansible_user="$user" -b -a yes
   exits 2
-  says 'cannot keep the (whole )?output of yes'
+  says 'cannot store the (whole )?output of yes'
   [ -z "$(on h1 'pgrep -x yes || true')" ] || broken "it still runs"
 done
 sleep 1

@@ -25,4 +25,4 @@ says 'unreachable: \[added\]: cannot connect to added: ansible_host .* contains 
 sed -n '2,$p' "$ROOT/tests/resources/bad/rule-user-of-a-host.yaml" >"$scratch/resource.yaml"
 windlass playbook -i "$scratch/resource.yaml" --ssh-common-args "-F $scratch/ssh_config" "$scratch/play.yml"
 exits 4
-says "a user's name is of letters"
+says "a user's name must consist of letters"

@@ -35,14 +35,14 @@ interrupted() {
 }
 
 interrupted inventory INT 3 1
-says 'stopping after the tasks in flight'
+says 'stopping when the running tasks have finished'
 recap h1 changed 1
 on h1 'test -e /run/ended' || broken "the task in flight was cut off"
 [ -z "$(running)" ] || broken "left on the host: $(running)"
 
 # A terminal that is closed, twice, is no second Ctrl-C.
 interrupted inventory HUP 3 2
-says 'stopping after the tasks in flight'
+says 'stopping when the running tasks have finished'
 on h1 'test -e /run/ended' || broken "the task in flight was cut off"
 [ -z "$(running)" ] || broken "left on the host: $(running)"
 

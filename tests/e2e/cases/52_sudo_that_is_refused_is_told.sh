@@ -10,7 +10,7 @@ sed 's/^ansible_become_password=.*/ansible_become_password=wrong/' "$state/inven
 windlass playbook -i "$scratch/inventory.ini" "$scratch/ping.yml"
 exits 2
 says 'cannot become root: sudo rejected the password$'
-says "hint: sudo wants the login user's own password"
+says "hint: sudo needs the login user's own password"
 sed '/^ansible_become_password=/d' "$state/inventory-ops-password.ini" >"$scratch/inventory.ini"
 windlass playbook -i "$scratch/inventory.ini" "$scratch/ping.yml"
 exits 2

@@ -30,5 +30,5 @@ nothing_touched
 rm "$scheduler"
 with_bundle
 exits 2
-says 'karmada-scheduler is missing in the bundle'
+says 'karmada-scheduler is missing from the bundle'
 nothing_touched
