@@ -35,7 +35,7 @@ use std::ffi::OsString;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub use exit::ExitCode;
-use print::{Wording, plain_text, print, tell, wording};
+use print::{Wording, print, tell, wording};
 
 use crate::inventory::Inventory;
 use crate::report::{self, Form};

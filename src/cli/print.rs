@@ -5,6 +5,8 @@ use std::sync::OnceLock;
 
 use anyhow::Context;
 
+use crate::report::harmless;
+
 /// Writes all of it to standard output. A reader that had enough (`| head`) is no error.
 ///
 /// # Errors
@@ -14,15 +16,6 @@ pub(super) fn print(text: impl AsRef<[u8]>) -> anyhow::Result<()> {
     match out.write_all(text.as_ref()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot write to standard output"),
         _ => Ok(()),
-    }
-}
-
-/// Text for a terminal, of which parts may come from a host: control characters are shown and not obeyed.
-pub(super) fn plain_text(text: &str) -> std::borrow::Cow<'_, str> {
-    let obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
-    match text.contains(obeyed) {
-        false => text.into(),
-        true => text.chars().map(|c| if obeyed(c) { c.escape_default().to_string() } else { c.to_string() }).collect(),
     }
 }
 
@@ -53,14 +46,5 @@ pub(super) fn wording() -> Wording {
 /// Writes a line to standard error. Where it cannot be told, it cannot be told either that it could not.
 pub(super) fn tell(line: &str) {
     #[expect(clippy::let_underscore_must_use, reason = "nothing can be done about a closed standard error")]
-    let _ = writeln!(io::stderr(), "{}", plain_text(line));
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn control_characters_are_shown() {
-        assert_eq!(super::plain_text("é\tx\ny"), "é\tx\ny");
-        assert_eq!(super::plain_text("a\u{1b}[2Jb\rc\u{9b}"), "a\\u{1b}[2Jb\\rc\\u{9b}");
-    }
+    let _ = writeln!(io::stderr(), "{}", harmless(line));
 }

@@ -108,8 +108,8 @@ pub fn words(time: Duration) -> String {
 /// What is known of a run that stands in a lock.
 struct Other {
     record: Record,
-    /// What hosts say of it in another way: one host alone must not declare it dead.
-    disputed: Vec<Record>,
+    /// What further hosts say of it: it has ended only if all of them say so.
+    further: Vec<Record>,
     silent: Duration,
     /// None: some host cannot tell.
     sessions: Option<usize>,
@@ -226,11 +226,11 @@ impl Asked<'_> {
             }
             match others.iter_mut().find(|other| other.record.run == record.run) {
                 Some(other) => {
-                    other.disputed.push(record);
+                    other.further.push(record);
                     other.silent = other.silent.min(silent);
                     other.sessions = other.sessions.zip(sessions).map(|(one, more)| one.saturating_add(more));
                 }
-                None => others.push(Other { record, disputed: Vec::new(), silent, sessions }),
+                None => others.push(Other { record, further: Vec::new(), silent, sessions }),
             }
         }
         self.needs(doors.len(), why)?;
@@ -243,7 +243,7 @@ impl Asked<'_> {
         let mut over = Vec::new();
         for other in others {
             let gone =
-                std::iter::once(&other.record).chain(&other.disputed).all(|record| match holder::process(record) {
+                std::iter::once(&other.record).chain(&other.further).all(|record| match holder::process(record) {
                     Process::Ended => true,
                     Process::Here => false,
                     Process::Elsewhere => other.sessions == Some(0),
@@ -399,5 +399,29 @@ mod tests {
         let none = tokio::time::timeout(limit, acquired(&["h1", "silent1", "silent2"], directory)).await.unwrap();
         let words = none.err().unwrap().to_string();
         assert!(words.contains("needs 2 of its 3 hosts, and only 1 answered: silent1: timed out after"), "{words}");
+    }
+
+    #[test]
+    fn a_holder_has_ended_only_if_all_hosts_say_so() {
+        let opens: Opens = Arc::new(|_| Box::pin(async { Err("no host is asked".to_owned()) }));
+        let asked = Asked {
+            hosts: &[],
+            directory: "",
+            run: holder::this_run("windlass apply"),
+            breaks: false,
+            opens,
+            tell: &|_| (),
+        };
+        let here = holder::this_run("windlass apply");
+        let mut ended = here.clone();
+        ended.pid = 0x7fff_fff0;
+        assert_eq!((holder::process(&here), holder::process(&ended)), (Process::Here, Process::Ended));
+        let judged = |record: &Record, further: &[Record]| {
+            let (record, further) = (record.clone(), further.to_vec());
+            asked.judged(vec![Other { record, further, silent: Duration::ZERO, sessions: Some(1) }])
+        };
+        assert!(judged(&ended, std::slice::from_ref(&ended)).is_ok());
+        assert!(judged(&ended, std::slice::from_ref(&here)).is_err());
+        assert!(judged(&here, &[ended.clone(), ended.clone()]).is_err());
     }
 }

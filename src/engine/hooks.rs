@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::batch::Batch;
-use super::host::{HostRun, IncludeVars, State};
+use super::host::{HostRun, IncludeLayer, State};
 use super::{block, handlers, play};
 use crate::playbook::{Role, Step};
 use crate::value::{Value, Vars};
@@ -59,7 +59,7 @@ async fn after(batch: &Arc<Batch>, steps: &[Step], hosts: Vec<HostRun>, role: Op
                 ("windlass_hook_failed".into(), Value::from(host.state == State::Failed)),
                 ("windlass_hook_failed_hosts".into(), failed.clone()),
             ]);
-            host.include_params.push(IncludeVars { vars: Arc::new(vars), own: false });
+            host.include_params.push(IncludeLayer { vars: Arc::new(vars), own: false });
             if matches!(host.state, State::Failed | State::Halted | State::Ended) {
                 // Handlers that it never came to are not the hook's.
                 let handlers = (std::mem::take(&mut host.notified), std::mem::take(&mut host.waiting));
@@ -95,7 +95,7 @@ async fn inside(batch: &Arc<Batch>, steps: &[Step], mut hosts: Vec<HostRun>, rol
     let vars = Arc::new(vars);
     for host in &mut hosts {
         host.in_hook = true;
-        host.include_params.push(IncludeVars { vars: vars.clone(), own: false });
+        host.include_params.push(IncludeLayer { vars: vars.clone(), own: false });
     }
     let mut hosts = block::steps(batch, steps, hosts).await;
     for host in &mut hosts {

@@ -36,7 +36,7 @@ pub(crate) struct HostRun {
     /// Variables of the play's `vars_files`, as this host sees them.
     pub play_files: Arc<Vars>,
     /// Variables of the includes that it is in, outermost first.
-    pub include_params: Vec<IncludeVars>,
+    pub include_params: Vec<IncludeLayer>,
     /// `--start-at-task`: it runs nothing before it comes to this task.
     pub waits_for: Option<Arc<Task>>,
     /// It runs tasks of a hook.
@@ -63,7 +63,7 @@ pub(crate) enum State {
 
 /// Variables that an include gives its steps.
 #[derive(Debug, Clone)]
-pub(crate) struct IncludeVars {
+pub(crate) struct IncludeLayer {
     pub vars: Arc<Vars>,
     /// The person wrote them; the items of a loop may come from a host.
     pub own: bool,

@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 
 use super::batch::Batch;
 use super::event::{Event, Status, TaskResult, TaskStart, registered};
-use super::host::{HostRun, IncludeVars, State};
+use super::host::{HostRun, IncludeLayer, State};
 use super::item::{Item, blank, failure_of};
 use super::keyword::{self, Refused};
 use super::task::{spread_failure, start_of};
@@ -185,7 +185,7 @@ async fn run(
     let params = include.params.clone().unwrap_or_default();
     hosts.iter_mut().for_each(|host| {
         host.include_params
-            .extend([(&params, true), (&layer, false)].map(|(vars, own)| IncludeVars { vars: vars.clone(), own }))
+            .extend([(&params, true), (&layer, false)].map(|(vars, own)| IncludeLayer { vars: vars.clone(), own }))
     });
     let mut after = block::steps(batch, &steps, hosts).await;
     after.iter_mut().for_each(|host| {
@@ -239,7 +239,7 @@ fn bring_handlers(batch: &Batch, role: &Role, vars: &Vars) {
         let mut handler = handler.clone();
         if !vars.is_empty() {
             let task = Arc::make_mut(&mut handler.task);
-            Arc::make_mut(&mut task.keywords).include_vars = Some(Arc::new(vars.clone()));
+            Arc::make_mut(&mut task.keywords).include_loop_vars = Some(Arc::new(vars.clone()));
         }
         Arc::new(handler)
     };
@@ -248,7 +248,7 @@ fn bring_handlers(batch: &Batch, role: &Role, vars: &Vars) {
     let same = |(one, other): (&Arc<Handler>, &Arc<Handler>)| {
         one.task.origin == other.task.origin
             && one.task.keywords.vars == other.task.keywords.vars
-            && one.task.keywords.include_vars == other.task.keywords.include_vars
+            && one.task.keywords.include_loop_vars == other.task.keywords.include_loop_vars
             && use_vars(one) == use_vars(other)
     };
     let mut known = batch.handlers.write();

@@ -6,7 +6,7 @@ use indexmap::IndexSet;
 use minijinja::value::{Enumerator, Object, ObjectRepr};
 
 use super::batch::Batch;
-use super::host::{HostRun, HostVars, IncludeVars, State};
+use super::host::{HostRun, HostVars, IncludeLayer, State};
 use super::{Event, Job, Run, target};
 use crate::inventory::{Inventory, VarsFiles};
 use crate::modules::http;
@@ -239,7 +239,7 @@ impl Batch {
             // `vars:` where the role is used: for its own tasks only.
             scope.push_own(role.use_vars.clone());
         }
-        keywords.include_vars.iter().for_each(|layer| scope.push(layer.clone()));
+        keywords.include_loop_vars.iter().for_each(|layer| scope.push(layer.clone()));
         keywords.vars.iter().for_each(|layer| scope.push_own(layer.clone()));
         scope.push(host.vars.merged_vars.clone());
         scope.push_own(host.vars.include_vars.clone());
@@ -247,7 +247,7 @@ impl Batch {
         if let Some(role) = role {
             scope.push_own(role.params.clone());
         }
-        for IncludeVars { vars, own } in &host.include_params {
+        for IncludeLayer { vars, own } in &host.include_params {
             match own {
                 true => scope.push_own(vars.clone()),
                 false => scope.push(vars.clone()),

@@ -291,7 +291,7 @@ pub struct Keywords {
     /// Variables of enclosing blocks, outermost first, then the task's own.
     pub vars: Vec<Arc<Vars>>,
     /// Of a handler: the loop variables of the include that brought it, weaker than `vars`. They may come from a host.
-    pub include_vars: Option<Arc<Vars>>,
+    pub include_loop_vars: Option<Arc<Vars>>,
     /// Outermost first; later ones win.
     pub environment: Vec<Written>,
     pub r#become: Option<Written>,

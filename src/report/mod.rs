@@ -22,6 +22,8 @@ mod script;
 mod telling;
 mod veil;
 
+pub(crate) use paint::harmless;
+
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::SystemTime;

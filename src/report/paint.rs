@@ -34,7 +34,7 @@ fn obeyed(c: char) -> bool {
 }
 
 /// The text without what a terminal would obey: a host's answer may hold escape sequences.
-pub(super) fn harmless(text: &str) -> Cow<'_, str> {
+pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     if !text.contains(obeyed) {
         return Cow::Borrowed(text);
     }

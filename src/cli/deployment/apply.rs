@@ -8,12 +8,13 @@ use clap::Args;
 
 use super::{Deployment, Site, SiteArgs, agrees, plan, show, stages};
 use crate::cli::launch::{self, Telling};
-use crate::cli::{ExitCode, Failure, note, plain_text, print};
+use crate::cli::{ExitCode, Failure, note, print};
 use crate::deployment::held::Lock;
 use crate::deployment::journal::{self, Entry, Journal};
 use crate::deployment::lock;
 use crate::deployment::plan::{Plan, Planned, State, moved};
 use crate::deployment::stage::Stage;
+use crate::report::harmless;
 
 /// How many things that moved are named.
 const SHOWN: usize = 20;
@@ -72,7 +73,7 @@ async fn apply(
             None => return Ok(ExitCode::Interrupted),
         },
     };
-    print(plain_text(&show::plan(&plan, args.site.reporting.verbosity(&site.settings) > 0)).as_bytes())?;
+    print(harmless(&show::plan(&plan, args.site.reporting.verbosity(&site.settings) > 0)).as_bytes())?;
     if let Some(owed) = &owed {
         note(&words_of(owed));
     }

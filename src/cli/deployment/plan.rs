@@ -11,12 +11,12 @@ use sha2::{Digest, Sha256};
 use super::{Deployment, Site, SiteArgs, show, stages};
 use crate::bundle::Bundle;
 use crate::cli::launch::{self, Telling};
-use crate::cli::{ExitCode, Failure, plain_text, print};
+use crate::cli::{ExitCode, Failure, print};
 use crate::deployment::holder;
 use crate::deployment::observation::{self, Observer};
 use crate::deployment::plan::{ASKED, LAYOUT, Observed, Plan, State};
 use crate::engine;
-use crate::report::{Form, plain};
+use crate::report::{Form, harmless, plain};
 use crate::value::Vars;
 
 #[derive(Debug, Args)]
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
         deployment.journal_of_same_hosts().await?;
         let made = make(&site, &deployment, &mut telling).await?;
         let Some(plan) = made else { return telling.end(ExitCode::Interrupted).await };
-        print(plain_text(&show::plan(&plan, args.site.reporting.verbosity(&site.settings) > 0)).as_bytes())?;
+        print(harmless(&show::plan(&plan, args.site.reporting.verbosity(&site.settings) > 0)).as_bytes())?;
         if let Some(file) = &args.out {
             save(&plan, file)?;
         }

@@ -7,9 +7,9 @@ use serde_json::Value as Json;
 
 use super::{Deployment, Site, SiteArgs};
 use crate::cli::launch;
-use crate::cli::{ExitCode, Failure, note, plain_text, print};
+use crate::cli::{ExitCode, Failure, note, print};
 use crate::engine::{Event, Status};
-use crate::report::plain;
+use crate::report::{harmless, plain};
 use crate::value::{Value, Vars};
 
 /// What asks.
@@ -97,5 +97,5 @@ async fn show(
             journal.deed, journal.who
         ));
     }
-    Ok(print(plain_text(&said).as_bytes())?)
+    Ok(print(harmless(&said).as_bytes())?)
 }

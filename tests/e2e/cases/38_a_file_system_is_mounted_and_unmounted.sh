@@ -46,7 +46,7 @@ run "$scratch/bound.yml"; grep changed=1 said; [ -e \$top/bound/x ]
 run "$scratch/bound.yml"; grep changed=1 said; [ -e \$top/bound/x ]
 mount -t tmpfs tmpfs \$top/bound
 if run "$scratch/bound.yml"; grep failed=0 said; then exit 1; fi
-grep 'something else than' said
+grep 'something other than' said
 umount \$top/bound; umount \$top/bound
 # A kernel's module that is built in, so that nothing has to be loaded.
 mkdir \$top/over; mount -t tmpfs tmpfs \$top/over; mkdir \$top/over/{1,2,3,4}
