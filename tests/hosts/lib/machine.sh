@@ -50,6 +50,7 @@ boot() {
   local h=$1
   attach_disk "$h"
   ip link set "$(link_of "$h")" up
+  forget_neighbours "$h"
   # shellcheck disable=SC2016,SC2046
   setsid bash -c '
     h=$1 d=$2 prefix=$3

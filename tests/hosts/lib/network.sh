@@ -48,6 +48,17 @@ plug_in() {
   ip -n "$ns" route add default via "$subnet.1"
 }
 
+# Removes what kernels remember of the host's link. A search that began while the host was off may be about to fail, and
+# would answer "No route to host" after the host is back. The host's own kernel is this machine's, so it remembers, too.
+forget_neighbours() {
+  local h other
+  h=$(address_of "$1")
+  for other in $(host_names); do
+    if [ "$other" = "$1" ]; then ip -n "$(netns_of "$other")" neigh flush all 2>/dev/null || true
+    else ip -n "$(netns_of "$other")" neigh flush to "$h" 2>/dev/null || true; fi
+  done
+}
+
 # An old set's settings may name what is another set's by now: that stays.
 remove_network() {
   local ns link
