@@ -24,7 +24,7 @@ exits 0
 printf x | dd of="$scheduler" bs=1 seek=4096 conv=notrunc 2>/dev/null
 with_bundle
 exits 2
-says 'karmada-scheduler in the bundle .* is altered'
+says 'karmada-scheduler in the bundle .* has changed'
 nothing_touched
 # One that the manifest names is gone.
 rm "$scheduler"

@@ -25,5 +25,5 @@ cp "$scratch/stranger.key" "$credentials/ca.key"
 karmada karmada
 cp "$scratch/ca.key" "$credentials/ca.key"
 exits 2
-says 'ca.key.*belong'
+says 'ca.key does not match the certificate'
 nothing_touched
