@@ -37,7 +37,10 @@ verb_resume() { freeze "$1" 0; }
 
 # Packets vanish, nobody sends a reset.
 verb_cut() { ip link set "$(link_of "$1")" down; }
-verb_heal() { ip link set "$(link_of "$1")" up; }
+verb_heal() {
+  ip link set "$(link_of "$1")" up
+  forget_neighbours "$1"
+}
 
 between() {
   local action=$1 a=$2 b=${3:?needs two hosts}

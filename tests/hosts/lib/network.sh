@@ -53,6 +53,7 @@ plug_in() {
 forget_neighbours() {
   local h other
   h=$(address_of "$1")
+  ip neigh flush dev "$(bridge)" to "$h" 2>/dev/null || true
   for other in $(host_names); do
     if [ "$other" = "$1" ]; then ip -n "$(netns_of "$other")" neigh flush all 2>/dev/null || true
     else ip -n "$(netns_of "$other")" neigh flush to "$h" 2>/dev/null || true; fi
