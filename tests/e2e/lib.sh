@@ -109,6 +109,7 @@ in_background() {
   local a file=$1
   shift
   mapfile -t a < <(apply_arguments)
+  : >"$file"
   "$WINDLASS" apply "${a[@]}" --yes "$@" >"$file" 2>&1 </dev/null &
   holder=$!
 }

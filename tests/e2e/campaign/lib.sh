@@ -63,6 +63,7 @@ writer_stop() {
 in_the_background() {
   local file=$1
   shift
+  : >"$file"
   "$WINDLASS" playbook -i "$inventory" -e "etcd_bundle=$ROOT/target/etcd/3.5" "$@" "$ROOT/playbooks/etcd.yml" >"$file" 2>&1 </dev/null &
   run=$!
 }

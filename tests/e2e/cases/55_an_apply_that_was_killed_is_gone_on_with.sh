@@ -10,7 +10,6 @@ lines=90
 for round in $(seq "$rounds"); do
   at=$((RANDOM % lines + 1)) victim=h$((RANDOM % 3 + 1)) power=$((RANDOM % 3))
   echo "== round $round of seed $SEED: kill -9 after line $at$([ $power = 0 ] && echo ", and the power of $victim")"
-  : >"$scratch/told"
   in_background "$scratch/told" -e etcd_quota_backend_bytes=$quota
   while [ "$(wc -l <"$scratch/told")" -lt $at ] && kill -0 "$holder" 2>/dev/null; do sleep 0.02; done
   kill -9 "$holder" 2>/dev/null || true
