@@ -19,10 +19,11 @@ pub mod remote;
 pub mod modules;
 // floor 4: the run
 pub mod engine;
-// floor 5: events to words; a deployment as a whole
-pub mod deployment;
+// floor 5: settings, inventories and playbooks to a run; events to words
+pub mod launch;
 pub mod report;
-// floor 6: what can be said of playbooks without a run
+// floor 6: a deployment as a whole; what can be said of playbooks without a run
+pub mod deployment;
 pub mod lint;
 pub mod schema;
 // floor 7: the command line

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use super::ExitCode;
 use crate::engine::{Event, Told};
@@ -18,7 +18,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Who listens for Ctrl-C, until it is dropped.
 pub(super) struct Interrupts {
-    twice: oneshot::Receiver<()>,
     /// Both are there until the drop.
     thread: Option<JoinHandle<()>>,
     enough: Option<oneshot::Sender<()>>,
@@ -26,10 +25,13 @@ pub(super) struct Interrupts {
 
 impl Interrupts {
     /// Listens from now on, on a thread of its own: the run's threads may all be busy with a template that has no end.
-    /// Sets `stopping` when no further task is to be begun.
-    pub(super) fn listen(stopping: Arc<AtomicBool>, events: &UnboundedSender<Told>) -> std::io::Result<Interrupts> {
+    /// Sets `stopping` when no further task is to be begun, and `at_once` when the run is to end at once.
+    pub(super) fn listen(
+        stopping: Arc<AtomicBool>,
+        at_once: watch::Sender<bool>,
+        events: &UnboundedSender<Told>,
+    ) -> std::io::Result<Interrupts> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (tell, twice) = oneshot::channel();
         let (enough, until) = oneshot::channel();
         // The run's end is the end of its events, whoever still listens.
         let events = events.downgrade();
@@ -52,8 +54,7 @@ impl Interrupts {
             say("stopping when the running tasks have finished; press Ctrl-C again to stop at once");
             next(&mut ways).await;
             say("stopped at once");
-            #[expect(clippy::let_underscore_must_use, reason = "the run may have ended already")]
-            let _ = tell.send(());
+            at_once.send_replace(true);
             tokio::time::sleep(PATIENCE).await;
             std::process::exit(ExitCode::Interrupted as i32);
         };
@@ -66,14 +67,7 @@ impl Interrupts {
             });
         };
         let thread = std::thread::Builder::new().name("interrupts".into()).spawn(listen)?;
-        Ok(Interrupts { twice, thread: Some(thread), enough: Some(enough) })
-    }
-
-    /// Resolves when the run is to end at once.
-    pub(super) async fn twice(&mut self) {
-        if (&mut self.twice).await.is_err() {
-            std::future::pending().await
-        }
+        Ok(Interrupts { thread: Some(thread), enough: Some(enough) })
     }
 }
 
@@ -107,7 +101,7 @@ mod tests {
     fn the_thread_that_listens_ends_when_nobody_wants_to_know() {
         let stopping: Arc<AtomicBool> = Arc::default();
         let (events, _) = tokio::sync::mpsc::unbounded_channel();
-        let interrupts = Interrupts::listen(stopping.clone(), &events).unwrap();
+        let interrupts = Interrupts::listen(stopping.clone(), watch::channel(false).0, &events).unwrap();
         drop(interrupts);
         assert_eq!(Arc::strong_count(&stopping), 1, "a thread was left running");
     }

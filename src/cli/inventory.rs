@@ -9,9 +9,10 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 use serde_json::{Map, Value as Json, json};
 
-use super::options::{self, InventorySource, VaultPasswords};
+use super::options::{InventorySource, VaultPasswords};
 use super::{ExitCode, Failure, extra_vars, vault};
 use crate::inventory::{Group, Inventory, VarsFiles, vars_files};
+use crate::launch::options;
 use crate::settings::list;
 use crate::value::{Hidden, Value, Vars, yaml};
 

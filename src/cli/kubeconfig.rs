@@ -7,7 +7,9 @@ use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use serde_json::{Value as Json, json};
 
-use super::{ExitCode, Failure, clusters, note, options, print};
+use super::{ExitCode, Failure, note, print};
+use crate::deployment::members;
+use crate::launch::options;
 use crate::resource::{self, Deployment, Resource};
 use crate::value::home;
 use crate::value::{Value, read, yaml};
@@ -28,7 +30,7 @@ const LISTS: [(&str, &str); 3] = [("clusters", "cluster"), ("users", "user"), ("
 /// Prints or merges.
 pub(super) fn run(args: &KubeconfigArgs) -> Result<ExitCode, Failure> {
     let deployment = deployment(&args.file)?;
-    let path = clusters::admin_kubeconfig(&deployment.credentials(), &deployment.spec.instance);
+    let path = members::admin_kubeconfig(&deployment.credentials(), &deployment.spec.instance);
     if !path.is_file() {
         return Err(anyhow!(
             "{} has no kubeconfig yet: windlass writes {} when it installs the control plane",

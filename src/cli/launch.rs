@@ -1,127 +1,80 @@
-//! From options and settings to a run: what `windlass playbook` and `windlass run` have in common.
+//! From options to a run, and from its end to an exit code: what the sub-commands that run something have in common.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::Context;
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::unbounded_channel;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::interrupt::Interrupts;
-use super::options::{self, ConnectionArgs, InventorySource, RunArgs, VaultPasswords};
+use super::options::{ConnectionArgs, InventorySource, RunArgs, VaultPasswords};
 use super::reporting::{self, Reporting};
 use super::{ExitCode, Failure, extra_vars, retry, vault};
 use crate::connection::Fence;
-use crate::engine::{self, Event, Job, Known, Recap, Tags, Told};
+use crate::deployment::{Outcome, members};
+use crate::engine::{Job, Recap};
 use crate::inventory::Inventory;
+use crate::launch::{Control, Launch, Manner, options};
 use crate::playbook::Play;
-use crate::playbook::load::{Loader, Words};
 use crate::report::{self, Form};
 use crate::settings::{Settings, list};
-use crate::template::Templar;
-use crate::value::vault::Keyring;
-use crate::value::{Hidden, Value, Vars};
+use crate::value::{Hidden, Value};
 
-/// What is read before any play is: variables, the inventory, the loader of plays.
-pub(super) struct Launch {
-    pub inventory: Inventory,
-    pub loader: Loader,
-    /// Whether anything names hosts beside the implicit localhost.
-    pub has_inventory: bool,
-    limit: Option<String>,
-    keyring: Arc<Keyring>,
-    extra_vars: Arc<Vars>,
-    templar: Arc<Templar>,
+/// What is read before any play is, with what the options of a run say.
+pub(super) fn launch(
+    settings: &Settings,
+    source: &InventorySource,
+    vault: &VaultPasswords,
+    run: &RunArgs,
+) -> Result<Launch, Failure> {
+    let keyring = Arc::new(vault::keyring(vault, settings)?);
+    let extra_vars = Arc::new(extra_vars::read(&run.extra_vars, &keyring)?);
+    let sources = source.inventories(settings);
+    let inventory = Inventory::load_with(&sources, &keyring, &options::reading(settings)?)?;
+    let mut launch = Launch::over(settings, inventory, source.limit.clone(), keyring, extra_vars);
+    launch.loader.library.splice(0..0, run.module_path.iter().cloned());
+    Ok(launch)
 }
 
-impl Launch {
-    pub(super) fn new(
-        settings: &Settings,
-        source: &InventorySource,
-        vault: &VaultPasswords,
-        run: &RunArgs,
-    ) -> Result<Launch, Failure> {
-        let keyring = Arc::new(vault::keyring(vault, settings)?);
-        let extra_vars = Arc::new(extra_vars::read(&run.extra_vars, &keyring)?);
-        let mut launch = Launch::with(settings, source, keyring, extra_vars)?;
-        launch.loader.library.splice(0..0, run.module_path.iter().cloned());
-        Ok(launch)
-    }
+/// What the options say of a run.
+pub(super) fn manner(run: &RunArgs, reporting: &Reporting, settings: &Settings) -> Result<Manner, Failure> {
+    Ok(Manner {
+        check: run.check,
+        diff: run.diff,
+        forks: run.forks,
+        verbosity: reporting.verbosity(settings),
+        offline: run.offline.besides.clone(),
+        flush_cache: run.flush_cache,
+        directory: super::working_directory()?,
+    })
+}
 
-    /// As [`Launch::new`], with passwords that were asked for and variables that were read before.
-    pub(super) fn with(
-        settings: &Settings,
-        source: &InventorySource,
-        keyring: Arc<Keyring>,
-        extra_vars: Arc<Vars>,
-    ) -> Result<Launch, Failure> {
-        let sources = source.inventories(settings);
-        let inventory = Inventory::load_with(&sources, &keyring, &options::reading(settings)?)?;
-        let templar = Templar::lenient(settings.bool(&list::ALLOW_BROKEN_CONDITIONALS));
-        let known = Arc::new(Known { templar: templar.clone() });
-        let paths = |setting| settings.list(setting).into_iter().map(PathBuf::from).collect::<Vec<_>>();
-        let mut loader = Loader::new(known, keyring.clone(), extra_vars.clone(), paths(&list::ROLES_PATH));
-        loader.unsaid = options::unsaid(settings);
-        loader.collections = paths(&list::COLLECTIONS_PATH);
-        loader.library = paths(&list::LIBRARY);
-        loader.words = Words { filters: paths(&list::FILTER_PLUGINS), lookups: paths(&list::LOOKUP_PLUGINS) };
-        let has_inventory = !sources.is_empty() || !settings.bool(&list::LOCALHOST_WARNING);
-        Ok(Launch { inventory, loader, has_inventory, limit: source.limit.clone(), keyring, extra_vars, templar })
-    }
+/// Says what is odd but not wrong in the inventory and in what was loaded so far.
+pub(super) fn warn(launch: &Launch) {
+    launch.inventory.warnings.iter().for_each(|warning| super::warn(warning));
+    launch.keyring.duplicates.take().iter().chain(&launch.loader.take_warnings()).for_each(super::warn_of);
+}
 
-    /// Says what is odd but not wrong in the inventory and in what was loaded so far.
-    pub(super) fn warn(&self) {
-        self.inventory.warnings.iter().for_each(|warning| super::warn(warning));
-        self.keyring.duplicates.take().iter().chain(&self.loader.take_warnings()).for_each(super::warn_of);
+/// Refuses a limit that leaves no host; warns when plays name hosts and there is no inventory.
+pub(super) fn check_hosts(
+    launch: &Launch,
+    playbooks: &[Vec<Arc<Play>>],
+    source: &InventorySource,
+    settings: &Settings,
+) -> Result<(), Failure> {
+    let has_inventory = !source.inventories(settings).is_empty() || !settings.bool(&list::LOCALHOST_WARNING);
+    if !has_inventory && playbooks.iter().flatten().any(needs_inventory) {
+        super::warn("no inventory given: using only localhost (-i names an inventory)");
     }
-
-    /// Refuses a limit that leaves no host; warns when plays name hosts and there is no inventory.
-    pub(super) fn check_hosts(&self, playbooks: &[Vec<Arc<Play>>]) -> Result<(), Failure> {
-        if !self.has_inventory && playbooks.iter().flatten().any(needs_inventory) {
-            super::warn("no inventory given: using only localhost (-i names an inventory)");
-        }
-        match &self.limit {
-            // Who is in these groups is not known before the control plane was asked.
-            Some(limit) if !self.inventory.deployments.is_empty() && super::clusters::names(limit) => Ok(()),
-            Some(limit) => super::check_limit(&self.inventory, limit),
-            None => Ok(()),
-        }
-    }
-
-    /// The job; how hosts are reached comes with [`log_in`].
-    pub(super) fn job(
-        self,
-        playbooks: Vec<Vec<Arc<Play>>>,
-        tags: Tags,
-        run: &RunArgs,
-        reporting: &Reporting,
-        settings: &Settings,
-    ) -> Result<Job, Failure> {
-        Ok(Job {
-            playbooks,
-            inventory: self.inventory,
-            limit: self.limit,
-            tags,
-            check: run.check,
-            diff: run.diff || settings.bool(&list::DIFF_ALWAYS),
-            forks: run.forks.unwrap_or_else(|| settings.count(&list::FORKS)),
-            verbosity: reporting.verbosity(settings),
-            extra_vars: self.extra_vars,
-            defaults: engine::Defaults::default(),
-            options: engine::Options {
-                flush_cache: run.flush_cache,
-                offline: run.offline.besides.clone(),
-                ..options::engine(settings)?
-            },
-            keyring: self.keyring,
-            templar: self.templar,
-            loader: Arc::new(self.loader),
-            prompted: Vars::new(),
-            directory: std::env::current_dir().context("the working directory does not exist any more")?,
-            hold: None,
-        })
+    match &launch.limit {
+        // Who is in these groups is not known before the control plane was asked.
+        Some(limit) if !launch.inventory.deployments.is_empty() && members::names(limit) => Ok(()),
+        Some(limit) => super::check_limit(&launch.inventory, limit),
+        None => Ok(()),
     }
 }
 
@@ -132,7 +85,7 @@ fn needs_inventory(play: &Arc<Play>) -> bool {
 
 /// Says how hosts are reached; asks for the passwords that were asked for, which no report shows.
 pub(super) fn log_in(job: &mut Job, connection: &ConnectionArgs, settings: &Settings) -> Result<(), Failure> {
-    connection.refuse_own_logins(&job.inventory)?;
+    connection.refuse_own_login(&job.inventory)?;
     job.defaults = connection.defaults(settings)?;
     for password in job.defaults.password.iter().chain(&job.defaults.become_password) {
         job.keyring.hidden.add(password.reveal());
@@ -154,21 +107,16 @@ pub(super) fn go(
     retry_file: Option<&Path>,
 ) -> Result<ExitCode, Failure> {
     in_runtime(async || {
-        let mut telling = Telling::open(reporting, settings, usual, &job.keyring.hidden, job.fence().as_ref())?;
-        let code = match telling.run(job).await {
-            Ok(None) => ExitCode::Interrupted,
+        let telling = Telling::open(reporting, settings, usual, &job.keyring.hidden, job.fence().as_ref())?;
+        let done = match telling.control.run(job).await {
+            Ok(None) => Ok(ExitCode::Interrupted),
             Ok(Some(recap)) => {
-                if let Some(file) = retry_file {
-                    retry::write(file, &recap)?;
-                }
-                exit_code(&recap)
+                let written = retry_file.map_or(Ok(()), |file| retry::write(file, &recap));
+                written.map(|()| exit_code(&recap)).map_err(Failure::from)
             }
-            Err(failure) => {
-                telling.end(ExitCode::Error).await?;
-                return Err(failure);
-            }
+            Err(error) => Err(error.into()),
         };
-        telling.end(code).await
+        telling.end_with(done).await
     })
 }
 
@@ -201,10 +149,10 @@ where
 
 /// Reports that are open, for one run or for several in turn.
 pub(super) struct Telling {
-    sender: UnboundedSender<Told>,
+    pub control: Control,
     teller: JoinHandle<report::Ending>,
-    stopping: Arc<AtomicBool>,
-    interrupts: Interrupts,
+    /// Listens until the reports are closed.
+    _interrupts: Interrupts,
 }
 
 impl Telling {
@@ -217,82 +165,53 @@ impl Telling {
         fence: Option<&Fence>,
     ) -> Result<Telling, Failure> {
         let reports = reporting.open(hidden, settings, usual, fence)?;
-        let (sender, receiver) = unbounded_channel();
+        let (events, receiver) = unbounded_channel();
         let teller = tokio::spawn(reports.tell(receiver));
         let stopping = Arc::new(AtomicBool::new(false));
-        let interrupts = Interrupts::listen(stopping.clone(), &sender).context("cannot listen for interrupts")?;
-        Ok(Telling { sender, teller, stopping, interrupts })
-    }
-
-    /// Whether Ctrl-C said that nothing further is to be begun.
-    pub(super) fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::Relaxed)
-    }
-
-    /// Runs a job, and tells of it. None: it was ended at once.
-    ///
-    /// # Errors
-    /// It could not go on; its lock was taken over by another run.
-    pub(super) async fn run(&mut self, job: Job) -> Result<Option<Recap>, Failure> {
-        let sender = self.sender.clone();
-        self.work(job, sender).await
-    }
-
-    /// Runs a job without telling of it; `each` sees its events.
-    pub(super) async fn watch(&mut self, job: Job, mut each: impl FnMut(&Event)) -> Result<Option<Recap>, Failure> {
-        let (sender, mut receiver) = unbounded_channel::<Told>();
-        let watching = async {
-            while let Some(told) = receiver.recv().await {
-                each(&told.event);
-            }
-        };
-        let (recap, ()) = tokio::join!(self.work(job, sender), watching);
-        recap
-    }
-
-    async fn work(&mut self, job: Job, sender: UnboundedSender<Told>) -> Result<Option<Recap>, Failure> {
-        let hold = job.hold.clone();
-        let lost = async {
-            match &hold {
-                Some(hold) => hold.lease.lost().await,
-                None => std::future::pending().await,
-            }
-        };
-        let result = tokio::select! {
-            result = engine::run(job, sender, self.stopping.clone()) => result,
-            () = self.interrupts.twice() => return Ok(None),
-            why = lost => return Err(anyhow::anyhow!("the run was stopped: {why}").into()),
-        };
-        result.map(Some).map_err(|error| match error {
-            engine::Error::Complaint(complaint) => complaint.into(),
-            error => anyhow::Error::new(error).into(),
-        })
+        let (end, at_once) = watch::channel(false);
+        let interrupts = Interrupts::listen(stopping.clone(), end, &events).context("cannot listen for interrupts")?;
+        Ok(Telling { control: Control { events, stopping, at_once }, teller, _interrupts: interrupts })
     }
 
     /// Closes the reports. What they could not tell makes an exit code of success one of failure.
     pub(super) async fn end(self, code: ExitCode) -> Result<ExitCode, Failure> {
-        drop(self.sender);
+        drop(self.control);
         let ending = self.teller.await.context("internal error: writing the report panicked")?;
         Ok(reporting::exit_code(&ending, code))
+    }
+
+    /// Closes the reports after work that ended so; a failure of the work is the one that counts.
+    pub(super) async fn end_with(self, done: Result<ExitCode, Failure>) -> Result<ExitCode, Failure> {
+        match done {
+            Ok(code) => self.end(code).await,
+            Err(failure) => {
+                self.end(ExitCode::Error).await?;
+                Err(failure)
+            }
+        }
     }
 }
 
 /// What a run's end makes of the program's.
 pub(super) fn exit_code(recap: &Recap) -> ExitCode {
-    if recap.interrupted {
-        ExitCode::Interrupted
-    } else if recap.lost.unreachable {
-        ExitCode::Unreachable
-    } else if recap.lost.failed {
-        ExitCode::Failed
-    } else {
-        ExitCode::Ok
+    Outcome::of(recap).into()
+}
+
+impl From<Outcome> for ExitCode {
+    fn from(outcome: Outcome) -> ExitCode {
+        match outcome {
+            Outcome::Ok => ExitCode::Ok,
+            Outcome::Failed => ExitCode::Failed,
+            Outcome::Unreachable => ExitCode::Unreachable,
+            Outcome::Interrupted => ExitCode::Interrupted,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::cell::RefCell;
+    use std::sync::atomic::Ordering;
 
     use super::*;
 

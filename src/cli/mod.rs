@@ -3,7 +3,6 @@
 mod ansible;
 mod ask;
 mod bundle;
-mod clusters;
 mod completion;
 mod config;
 mod crd;
@@ -12,7 +11,6 @@ mod doc;
 mod exit;
 mod extra_vars;
 mod init;
-mod installed;
 mod interrupt;
 mod inventory;
 mod kubeconfig;
@@ -32,12 +30,14 @@ mod vault;
 
 use std::ffi::OsString;
 
+use anyhow::Context;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub use exit::ExitCode;
 use print::{Wording, print, tell, wording};
 
 use crate::inventory::Inventory;
+use crate::launch as launched;
 use crate::report::{self, Form};
 use crate::settings::{Settings, Surroundings};
 use crate::value::origin::Complaint;
@@ -100,6 +100,15 @@ pub enum Failure {
     Other(anyhow::Error),
 }
 
+impl From<launched::Error> for Failure {
+    fn from(error: launched::Error) -> Self {
+        match error {
+            launched::Error::Written(complaints) => complaints.into(),
+            error => anyhow::Error::new(error).into(),
+        }
+    }
+}
+
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
         Failure::Other(error)
@@ -160,6 +169,11 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Config(args) => config::run(&args, matches.subcommand_matches("config")),
     };
     result.unwrap_or_else(|failure| say(&failure))
+}
+
+/// Where the person is, which everything relative is relative to.
+fn working_directory() -> Result<std::path::PathBuf, Failure> {
+    Ok(std::env::current_dir().context("the working directory does not exist any more")?)
 }
 
 /// Reads the settings; warns of what is odd about them.

@@ -1,24 +1,18 @@
 //! Options that several sub-commands share, and what becomes of them together with the settings: the command line wins.
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 
 use super::{Failure, ask, vault};
-use crate::connection::{Confinement, HostKeys};
-use crate::engine::{self, Defaults, FactCache, Gathering};
-use crate::inventory::{Inventory, Reading};
-use crate::playbook::load::{HookFiles, Unsaid};
-use crate::playbook::{Keywords, Strategy, Written};
-use crate::resource::{Allowed, Trust};
-use crate::settings::{Setting, Settings, list};
-use crate::value::origin::Complaint;
-use crate::value::yaml::DuplicateKeys;
-use crate::value::{HashBehaviour, Secret, Vars};
+use crate::connection::HostKeys;
+use crate::deployment;
+use crate::engine::Defaults;
+use crate::inventory::Inventory;
+use crate::settings::{Settings, list};
+use crate::value::Secret;
 
 /// Where hosts come from.
 #[derive(Debug, Args)]
@@ -193,12 +187,9 @@ impl ConnectionArgs {
         })
     }
 
-    /// Options that give a password or a key of the person's own. `defaults` keeps them from hosts of a resource of somebody
-    /// else, so that typing one there is a mistake.
-    pub(super) fn refuse_own_logins(&self, inventory: &Inventory) -> Result<(), Failure> {
-        if inventory.confined.is_none() {
-            return Ok(());
-        }
+    /// The first option that gives a password or a key of the person's own. `defaults` keeps them from hosts of a resource
+    /// of somebody else, so that typing one there is a mistake.
+    pub(super) fn own_login(&self) -> Option<&'static str> {
         let typed = [
             ("--private-key", self.private_key.is_some()),
             ("--ask-pass", self.ask_pass),
@@ -206,14 +197,12 @@ impl ConnectionArgs {
             ("--ask-become-pass", self.ask_become_pass),
             ("--become-password-file", self.become_password_file.is_some()),
         ];
-        match typed.iter().find(|(_, typed)| *typed) {
-            Some((option, _)) => Err(anyhow::anyhow!(
-                "cannot use {option} with a resource from an API: windlass logs in to its hosts only with the Secrets \
-                 that spec.ssh of the resource names"
-            )
-            .into()),
-            None => Ok(()),
-        }
+        typed.into_iter().find_map(|(option, typed)| typed.then_some(option))
+    }
+
+    /// Refuses such an option for the inventory of a resource from an API.
+    pub(super) fn refuse_own_login(&self, inventory: &Inventory) -> Result<(), Failure> {
+        Ok(deployment::refuse_own_login(self.own_login(), inventory)?)
     }
 
     /// The login password: asked for, or read from a file.
@@ -253,137 +242,5 @@ impl ConnectionArgs {
                 None => HostKeys::Off,
             }),
         }
-    }
-}
-
-/// What the settings say of variables of one name.
-pub(super) fn hash_behaviour(settings: &Settings) -> HashBehaviour {
-    match settings.text(&list::HASH_BEHAVIOUR).as_deref() {
-        Some("merge") => HashBehaviour::Merge,
-        _ => HashBehaviour::Replace,
-    }
-}
-
-/// What the settings say of all inventories.
-pub(super) fn reading(settings: &Settings) -> Result<Reading, Failure> {
-    Ok(Reading { hash_behaviour: hash_behaviour(settings), allowed: Arc::new(allowed(settings)?) })
-}
-
-/// What the settings allow to resources that are somebody else's.
-pub(super) fn allowed(settings: &Settings) -> Result<Allowed, Failure> {
-    let networks = settings.given(&list::RESOURCE_NETWORKS).map(|_| settings.list(&list::RESOURCE_NETWORKS));
-    if let Err(text) = Confinement::new(networks.as_deref()) {
-        let message = format!("invalid address or network {text:?} in resource_networks");
-        let origin = settings.get(&list::RESOURCE_NETWORKS).origin.as_ref();
-        return Err(Complaint::new(message, origin).hint("write 192.0.2.7, 10.0.0.0/24 or 2001:db8::/64").into());
-    }
-    let paths = |setting| {
-        let named = settings.list(setting).into_iter();
-        named.filter_map(|entry| entry.split_once('=').map(|(name, path)| (name.to_owned(), path.into()))).collect()
-    };
-    Ok(Allowed {
-        documents: match settings.text(&list::RESOURCE_TRUST).as_deref() {
-            Some("foreign") => Trust::Foreign,
-            _ => Trust::Own,
-        },
-        networks,
-        bastions: settings.list(&list::RESOURCE_BASTIONS),
-        bundles: paths(&list::RESOURCE_BUNDLES),
-        files: paths(&list::RESOURCE_FILES),
-        hooks: paths(&list::RESOURCE_HOOKS),
-    })
-}
-
-/// What the settings say of how a run goes about its work.
-pub(super) fn engine(settings: &Settings) -> Result<engine::Options, Failure> {
-    Ok(engine::Options {
-        gathering: match settings.text(&list::GATHERING).as_deref() {
-            Some("explicit") => Gathering::Explicit,
-            Some("smart") => Gathering::Smart,
-            _ => Gathering::Implicit,
-        },
-        hash_behaviour: hash_behaviour(settings),
-        facts_apart: !settings.bool(&list::INJECT_FACTS_AS_VARS),
-        missing_handlers_pass: !settings.bool(&list::ERROR_ON_MISSING_HANDLER),
-        fact_cache: fact_cache(settings)?,
-        poll_interval: Some(Duration::from_secs(settings.number(&list::POLL_INTERVAL))),
-        settings: Arc::new(named(settings)),
-        config_file: settings.file.clone(),
-        uploads: NonZeroUsize::new(settings.count(&list::UPLOADS)),
-        ..engine::Options::default()
-    })
-}
-
-/// Every setting under the names that Ansible may have for it: those of its variables of the environment, with and
-/// without `DEFAULT_`.
-fn named(settings: &Settings) -> Vars {
-    let mut named = Vars::new();
-    for setting in list::SETTINGS {
-        for variable in setting.env.iter().filter_map(|name| name.strip_prefix("ANSIBLE_")) {
-            let value = settings.get(setting).value.clone();
-            named.insert(format!("DEFAULT_{variable}").into(), value.clone());
-            named.insert(variable.into(), value);
-        }
-    }
-    named
-}
-
-fn fact_cache(settings: &Settings) -> Result<Option<FactCache>, Failure> {
-    let kind = settings.get(&list::FACT_CACHING);
-    if !kind.value.to_string().ends_with("jsonfile") {
-        return Ok(None);
-    }
-    let Some(directory) = settings.path(&list::FACT_CACHING_CONNECTION) else {
-        let complaint = Complaint::new("fact_caching = jsonfile needs a directory", kind.origin.as_ref());
-        return Err(complaint.hint("set fact_caching_connection to a directory").into());
-    };
-    let seconds = settings.number(&list::FACT_CACHING_TIMEOUT);
-    Ok(Some(FactCache {
-        directory,
-        prefix: settings.text(&list::FACT_CACHING_PREFIX).unwrap_or_default(),
-        timeout: (seconds > 0).then(|| Duration::from_secs(seconds)),
-    }))
-}
-
-/// What the settings say of plays that do not say it themselves.
-pub(super) fn unsaid(settings: &Settings) -> Unsaid {
-    // A setting stands around plays like a keyword, with the place where it is written.
-    let keyword = |setting: &Setting| {
-        let found = settings.given(setting)?;
-        Some(Written { value: found.value.clone(), origin: found.origin.clone()? })
-    };
-    Unsaid {
-        keywords: Keywords {
-            any_errors_fatal: keyword(&list::ANY_ERRORS_FATAL),
-            no_log: keyword(&list::NO_LOG),
-            timeout: keyword(&list::TASK_TIMEOUT),
-            ..Keywords::default()
-        },
-        strategy: match settings.text(&list::STRATEGY).as_deref() {
-            Some("free") => Strategy::Free,
-            Some("host_pinned") => Strategy::HostPinned,
-            _ => Strategy::Linear,
-        },
-        force_handlers: settings.bool(&list::FORCE_HANDLERS),
-        private_role_vars: settings.bool(&list::PRIVATE_ROLE_VARS),
-    }
-}
-
-/// What becomes of keys that are there twice.
-pub(super) fn duplicate_keys(settings: &Settings) -> DuplicateKeys {
-    match settings.text(&list::DUPLICATE_DICT_KEY).as_deref() {
-        Some("error") => DuplicateKeys::Error,
-        Some("ignore") => DuplicateKeys::Ignore,
-        _ => DuplicateKeys::Warn,
-    }
-}
-
-/// The files of tasks that are put before and after plays and roles.
-pub(super) fn hooks(settings: &Settings) -> HookFiles {
-    HookFiles {
-        before_play: settings.path(&list::BEFORE_PLAY),
-        after_play: settings.path(&list::AFTER_PLAY),
-        before_role: settings.path(&list::BEFORE_ROLE),
-        after_role: settings.path(&list::AFTER_ROLE),
     }
 }

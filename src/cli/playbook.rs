@@ -7,11 +7,14 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::launch::{self, Launch};
-use super::options::{self, ConnectionArgs, InventorySource, RunArgs, VaultPasswords};
+use super::deployment::words;
+use super::launch;
+use super::options::{ConnectionArgs, InventorySource, RunArgs, VaultPasswords};
 use super::reporting::Reporting;
-use super::{ExitCode, Failure, ask, clusters, installed, listing, retry};
+use super::{ExitCode, Failure, ask, listing, retry};
+use crate::deployment::members;
 use crate::engine::{Job, Tags};
+use crate::launch::{installed, options};
 use crate::playbook::{Encrypt, Play, Prompt};
 use crate::report::Form;
 use crate::settings::{Settings, list};
@@ -80,7 +83,7 @@ pub(super) fn run(
     settings: &Settings,
     usual: fn(&PlaybookArgs, &Settings, &Job) -> Form,
 ) -> Result<ExitCode, Failure> {
-    let mut launch = Launch::new(settings, &args.source, &args.vault, &args.run)?;
+    let mut launch = launch::launch(settings, &args.source, &args.vault, &args.run)?;
     launch.loader.hooks = options::hooks(settings);
     launch.loader.unsaid.force_handlers |= args.force_handlers;
     if !args.roles_path.is_empty() {
@@ -95,12 +98,13 @@ pub(super) fn run(
             Err(more) => complaints.extend(more),
         }
     }
-    launch.warn();
+    launch::warn(&launch);
     if !complaints.is_empty() {
         return Err(Failure::Written(complaints));
     }
-    launch.check_hosts(&playbooks)?;
-    let mut job = launch.job(playbooks, tags(args, settings), &args.run, &args.reporting, settings)?;
+    launch::check_hosts(&launch, &playbooks, &args.source, settings)?;
+    let manner = launch::manner(&args.run, &args.reporting, settings)?;
+    let mut job = launch.job(playbooks, tags(args, settings), &manner, settings)?;
     if args.syntax_check || args.list_hosts || args.list_tasks || args.list_tags {
         let what = listing::What { hosts: args.list_hosts, tasks: args.list_tasks, tags: args.list_tags };
         return listing::print(&args.playbooks, &job, what);
@@ -115,14 +119,29 @@ pub(super) fn run(
     job.options.step = args.step;
     job.options.uploads = args.uploads.or(job.options.uploads);
     launch::log_in(&mut job, &args.connection, settings)?;
-    if clusters::concern(&job) {
-        clusters::look(&mut job)?;
-        clusters::check_removals(&job.inventory, args.max_removals)?;
+    if members::concern(&job) {
+        find_members(&mut job, args.max_removals)?;
     }
     job.prompted = prompted(&job)?;
     let retry_file = retry::place(args.retry_file.as_deref(), args.playbooks.first(), settings);
     let usual = usual(args, settings, &job);
     launch::go(&args.reporting, settings, usual, job, retry_file.as_deref())
+}
+
+/// Asks the control plane for its members; refuses to remove more of them than `most`.
+fn find_members(job: &mut Job, most: usize) -> Result<(), Failure> {
+    let warning = launch::in_runtime(async || members::look(job).await.map_err(Failure::from))?;
+    warning.iter().for_each(|warning| super::warn(warning));
+    match members::too_many(&job.inventory, most) {
+        None => Ok(()),
+        Some(gone) => Err(anyhow::anyhow!(
+            "refusing to remove {}, more than {most}: {} (--max-removals {} allows it)",
+            words::counted(gone.len(), "member"),
+            gone.join(", "),
+            gone.len()
+        )
+        .into()),
+    }
 }
 
 fn tags(args: &PlaybookArgs, settings: &Settings) -> Tags {

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::launch::{self, Launch};
+use super::launch;
 use super::options::{ConnectionArgs, InventorySource, RunArgs, VaultPasswords};
 use super::reporting::Reporting;
 use super::{ExitCode, Failure};
 use crate::engine::Tags;
+use crate::launch::Launch;
 use crate::playbook::ad_hoc::AdHoc;
 use crate::report::{AdHocStyle, Form};
 use crate::settings::{Settings, list};
@@ -65,7 +66,7 @@ pub(super) fn form(args: &AdHocArgs) -> Form {
 
 /// Loads, checks and runs the task; its results are reported in this form.
 pub(super) fn run(args: &AdHocArgs, settings: &Settings, form: Form) -> Result<ExitCode, Failure> {
-    let launch = Launch::new(settings, &args.source, &args.vault, &args.run)?;
+    let launch = launch::launch(settings, &args.source, &args.vault, &args.run)?;
     if args.list_hosts {
         return list_hosts(args, &launch);
     }
@@ -86,17 +87,18 @@ pub(super) fn run(args: &AdHocArgs, settings: &Settings, form: Form) -> Result<E
         directory: &directory.unwrap_or_else(|| PathBuf::from(".")),
     };
     let play = launch.loader.ad_hoc(&asked);
-    launch.warn();
+    launch::warn(&launch);
     let playbooks = vec![vec![play?.into()]];
-    launch.check_hosts(&playbooks)?;
-    let mut job = launch.job(playbooks, Tags::default(), &args.run, &args.reporting, settings)?;
+    launch::check_hosts(&launch, &playbooks, &args.source, settings)?;
+    let mut job =
+        launch.job(playbooks, Tags::default(), &launch::manner(&args.run, &args.reporting, settings)?, settings)?;
     launch::log_in(&mut job, &args.connection, settings)?;
     launch::go(&args.reporting, settings, form, job, None)
 }
 
 /// `--list-hosts`
 fn list_hosts(args: &AdHocArgs, launch: &Launch) -> Result<ExitCode, Failure> {
-    launch.warn();
+    launch::warn(launch);
     let (mut hosts, unmatched) = launch.inventory.select(&args.pattern)?;
     super::warn_unmatched(&launch.inventory, &unmatched);
     if let Some(limit) = &args.source.limit {

@@ -14,7 +14,7 @@ use crate::settings::{Settings, list};
 pub(super) fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
     let settings = crate::cli::settings()?;
     for path in &args.playbooks {
-        if !crate::cli::installed::playbook(path).exists() {
+        if !crate::launch::installed::playbook(path).exists() {
             return Err(anyhow!("the playbook: {} could not be found", path.display()).into());
         }
     }

@@ -6,7 +6,8 @@ use std::path::Path;
 use anyhow::{Context, anyhow, bail};
 
 use crate::cli::options::VaultPasswords;
-use crate::cli::{Failure, ask, options};
+use crate::cli::{Failure, ask};
+use crate::launch::options;
 use crate::settings::{Settings, Surroundings, list};
 use crate::value::Secret;
 use crate::value::vault::Keyring;

@@ -1,5 +1,5 @@
-//! What a deployment's control plane says of its members: fills the groups `add_member` and `del_member`. The control
-//! plane is asked by way of its hosts, as tasks are, and only when the inventory has a deployment.
+//! Which members a deployment's control plane has: fills the groups `add_member` and `del_member`. The control plane is
+//! asked by way of its hosts, as tasks are, and only when the inventory has a deployment.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 use tokio::sync::mpsc::unbounded_channel;
 
-use super::Failure;
 use crate::engine::{self, Event, Job, Status};
 use crate::inventory::{Inventory, Seen, Standing};
 use crate::playbook::ad_hoc::AdHoc;
 use crate::resource::Trust;
 use crate::value::Value;
+use crate::value::origin::Complaint;
 
 /// Seconds for each question. A control plane that takes longer is not waited for.
 const PATIENCE: u64 = 20;
@@ -23,62 +23,57 @@ const PATIENCE: u64 = 20;
 const ASKED: &str = "karmada_apiserver";
 
 /// Whether a pattern names a group that only the control plane can fill.
-pub(super) fn names(pattern: &str) -> bool {
+pub fn names(pattern: &str) -> bool {
     pattern.contains("add_member") || pattern.contains("del_member")
 }
 
 /// Whether a run depends on what the control plane says: others are not kept waiting for it.
-pub(super) fn concern(job: &Job) -> bool {
+pub fn concern(job: &Job) -> bool {
     let named = job.playbooks.iter().flatten().any(|play| names(&play.hosts.value.to_string()));
     !job.inventory.deployments.is_empty() && (named || job.limit.as_deref().is_some_and(names))
 }
 
 /// Asks the control plane for its Clusters, and puts what follows into the job's inventory. Without a deployment nothing
-/// is done; what cannot be known leaves `del_member` empty, and is said in one line.
-pub(super) fn look(job: &mut Job) -> Result<(), Failure> {
-    let Some(deployment) = job.inventory.deployments.first() else { return Ok(()) };
+/// is done; what cannot be known leaves `del_member` empty, and the warning that is returned says why.
+///
+/// # Errors
+/// A Cluster's name cannot be the name of a host.
+pub async fn look(job: &mut Job) -> Result<Option<String>, Complaint> {
+    let Some(deployment) = job.inventory.deployments.first() else { return Ok(None) };
     let name = deployment.name.clone();
-    let Some(kubeconfig) = kubeconfig(&job.inventory) else {
-        super::warn(&format!(
-            "found no kubeconfig of {name} on this machine, so windlass cannot query the control plane and removes no member"
-        ));
-        job.inventory.put_standing(&Standing { joined: Vec::new(), foreign: Vec::new() })?;
-        return Ok(());
+    let found = match kubeconfig(&job.inventory) {
+        None => Err(format!(
+            "found no kubeconfig of {name} on this machine, so windlass cannot query the control plane and removes no \
+             member"
+        )),
+        Some(kubeconfig) => Clusters { job, kubeconfig: &kubeconfig }
+            .of(&name)
+            .await
+            .map_err(|why| format!("cannot list the members of {name}, so windlass removes none: {why}")),
     };
-    match Clusters::of(job, &name, &kubeconfig) {
-        Ok(standing) => job.inventory.put_standing(&standing)?,
-        Err(why) => {
-            super::warn(&format!("cannot list the members of {name}, so windlass removes none: {why}"));
-            job.inventory.put_standing(&Standing { joined: Vec::new(), foreign: Vec::new() })?;
-        }
-    }
-    Ok(())
+    let none = Standing { joined: Vec::new(), foreign: Vec::new() };
+    let (standing, warning) = match found {
+        Ok(standing) => (standing, None),
+        Err(why) => (none, Some(why)),
+    };
+    job.inventory.put_standing(&standing)?;
+    Ok(warning)
 }
 
-/// More removals than were allowed are refused: a line that was deleted by mistake must not take members with it.
-pub(super) fn check_removals(inventory: &Inventory, most: usize) -> Result<(), Failure> {
+/// The members to remove, if there are more than `most`: a line that was deleted by mistake must not take members with it.
+pub fn too_many(inventory: &Inventory, most: usize) -> Option<Vec<Arc<str>>> {
     let gone = inventory.hosts_of("del_member");
-    if inventory.deployments.is_empty() || gone.len() <= most {
-        return Ok(());
-    }
-    let names: Vec<&str> = gone.iter().map(|name| &**name).collect();
-    Err(anyhow::anyhow!(
-        "refusing to remove {}, more than {most}: {} (--max-removals {} allows it)",
-        super::deployment::show::counted(gone.len(), "member"),
-        names.join(", "),
-        gone.len()
-    )
-    .into())
+    (!inventory.deployments.is_empty() && gone.len() > most).then_some(gone)
 }
 
 /// The admin's kubeconfig, where the roles put it; None: there is none yet.
-pub(super) fn kubeconfig(inventory: &Inventory) -> Option<PathBuf> {
+pub fn kubeconfig(inventory: &Inventory) -> Option<PathBuf> {
     let deployment = inventory.deployments.first()?;
     Some(admin_kubeconfig(&deployment.credentials(), &deployment.spec.instance)).filter(|path| path.is_file())
 }
 
 /// Where the roles put the admin's kubeconfig of an instance, in the directory of credentials.
-pub(super) fn admin_kubeconfig(credentials: &Path, instance: &str) -> PathBuf {
+pub fn admin_kubeconfig(credentials: &Path, instance: &str) -> PathBuf {
     let prefix = if instance == "karmada" { String::new() } else { format!("{instance}-") };
     credentials.join(format!("{prefix}admin.kubeconfig"))
 }
@@ -122,14 +117,13 @@ struct RecordedKubeconfig {
 }
 
 impl Clusters<'_> {
-    fn of(job: &Job, deployment: &str, kubeconfig: &Path) -> Result<Standing, String> {
-        let asker = Clusters { job, kubeconfig };
-        let clusters = asker.ask(r#""api_version": "cluster.karmada.io/v1alpha1", "kind": "Cluster""#)?;
+    async fn of(&self, deployment: &str) -> Result<Standing, String> {
+        let clusters = self.ask(r#""api_version": "cluster.karmada.io/v1alpha1", "kind": "Cluster""#).await?;
         if clusters.is_empty() {
             return Ok(Standing { joined: Vec::new(), foreign: Vec::new() });
         }
-        let mark = asker
-            .ask(r#""api_version": "v1", "kind": "ConfigMap", "namespace": "karmada-system", "name": "windlass""#)?;
+        let mark = r#""api_version": "v1", "kind": "ConfigMap", "namespace": "karmada-system", "name": "windlass""#;
+        let mark = self.ask(mark).await?;
         let uid = mark.first().and_then(|mark| mark["metadata"]["uid"].as_str());
         // A label alone is no proof: anybody may write one.
         let ours = |cluster: &&Json| {
@@ -141,8 +135,8 @@ impl Clusters<'_> {
         // A name becomes a path here, and a host.
         let well_named = clusters.iter().filter(|cluster| cluster["metadata"]["name"].as_str().is_some_and(is_cluster));
         let (joined, foreign): (Vec<&Json>, Vec<&Json>) = well_named.partition(ours);
-        let known = &|name: &str| job.inventory.hosts.contains_key(name);
-        let trust = job.inventory.deployments.first().map(|deployment| deployment.trust).unwrap_or_default();
+        let known = &|name: &str| self.job.inventory.hosts.contains_key(name);
+        let trust = self.job.inventory.deployments.first().map(|deployment| deployment.trust).unwrap_or_default();
         let name = |cluster: &Json| cluster["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         Ok(Standing {
             joined: joined
@@ -154,7 +148,7 @@ impl Clusters<'_> {
     }
 
     /// The objects that the first host which answers has.
-    fn ask(&self, what: &str) -> Result<Vec<Json>, String> {
+    async fn ask(&self, what: &str) -> Result<Vec<Json>, String> {
         let path = serde_json::to_string(&self.kubeconfig.to_string_lossy()).map_err(|error| error.to_string())?;
         let port =
             "{{ (karmada_ports | default({}))['apiserver'] | default(5443 + karmada_port_offset | default(0) | int) }}";
@@ -186,21 +180,19 @@ impl Clusters<'_> {
             directory: self.job.directory.clone(),
             hold: None,
         };
-        answers(job).map_err(|error| format!("{error:#}"))?
+        answers(job).await
     }
 }
 
-fn first(complaints: &[crate::value::origin::Complaint]) -> String {
+fn first(complaints: &[Complaint]) -> String {
     complaints.first().map_or_else(String::new, ToString::to_string)
 }
 
 /// Runs the question on all hosts at once; the first list that came whole is the answer.
-fn answers(job: Job) -> anyhow::Result<Result<Vec<Json>, String>> {
+async fn answers(job: Job) -> Result<Vec<Json>, String> {
     let (sender, mut receiver) = unbounded_channel();
-    super::launch::in_runtime(async || {
-        let run = engine::run(job, sender, Arc::new(AtomicBool::new(false)));
-        run.await.map(drop).map_err(anyhow::Error::new)
-    })?;
+    let run = Box::pin(engine::run(job, sender, Arc::new(AtomicBool::new(false))));
+    run.await.map_err(|error| error.to_string())?;
     let mut why = "no host of the control plane could be queried".to_owned();
     while let Ok(told) = receiver.try_recv() {
         let Event::Result { host, result, .. } = told.event else { continue };
@@ -210,14 +202,14 @@ fn answers(job: Job) -> anyhow::Result<Result<Vec<Json>, String>> {
             let found = result.values.get("api_found").is_some_and(Value::is_true);
             let resources: Result<Vec<Json>, _> = Deserialize::deserialize(resources.clone());
             match resources {
-                Ok(resources) if found => return Ok(Ok(resources)),
+                Ok(resources) if found => return Ok(resources),
                 _ => why = format!("the API server on {host} does not serve the Cluster API"),
             }
         } else if let Some(message) = &result.message {
             why = format!("{host}: {}", message.lines().next().unwrap_or_default());
         }
     }
-    Ok(Err(why))
+    Err(why)
 }
 
 /// An address or a user's name that is nothing else to anybody.

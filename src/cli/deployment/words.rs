@@ -1,16 +1,20 @@
-//! A plan in words.
+//! What is said of a plan and of what is done with it.
 
 use std::collections::BTreeMap;
 
+use crate::cli::{note, warn};
 use crate::deployment::changes::{Change, Kind};
+use crate::deployment::journal::Journal;
+use crate::deployment::lock;
 use crate::deployment::plan::{Plan, Planned, State};
 use crate::deployment::stage::Stage;
+use crate::deployment::{Progress, Remaining};
 
 /// The host name of tasks on this machine.
 const HERE: &str = "localhost";
 
 /// What a plan says, with `detail` each single change.
-pub(crate) fn plan(plan: &Plan, detail: bool) -> String {
+pub(super) fn plan(plan: &Plan, detail: bool) -> String {
     let mut text = format!("Plan for {}\n", plan.deployment);
     for planned in plan.stages.iter().filter(|planned| planned.state != State::Same) {
         text.push_str(&format!("\n{}: {}\n", planned.stage.name(), headline(planned)));
@@ -82,7 +86,7 @@ fn kinds_of(kinds: &BTreeMap<Kind, usize>) -> String {
 }
 
 /// `1 host`, `2 hosts`
-pub(crate) fn counted(count: usize, what: &str) -> String {
+pub(in crate::cli) fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
@@ -107,6 +111,41 @@ fn total(plan: &Plan) -> String {
         words.push(format!("{} removed", counted(removals, "member")));
     }
     format!("To do: {}.", words.join("; "))
+}
+
+/// What happens between runs.
+pub(super) fn tell(progress: &Progress) {
+    match progress {
+        Progress::Planning(stage) => note(&format!("planning {}", stage.name())),
+        Progress::PlanningAgain => note("something changed on the hosts while planning: planning again"),
+        Progress::Applying { stage, playbook } => {
+            note(&format!("applying {}: {}", stage.name(), playbook.display()));
+        }
+        Progress::Lock(words) => note(words),
+        Progress::Warning(words) => warn(words),
+        Progress::NotRemoved(Remaining::Everything) => note(
+            "not removed: members, the control plane, etcd and its data\nhint: set member_force to remove a member that does \
+             not answer",
+        ),
+        Progress::NotRemoved(remaining) => {
+            let what = match remaining {
+                Remaining::Etcd => "etcd and its data",
+                _ => "the control plane, etcd and its data",
+            };
+            note(&format!("possibly not removed: {what}\nhint: run destroy again to resume"));
+        }
+    }
+}
+
+/// An apply or destroy that did not come to its end, as the next one shows it.
+pub(super) fn interrupted(journal: &Journal) -> String {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let ago = lock::words(now.saturating_sub(std::time::Duration::from_secs(journal.begun)));
+    let from = match journal.open_stage() {
+        Some(stage) => format!("at stage {}", stage.name()),
+        None => "with the stages that have changes".to_owned(),
+    };
+    format!("the {} that {} started {ago} ago was interrupted: resuming {from}", journal.deed, journal.who)
 }
 
 #[cfg(test)]

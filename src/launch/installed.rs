@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 const SHARE: &str = "/usr/share/windlass";
 
 /// A playbook as named or, if there is none and the name is a bare one, that of the package.
-pub(super) fn playbook(named: &Path) -> PathBuf {
+pub fn playbook(named: &Path) -> PathBuf {
     playbook_of(Path::new(SHARE), named)
 }
 
 /// The roles of the package, to be looked through last.
-pub(super) fn roles() -> Option<PathBuf> {
+pub fn roles() -> Option<PathBuf> {
     Some(Path::new(SHARE).join("roles")).filter(|roles| roles.is_dir())
 }
 

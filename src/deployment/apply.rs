@@ -1,0 +1,229 @@
+//! An apply: makes a deployment what it is described to be. Only stages that differ are run, under the deployment's lock, with
+//! a journal on its hosts.
+
+use std::path::Path;
+
+use super::control::{Control, LockRequest, Outcome, Progress};
+use super::held::Lock;
+use super::journal::{self, Entry, Journal};
+use super::plan::{Plan, Planned, State, moved};
+use super::stage::Stage;
+use super::{Deployment, Error, Run, Site, trial};
+
+/// A plan that can be applied, once it was agreed to.
+pub struct Proposal<'s> {
+    site: &'s Site,
+    deployment: Deployment,
+    pub plan: Plan,
+    /// An earlier apply or destroy that did not come to its end: this one resumes it.
+    pub interrupted: Option<Journal>,
+    /// The plan was made by an earlier request.
+    saved: bool,
+}
+
+/// What a person, or a policy, has agreed to.
+#[derive(Debug, Clone, Copy)]
+pub struct Agreement {
+    /// To apply the plan.
+    pub plan: bool,
+    /// To remove as many members.
+    pub removals: usize,
+}
+
+/// What has to be agreed to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Question {
+    /// These members would be removed, more than was agreed to.
+    Remove(Vec<String>),
+    /// The plan would be applied.
+    Apply,
+}
+
+/// What became of a proposal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// There was nothing to do.
+    Nothing,
+    /// A stage's dry run failed, so nothing was applied.
+    Unknown(Stage),
+    /// Nothing was done: these questions come first.
+    Asks(Vec<Question>),
+    Done(Outcome),
+}
+
+impl<'s> Proposal<'s> {
+    /// Makes a plan, or takes one that was saved. None: the face ended it.
+    ///
+    /// # Errors
+    /// The deployment cannot be read, is paused, or its hosts' names were exchanged.
+    pub async fn make(site: &'s Site, saved: Option<Plan>, control: &Control) -> Result<Option<Proposal<'s>>, Error> {
+        let phase = site.read().await?;
+        let deployment = phase.deployment(control).await?;
+        deployment.refuse_paused()?;
+        deployment.check_hooks(&phase)?;
+        let interrupted = deployment.journal_of_same_hosts().await?.filter(|journal| !journal.done);
+        let is_saved = saved.is_some();
+        let plan = match saved {
+            Some(plan) => plan,
+            None => match trial::make(&phase, &deployment, control).await? {
+                Some(plan) => plan,
+                None => return Ok(None),
+            },
+        };
+        Ok(Some(Proposal { site, deployment, plan, interrupted, saved: is_saved }))
+    }
+
+    /// Applies the plan, if all that it needs was agreed to.
+    ///
+    /// # Errors
+    /// The lock is held, the hosts are not as they were when the plan was made, or a run could not go on.
+    pub async fn apply(&self, agreed: Agreement, request: &LockRequest, control: &Control) -> Result<Answer, Error> {
+        if let Some(unknown) = self.plan.stages.iter().find(|planned| planned.state == State::Unknown) {
+            return Ok(Answer::Unknown(unknown.stage));
+        }
+        if self.plan.is_empty() && self.interrupted.is_none() {
+            return Ok(Answer::Nothing);
+        }
+        let questions = self.questions(agreed);
+        if !questions.is_empty() {
+            return Ok(Answer::Asks(questions));
+        }
+        let lock = self.deployment.lock(request, control).await?;
+        let done = self.locked(&lock, control).await;
+        lock.release().await;
+        done.map(Answer::Done)
+    }
+
+    fn questions(&self, agreed: Agreement) -> Vec<Question> {
+        let removals = self.plan.stages.iter().find(|planned| planned.stage == Stage::Removals);
+        let leaving = removals.filter(|planned| planned.state != State::Same).map(|planned| planned.hosts.clone());
+        let many = leaving.filter(|leaving| leaving.len() > agreed.removals);
+        let apply = (!agreed.plan).then_some(Question::Apply);
+        many.map(Question::Remove).into_iter().chain(apply).collect()
+    }
+
+    /// What is done under the lock.
+    async fn locked(&self, lock: &Lock, control: &Control) -> Result<Outcome, Error> {
+        let Some(stages) = self.still(control).await? else { return Ok(Outcome::Interrupted) };
+        // Somebody may have come and gone before the lock was taken.
+        let newest = journal::newest(journal::read(lock.hosts(), &self.deployment.directory).await);
+        let interrupted = newest.filter(|journal| !journal.done).and_then(|journal| journal.open_stage());
+        let mut run = Stages::begin(self, lock, control);
+        let outcome = run.all(&stages, interrupted).await?;
+        if outcome == Outcome::Ok {
+            run.journal.done = true;
+            run.write().await?;
+        }
+        Ok(outcome)
+    }
+
+    /// The stages of the plan, if it still holds now that nobody else can change anything. One that was made a moment ago is
+    /// made again where something moved, and holds if the same stages differ. None: the face ended it.
+    async fn still(&self, control: &Control) -> Result<Option<Vec<Planned>>, Error> {
+        let phase = self.site.read().await?;
+        let Some(now) = trial::observe(&phase, &self.deployment, control).await? else { return Ok(None) };
+        let what = moved(&self.plan.observed, &now);
+        if what.is_empty() {
+            return Ok(Some(self.plan.stages.clone()));
+        }
+        if !self.saved {
+            control.tell(Progress::PlanningAgain);
+            let Some(again) = trial::make(&phase, &self.deployment, control).await? else { return Ok(None) };
+            if again.course() == self.plan.course() {
+                return Ok(Some(again.stages));
+            }
+        }
+        let since = if self.saved { "the plan was saved" } else { "planning began" };
+        Err(Error::Moved { since, what })
+    }
+}
+
+/// The stages of an apply while they are run.
+struct Stages<'a> {
+    site: &'a Site,
+    deployment: &'a Deployment,
+    lock: &'a Lock,
+    control: &'a Control,
+    journal: Journal,
+    /// A stage was run, so that what was planned for those after it may not hold any more.
+    has_run: bool,
+}
+
+impl<'a> Stages<'a> {
+    fn begin(proposal: &'a Proposal<'_>, lock: &'a Lock, control: &'a Control) -> Self {
+        let record = &lock.hold().record;
+        let journal = Journal {
+            token: record.token,
+            apply: record.run.clone().unwrap_or_default(),
+            deed: "apply".into(),
+            deployment: proposal.deployment.name.clone(),
+            digest: proposal.plan.asked().unwrap_or_default().to_owned(),
+            who: record.holder.clone(),
+            begun: record.since,
+            stages: Vec::new(),
+            done: false,
+            host: String::new(),
+        };
+        Stages { site: proposal.site, deployment: &proposal.deployment, lock, control, journal, has_run: false }
+    }
+
+    /// Runs the stages that differ, and the one at which an earlier apply was interrupted.
+    async fn all(&mut self, stages: &[Planned], interrupted: Option<Stage>) -> Result<Outcome, Error> {
+        for planned in stages {
+            let stage = planned.stage;
+            if self.control.run.is_stopping() {
+                return Ok(Outcome::Interrupted);
+            }
+            if interrupted != Some(stage) {
+                let state = match self.has_run {
+                    false => planned.state,
+                    true => match trial::look(&self.site.read().await?, stage, true, self.control).await? {
+                        Some(now) => now.state,
+                        None => return Ok(Outcome::Interrupted),
+                    },
+                };
+                if state == State::Same {
+                    continue;
+                }
+            }
+            let outcome = self.stage(stage).await?;
+            if outcome != Outcome::Ok {
+                return Ok(outcome);
+            }
+        }
+        Ok(Outcome::Ok)
+    }
+
+    /// One stage, with its hooks.
+    async fn stage(&mut self, stage: Stage) -> Result<Outcome, Error> {
+        self.has_run = true;
+        let entry = Entry { stage: stage.name().into(), playbook: stage.playbook().into(), done: false };
+        self.journal.stages.push(entry);
+        self.write().await?;
+        let hooks = self.deployment.hooks(stage);
+        let own = self.site.playbook(stage.playbook());
+        for playbook in hooks.before.iter().chain([&own]).chain(&hooks.after) {
+            let outcome = self.playbook(stage, playbook).await?;
+            if outcome != Outcome::Ok {
+                return Ok(outcome);
+            }
+        }
+        if let Some(entry) = self.journal.stages.last_mut() {
+            entry.done = true;
+        }
+        self.write().await?;
+        Ok(Outcome::Ok)
+    }
+
+    /// Runs a playbook under the lock. The inventory is read again: the one before it may have changed what it says.
+    async fn playbook(&self, stage: Stage, playbook: &Path) -> Result<Outcome, Error> {
+        self.control.tell(Progress::Applying { stage, playbook: playbook.to_owned() });
+        let run = Run { playbook: Some(playbook), hold: Some(self.lock.hold().clone()), ..Run::default() };
+        let job = self.site.read().await?.job(run, self.control).await?;
+        Ok(self.control.run.run(job).await?.map_or(Outcome::Interrupted, |recap| Outcome::of(&recap)))
+    }
+
+    async fn write(&self) -> Result<(), Error> {
+        journal::write(self.lock, &self.journal).await.map_err(Error::Journal)
+    }
+}

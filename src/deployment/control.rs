@@ -1,0 +1,85 @@
+//! How a face follows a request, and how a request ends.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::stage::Stage;
+use crate::engine::Recap;
+use crate::launch;
+
+/// What a face holds of a request that is being carried out. The events of runs that change something go to `run.events`;
+/// those of check runs are only counted.
+#[derive(Clone)]
+pub struct Control {
+    pub run: launch::Control,
+    /// Takes what happens between runs. Called from any thread.
+    pub progress: Arc<dyn Fn(Progress) + Send + Sync>,
+}
+
+/// What happens between runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Progress {
+    /// A stage is run in check mode.
+    Planning(Stage),
+    /// Something changed on the hosts while the plan was made, so it is made again.
+    PlanningAgain,
+    /// A playbook of a stage, or of its hooks, is run.
+    Applying { stage: Stage, playbook: PathBuf },
+    /// What is done about another holder of the lock.
+    Lock(String),
+    /// What a person should know although the request goes on.
+    Warning(String),
+    /// A removal ended early; these parts may still be there.
+    NotRemoved(Remaining),
+}
+
+/// What a removal that ended early may have left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Remaining {
+    /// A member could not be removed; nothing else was tried.
+    Everything,
+    ControlPlaneAndEtcd,
+    Etcd,
+}
+
+impl Control {
+    pub(super) fn tell(&self, progress: Progress) {
+        (self.progress)(progress);
+    }
+}
+
+/// How a request is to take the lock.
+#[derive(Debug, Clone)]
+pub struct LockRequest {
+    /// What others see of this run, such as its command line.
+    pub command: String,
+    /// A holder that is still there is taken over, too.
+    pub breaks: bool,
+}
+
+/// How a request ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Ok,
+    /// A task failed on a host.
+    Failed,
+    /// A host could not be reached.
+    Unreachable,
+    /// The face ended it.
+    Interrupted,
+}
+
+impl Outcome {
+    /// Of a run that came to its end.
+    pub fn of(recap: &Recap) -> Outcome {
+        if recap.interrupted {
+            Outcome::Interrupted
+        } else if recap.lost.unreachable {
+            Outcome::Unreachable
+        } else if recap.lost.failed {
+            Outcome::Failed
+        } else {
+            Outcome::Ok
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Removes a deployment from its hosts, once its name was given.
+
+use super::control::{Control, LockRequest, Outcome, Progress, Remaining};
+use super::held::Lock;
+use super::stage::Stage;
+use super::{Deployment, Error, Phase, Run, Site};
+use crate::value::{Value, Vars};
+
+/// What is removed, in this order: playbook, the group it is for, the variable that takes the name, and what may be left if it
+/// fails.
+const STEPS: [(&str, &str, &str, Remaining); 2] = [
+    ("karmada-reset.yml", "karmada_control_plane", "confirm_instance", Remaining::ControlPlaneAndEtcd),
+    ("etcd-reset.yml", "etcd", "confirm_cluster_name", Remaining::Etcd),
+];
+
+/// A deployment that is to be removed, once that was agreed to.
+pub struct Removal<'s> {
+    site: &'s Site,
+    pub deployment: Deployment,
+}
+
+impl<'s> Removal<'s> {
+    /// # Errors
+    /// The deployment cannot be read, is paused, or its hosts' names were exchanged.
+    pub async fn of(site: &'s Site, control: &Control) -> Result<Removal<'s>, Error> {
+        let deployment = site.read().await?.deployment(control).await?;
+        deployment.refuse_paused()?;
+        deployment.journal_of_same_hosts().await?;
+        Ok(Removal { site, deployment })
+    }
+
+    /// Removes all of it. `name`: the deployment's, as the person gave it.
+    ///
+    /// # Errors
+    /// The name is another one; the lock is held; a run could not go on.
+    pub async fn carry_out(&self, name: &str, request: &LockRequest, control: &Control) -> Result<Outcome, Error> {
+        if name != self.deployment.name {
+            return Err(Error::WrongName { name: self.deployment.name.clone(), typed: name.to_owned() });
+        }
+        let lock = self.deployment.lock(request, control).await?;
+        let outcome = self.locked(&lock, control).await;
+        match outcome {
+            // With the lock's own directory nothing is left on the hosts.
+            Ok(Outcome::Ok) => lock.forget().await,
+            _ => lock.release().await,
+        }
+        outcome
+    }
+
+    async fn locked(&self, lock: &Lock, control: &Control) -> Result<Outcome, Error> {
+        let phase = self.site.read().await?;
+        let inventory = phase.inventory();
+        let is_there = |group: &str| inventory.groups.contains_key(group) && !inventory.hosts_of(group).is_empty();
+        if is_there("members") || is_there("del_member") {
+            let outcome = self.remove_members(&phase, lock, control).await?;
+            if outcome != Outcome::Ok {
+                control.tell(Progress::NotRemoved(Remaining::Everything));
+                return Ok(outcome);
+            }
+        }
+        for (playbook, group, variable, remaining) in STEPS {
+            if !is_there(group) {
+                continue;
+            }
+            let name = if group == "etcd" { &self.deployment.etcd_cluster } else { &self.deployment.instance };
+            let run = Run {
+                playbook: Some(&self.site.playbook(playbook)),
+                vars: Vars::from([(variable.into(), Value::from(name.as_str()))]),
+                hold: Some(lock.hold().clone()),
+                ..Run::default()
+            };
+            let job = self.site.read().await?.job(run, control).await?;
+            let outcome = control.run.run(job).await?.map_or(Outcome::Interrupted, |recap| Outcome::of(&recap));
+            if outcome != Outcome::Ok {
+                control.tell(Progress::NotRemoved(remaining));
+                return Ok(outcome);
+            }
+        }
+        Ok(Outcome::Ok)
+    }
+
+    /// Removes all members, each as its variables say.
+    async fn remove_members(&self, phase: &Phase<'_>, lock: &Lock, control: &Control) -> Result<Outcome, Error> {
+        let playbook = self.site.playbook(Stage::Removals.playbook());
+        let run = Run { playbook: Some(&playbook), hold: Some(lock.hold().clone()), ..Run::default() };
+        let mut job = phase.job(run, control).await?;
+        for member in Stage::Members.hosts(&job.inventory) {
+            job.inventory.add_to_group(&member, Stage::Removals.group())?;
+        }
+        Ok(control.run.run(job).await?.map_or(Outcome::Interrupted, |recap| Outcome::of(&recap)))
+    }
+}

@@ -1,0 +1,79 @@
+//! Why a request on a deployment failed.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::lock;
+use crate::launch;
+use crate::template;
+use crate::value::origin::Complaint;
+
+/// How many things that moved are named.
+const SHOWN: usize = 20;
+
+/// Why a request on a deployment was refused, or could not be carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Run(#[from] launch::Error),
+    #[error(transparent)]
+    Template(#[from] template::Error),
+    #[error("no deployment given")]
+    NoSource,
+    #[error("the inventory has no deployment: no host in the groups etcd and karmada_control_plane")]
+    NoHosts,
+    #[error("{name} is paused (spec.paused in {}); windlass changes nothing", path.display())]
+    Paused { name: String, path: PathBuf },
+    /// Each host with the name under which its machine was known.
+    #[error("{}", exchanged(name, hosts, directory))]
+    ExchangedNames { name: String, hosts: Vec<(String, String)>, directory: String },
+    #[error(
+        "cannot use {option} with a resource from an API: windlass logs in to its hosts only with the Secrets that spec.ssh \
+         of the resource names"
+    )]
+    OwnLogin { option: &'static str },
+    #[error(transparent)]
+    Lock(#[from] lock::Error),
+    #[error("{}", moved(since, what))]
+    Moved { since: &'static str, what: Vec<String> },
+    #[error("cannot write the journal to a majority of the hosts: {0}")]
+    Journal(String),
+    #[error("{0}")]
+    Observation(String),
+    #[error("the deployment is named {name}, not {typed}; windlass removed nothing")]
+    WrongName { name: String, typed: String },
+    #[error("status.yml reported nothing: {}", .0.join("; "))]
+    NoStatus(Vec<Arc<str>>),
+}
+
+impl From<Complaint> for Error {
+    fn from(complaint: Complaint) -> Self {
+        Error::Run(complaint.into())
+    }
+}
+
+impl From<Vec<Complaint>> for Error {
+    fn from(complaints: Vec<Complaint>) -> Self {
+        Error::Run(complaints.into())
+    }
+}
+
+fn exchanged(name: &str, hosts: &[(String, String)], directory: &str) -> String {
+    let known = |(name, known): &(String, String)| format!("{name} is the machine that was known as {known}");
+    let list = hosts.iter().map(known).collect::<Vec<_>>().join(", ");
+    format!(
+        "the inventory swaps the names of hosts of {name}: {list}; windlass changed nothing\n\
+         hint: correct their addresses in the inventory; if you exchanged the names on purpose, remove {directory}/journal \
+         from these hosts"
+    )
+}
+
+fn moved(since: &str, what: &[String]) -> String {
+    let mut list = what[..what.len().min(SHOWN)].join("\n  ");
+    if what.len() > SHOWN {
+        list.push_str(&format!("\n  and {} more", what.len() - SHOWN));
+    }
+    format!(
+        "windlass changed nothing, because the hosts or the inventory changed since {since}:\n  {list}\nhint: make a new plan"
+    )
+}

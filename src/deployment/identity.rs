@@ -1,0 +1,162 @@
+//! Which deployment it is: its names, its hosts, and the ways to them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::control::{Control, LockRequest, Progress};
+use super::held::Lock;
+use super::journal::{self, Journal};
+use super::lock::{self, Asked, Door, Opens};
+use super::stage::{self, Stage};
+use super::{Error, Phase, holder};
+use crate::connection::{Open, Ways};
+use crate::engine::{self, Job};
+use crate::remote::Remote;
+use crate::resource::{self, HookTime};
+use crate::value::Value;
+
+/// Where the lock and the journal of an instance lie on its hosts.
+const STATE: &str = "/var/lib/windlass";
+
+/// The deployment that is meant, and the ways to the hosts that hold its lock.
+pub struct Deployment {
+    pub name: String,
+    pub instance: String,
+    /// What etcd-reset.yml asks for.
+    pub etcd_cluster: String,
+    /// Sorted by name.
+    pub hosts: Vec<Arc<str>>,
+    pub opens: Opens,
+    /// The lock's, on each host.
+    pub directory: String,
+    /// None: it is described by an inventory of another kind.
+    resource: Option<resource::Deployment>,
+}
+
+/// Playbooks before and after that of a stage.
+#[derive(Debug, Default)]
+pub(super) struct Hooks {
+    pub before: Vec<PathBuf>,
+    pub after: Vec<PathBuf>,
+}
+
+impl Deployment {
+    pub(super) fn of(job: &Job) -> Result<Deployment, Error> {
+        let hosts = stage::locked_hosts(&job.inventory);
+        let Some(first) = hosts.first() else {
+            return Err(Error::NoHosts);
+        };
+        let text = |name: &str| -> Result<Option<String>, Error> {
+            let value = engine::variable(job, first, name)?;
+            Ok(value.map(|value: Value| value.to_string()).filter(|text| !text.is_empty()))
+        };
+        let instance = text("karmada_instance")?.unwrap_or_else(|| "karmada".to_owned());
+        let name = text("karmada_deployment")?.unwrap_or_else(|| instance.clone());
+        let etcd = text("etcd_instance")?.unwrap_or_else(|| "etcd".to_owned());
+        let etcd_cluster = text("etcd_cluster_name")?.unwrap_or(etcd);
+        let directory = format!("{STATE}/{instance}");
+        let mut ways = Vec::new();
+        let mut addresses = Vec::new();
+        let mut apart = Vec::new();
+        for host in hosts {
+            let (target, user) = engine::reach(job, &host)?;
+            // One machine under two names counts once.
+            let address = (target.method, target.address.clone(), target.port);
+            if !addresses.contains(&address) {
+                addresses.push(address);
+                apart.push(host.clone());
+                ways.push((host, target, user));
+            }
+        }
+        let open: Arc<dyn Open> = match job.fence() {
+            Some(fence) => Arc::new(fence),
+            None => Arc::new(Ways),
+        };
+        let ways = Arc::new(ways);
+        let opens: Opens = Arc::new(move |name: Arc<str>| {
+            let (ways, open) = (ways.clone(), open.clone());
+            Box::pin(async move {
+                let way = ways.iter().find(|(host, ..)| *host == name);
+                let (_, target, user) = way.expect("the lock asks for the hosts that it was given");
+                let connection = open.open(target).await.map_err(|error| format!("{name}: {error}"))?;
+                Ok(Door { name, connection, user: user.clone() })
+            })
+        });
+        let resource = job.inventory.deployments.first().cloned();
+        Ok(Deployment { name, instance, etcd_cluster, hosts: apart, opens, directory, resource })
+    }
+
+    /// Refuses a deployment that is paused.
+    pub(super) fn refuse_paused(&self) -> Result<(), Error> {
+        match &self.resource {
+            Some(resource) if resource.spec.paused => {
+                Err(Error::Paused { name: self.name.clone(), path: resource.path.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The hooks of a stage.
+    pub(super) fn hooks(&self, stage: Stage) -> Hooks {
+        let mut hooks = Hooks::default();
+        let Some(resource) = &self.resource else { return hooks };
+        for hook in resource.spec.hooks.iter().filter(|hook| hook.stage == stage) {
+            let list = match hook.when {
+                HookTime::Before => &mut hooks.before,
+                HookTime::After => &mut hooks.after,
+            };
+            list.push(resource.place(&hook.playbook));
+        }
+        hooks
+    }
+
+    /// Refuses hooks that cannot be run, before anything else is done.
+    pub(super) fn check_hooks(&self, phase: &Phase<'_>) -> Result<(), Error> {
+        let Some(resource) = self.resource.as_ref().filter(|resource| !resource.spec.hooks.is_empty()) else {
+            return Ok(());
+        };
+        let loader = phase.launch().loader;
+        for hook in &resource.spec.hooks {
+            loader.playbook(&resource.place(&hook.playbook))?;
+        }
+        Ok(())
+    }
+
+    /// Takes the lock.
+    pub(super) async fn lock(&self, request: &LockRequest, control: &Control) -> Result<Lock, Error> {
+        let asked = Asked {
+            hosts: &self.hosts,
+            directory: &self.directory,
+            run: holder::this_run(&request.command),
+            breaks: request.breaks,
+            opens: self.opens.clone(),
+            tell: &|words| control.tell(Progress::Lock(words.to_owned())),
+        };
+        Ok(asked.acquire().await?)
+    }
+
+    /// The hosts that answer, as root, to look at.
+    async fn reachable(&self) -> Vec<(Arc<str>, Remote)> {
+        let open = self.hosts.iter().map(|name| async { lock::open(&self.opens, name).await.ok() });
+        futures::future::join_all(open).await.into_iter().flatten().map(|(door, remote)| (door.name, remote)).collect()
+    }
+
+    /// The journal of the last apply, from the hosts that answer.
+    pub async fn journal(&self) -> Option<Journal> {
+        journal::newest(journal::read(&self.reachable().await, &self.directory).await)
+    }
+
+    /// As [`Deployment::journal`], before anything is planned or changed.
+    ///
+    /// # Errors
+    /// A host is the machine that an earlier apply knew under the name of another one.
+    pub async fn journal_of_same_hosts(&self) -> Result<Option<Journal>, Error> {
+        let journals = journal::read(&self.reachable().await, &self.directory).await;
+        let exchanged = journal::exchanged(&journals, &self.hosts);
+        if exchanged.is_empty() {
+            return Ok(journal::newest(journals));
+        }
+        let hosts = exchanged.iter().map(|(name, known)| ((*name).to_owned(), (*known).to_owned())).collect();
+        Err(Error::ExchangedNames { name: self.name.clone(), hosts, directory: self.directory.clone() })
+    }
+}

@@ -1,0 +1,190 @@
+//! Which deployment a request is about, and its playbooks as runs.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::control::{Control, Progress};
+use super::members;
+use super::{Deployment, Error};
+use crate::connection::Fence;
+use crate::engine::{Defaults, Job, Tags};
+use crate::inventory::Inventory;
+use crate::launch::{Launch, Manner, installed, options};
+use crate::remote::Hold;
+use crate::settings::Settings;
+use crate::value::vault::Keyring;
+use crate::value::{Secret, Vars};
+
+/// What every request on a deployment needs. A face reads and asks for it once.
+pub struct Site {
+    pub settings: Settings,
+    /// The inventories, as with `-i`.
+    pub sources: Vec<String>,
+    pub keyring: Arc<Keyring>,
+    pub extra_vars: Arc<Vars>,
+    /// How hosts are reached, where the inventory does not say it.
+    pub defaults: Defaults,
+    /// The option by which a person gave a password or key of their own: refused for a resource from an API.
+    pub own_login: Option<&'static str>,
+    /// The directory with `etcd.yml` and the others. None: the installed ones.
+    pub playbooks: Option<PathBuf>,
+    /// The working directory: absolute.
+    pub directory: PathBuf,
+    /// How many hosts to work on at once. None: as the settings say.
+    pub forks: Option<usize>,
+    /// Connect to the hosts of the inventory and to these addresses only. None: to any.
+    pub offline: Option<Vec<String>>,
+    pub verbosity: u8,
+}
+
+/// The inventory as it was when a phase of a request began: planning, or one stage of an apply, which may change what the
+/// inventory says.
+pub struct Phase<'s> {
+    site: &'s Site,
+    inventory: Inventory,
+}
+
+/// A run that is asked for.
+#[derive(Default)]
+pub struct Run<'a> {
+    /// None: a job without plays, to look at variables with.
+    pub playbook: Option<&'a Path>,
+    pub check: bool,
+    /// Variables beside the extra variables; they win.
+    pub vars: Vars,
+    /// The lock under which it changes things.
+    pub hold: Option<Hold>,
+}
+
+impl Site {
+    /// What is asked for once, however many requests follow. Its passwords are hidden in all outputs.
+    ///
+    /// # Errors
+    /// No inventory is named.
+    pub fn checked(self) -> Result<Site, Error> {
+        for password in self.defaults.password.iter().chain(&self.defaults.become_password) {
+            self.keyring.hidden.add(Secret::reveal(password));
+        }
+        if self.sources.is_empty() { Err(Error::NoSource) } else { Ok(self) }
+    }
+
+    /// Reads the inventory.
+    ///
+    /// # Errors
+    /// It is written wrongly, cannot be asked for, or a password of the person's own was given for a resource from an API.
+    pub async fn read(&self) -> Result<Phase<'_>, Error> {
+        let reading = options::reading(&self.settings)?;
+        let (sources, keyring) = (self.sources.clone(), self.keyring.clone());
+        // On a thread that may wait: a source may be a program or an API server.
+        let read = tokio::task::spawn_blocking(move || Inventory::load_with(&sources, &keyring, &reading));
+        let inventory = read.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?;
+        refuse_own_login(self.own_login, &inventory)?;
+        Ok(Phase { site: self, inventory })
+    }
+
+    /// A playbook of the deployment: in the directory that was named, or of the package.
+    pub fn playbook(&self, name: &str) -> PathBuf {
+        match &self.playbooks {
+            Some(directory) => directory.join(name),
+            None => installed::playbook(Path::new(name)),
+        }
+    }
+
+    /// The inventories as they can be named from anywhere.
+    pub fn absolute_sources(&self) -> Vec<String> {
+        let absolute = |source: &String| match self.directory.join(source) {
+            path if path.exists() => path.display().to_string(),
+            _ => source.clone(),
+        };
+        self.sources.iter().map(absolute).collect()
+    }
+}
+
+impl Phase<'_> {
+    pub fn site(&self) -> &Site {
+        self.site
+    }
+
+    /// The deployment that the inventory describes.
+    ///
+    /// # Errors
+    /// It describes none, or a host's variables cannot be rendered.
+    pub async fn deployment(&self, control: &Control) -> Result<Deployment, Error> {
+        self.inventory.warnings.iter().for_each(|warning| control.tell(Progress::Warning(warning.clone())));
+        let mut job = self.job(Run { check: true, ..Run::default() }, control).await?;
+        job.defaults.r#become = true;
+        Deployment::of(&job)
+    }
+
+    pub(super) fn launch(&self) -> Launch {
+        let site = self.site;
+        let (keyring, extra_vars) = (site.keyring.clone(), site.extra_vars.clone());
+        let mut launch = Launch::over(&site.settings, self.inventory.clone(), None, keyring, extra_vars);
+        launch.loader.hooks = options::hooks(&site.settings);
+        launch.loader.roles_path.extend(installed::roles());
+        launch
+    }
+
+    /// The run as a job of the engine. Where its plays depend on which members there are, the control plane is asked.
+    ///
+    /// # Errors
+    /// The playbook is written wrongly.
+    pub async fn job(&self, run: Run<'_>, control: &Control) -> Result<Job, Error> {
+        let site = self.site;
+        let launch = self.launch();
+        let mut playbooks = Vec::new();
+        if let Some(path) = run.playbook {
+            playbooks.push(launch.loader.playbook(path)?.into_iter().map(Arc::new).collect());
+        }
+        let mut job = launch.job(playbooks, Tags::default(), &self.manner(run.check), &site.settings)?;
+        job.defaults = site.defaults.clone();
+        if members::concern(&job)
+            && let Some(warning) = members::look(&mut job).await?
+        {
+            control.tell(Progress::Warning(warning));
+        }
+        job.hold = run.hold;
+        if !run.vars.is_empty() {
+            let mut vars = (*job.extra_vars).clone();
+            vars.extend(run.vars);
+            job.extra_vars = Arc::new(vars);
+        }
+        Ok(job)
+    }
+
+    /// What an offline run keeps to. None: it is not offline.
+    ///
+    /// # Errors
+    /// A setting makes no sense.
+    pub fn fence(&self) -> Result<Option<Fence>, Error> {
+        Ok(self.launch().job(Vec::new(), Tags::default(), &self.manner(true), &self.site.settings)?.fence())
+    }
+
+    fn manner(&self, check: bool) -> Manner {
+        let site = self.site;
+        Manner {
+            check,
+            diff: false,
+            forks: site.forks,
+            verbosity: site.verbosity,
+            offline: site.offline.clone(),
+            flush_cache: false,
+            directory: site.directory.clone(),
+        }
+    }
+
+    pub(super) fn inventory(&self) -> &Inventory {
+        &self.inventory
+    }
+}
+
+/// Refuses a password or key of the person's own for the inventory of a resource from an API.
+///
+/// # Errors
+/// `option` gives one, and the inventory is of such a resource.
+pub fn refuse_own_login(option: Option<&'static str>, inventory: &Inventory) -> Result<(), Error> {
+    match option {
+        Some(option) if inventory.confined.is_some() => Err(Error::OwnLogin { option }),
+        _ => Ok(()),
+    }
+}

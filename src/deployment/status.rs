@@ -1,0 +1,61 @@
+//! How a deployment is: etcd, the components, the members and their certificates, and why they are not well.
+
+use std::collections::BTreeMap;
+
+use super::control::{Control, Outcome};
+use super::journal::Journal;
+use super::{Deployment, Error, Run, Site};
+use crate::engine::{Event, Status};
+use crate::value::{Value, Vars};
+
+/// What asks.
+const PLAYBOOK: &str = "status.yml";
+
+/// What was found.
+pub struct Report {
+    pub deployment: Deployment,
+    /// What `status.yml` put together. None: no host was left to do so.
+    pub found: Option<Value>,
+    /// Hosts that were not reached, with the reason.
+    pub unreachable: BTreeMap<String, String>,
+    /// Tasks that failed: `HOST: MESSAGE`.
+    pub failures: Vec<String>,
+    /// An apply or destroy that did not come to its end.
+    pub interrupted: Option<Journal>,
+    pub outcome: Outcome,
+}
+
+/// Asks all hosts, changes nothing. None: the face ended it.
+///
+/// # Errors
+/// The deployment cannot be read.
+pub async fn read(site: &Site, control: &Control) -> Result<Option<Report>, Error> {
+    let phase = site.read().await?;
+    let deployment = phase.deployment(control).await?;
+    let vars: Vars = [("karmada_status_wanted".into(), Value::from(true))].into_iter().collect();
+    let playbook = site.playbook(PLAYBOOK);
+    let job = phase.job(Run { playbook: Some(&playbook), vars, ..Run::default() }, control).await?;
+    let mut unreachable = BTreeMap::new();
+    let mut failures = Vec::new();
+    let recap = control
+        .run
+        .watch(job, |event| {
+            if let Event::Result { host, result, .. } = event
+                && let Some(message) = &result.message
+            {
+                match result.status {
+                    Status::Unreachable => {
+                        unreachable.entry(host.to_string()).or_insert_with(|| message.clone());
+                    }
+                    Status::Failed => failures.push(format!("{host}: {message}")),
+                    _ => {}
+                }
+            }
+        })
+        .await?;
+    let Some(recap) = recap else { return Ok(None) };
+    let interrupted = deployment.journal().await.filter(|journal| !journal.done);
+    let found = recap.stats.run.get("status").cloned();
+    let outcome = Outcome::of(&recap);
+    Ok(Some(Report { deployment, found, unreachable, failures, interrupted, outcome }))
+}

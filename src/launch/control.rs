@@ -1,0 +1,72 @@
+//! How a face follows a run, and how it ends one.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::watch;
+
+use super::Error;
+use crate::engine::{self, Event, Job, Recap, Told};
+
+/// What a face holds of the runs that it started.
+#[derive(Debug, Clone)]
+pub struct Control {
+    /// Takes the events of runs.
+    pub events: UnboundedSender<Told>,
+    /// Once true, no further task is begun.
+    pub stopping: Arc<AtomicBool>,
+    /// Becomes true when runs are to end at once. Its sender may be gone: then nobody ends them.
+    pub at_once: watch::Receiver<bool>,
+}
+
+impl Control {
+    /// Whether nothing further is to be begun.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    /// Runs a job. None: it was ended at once.
+    ///
+    /// # Errors
+    /// It could not go on; its lock was taken over by another run.
+    pub async fn run(&self, job: Job) -> Result<Option<Recap>, Error> {
+        self.run_into(job, self.events.clone()).await
+    }
+
+    /// Runs a job whose events only `each` sees.
+    ///
+    /// # Errors
+    /// As [`Control::run`].
+    pub async fn watch(&self, job: Job, mut each: impl FnMut(&Event)) -> Result<Option<Recap>, Error> {
+        let (sender, mut receiver) = unbounded_channel::<Told>();
+        let watching = async {
+            while let Some(told) = receiver.recv().await {
+                each(&told.event);
+            }
+        };
+        let (recap, ()) = tokio::join!(self.run_into(job, sender), watching);
+        recap
+    }
+
+    async fn run_into(&self, job: Job, sender: UnboundedSender<Told>) -> Result<Option<Recap>, Error> {
+        let hold = job.hold.clone();
+        let lost = async {
+            match &hold {
+                Some(hold) => hold.lease.lost().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            result = Box::pin(engine::run(job, sender, self.stopping.clone())) => result.map(Some).map_err(Error::from),
+            () = self.ended_at_once() => Ok(None),
+            why = lost => Err(Error::LostLock(why.to_string())),
+        }
+    }
+
+    async fn ended_at_once(&self) {
+        if self.at_once.clone().wait_for(|ended| *ended).await.is_err() {
+            std::future::pending().await
+        }
+    }
+}

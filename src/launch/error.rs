@@ -1,0 +1,38 @@
+//! Why a run failed as a whole.
+
+use crate::engine;
+use crate::value::origin::Complaint;
+
+/// Why there is no run, or why one ended early. A single host's failure is no such thing.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// What a person wrote wrongly: every complaint, with its place.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Written(Vec<Complaint>),
+    #[error(transparent)]
+    Engine(engine::Error),
+    /// The lock under which it ran was lost.
+    #[error("the run was stopped: {0}")]
+    LostLock(String),
+}
+
+impl From<Vec<Complaint>> for Error {
+    fn from(complaints: Vec<Complaint>) -> Self {
+        Error::Written(complaints)
+    }
+}
+
+impl From<Complaint> for Error {
+    fn from(complaint: Complaint) -> Self {
+        Error::Written(vec![complaint])
+    }
+}
+
+impl From<engine::Error> for Error {
+    fn from(error: engine::Error) -> Self {
+        match error {
+            engine::Error::Complaint(complaint) => complaint.into(),
+            error => Error::Engine(error),
+        }
+    }
+}

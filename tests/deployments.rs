@@ -1,0 +1,90 @@
+//! Three deployments, planned and applied at the same time in one process through the core that all faces share.
+//!
+//! `tests/e2e/cases/57_three_deployments_are_applied_at_once.sh` runs it, as it needs hosts. `DEPLOYMENTS` names directories,
+//! separated by commas, each with `hosts.yml` and the vault password `password`.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails where something is not as it should be")]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use tokio::sync::{mpsc, watch};
+use windlass::deployment::apply::{Agreement, Answer, Proposal, Question};
+use windlass::deployment::stage::Stage;
+use windlass::deployment::{Control, LockRequest, Outcome, Progress, Site, trial};
+use windlass::engine::{Defaults, Told};
+use windlass::launch;
+use windlass::settings::{Settings, Surroundings};
+use windlass::value::Secret;
+use windlass::value::lock::Mutex;
+use windlass::value::vault::Keyring;
+
+fn site(directory: &Path) -> Site {
+    let password = std::fs::read_to_string(directory.join("password")).unwrap();
+    let keyring = Keyring::new(vec![("default".to_owned(), Secret::new(password.trim().to_owned()))]);
+    let site = Site {
+        settings: Settings::load(&Surroundings::of_process()).expect("the settings of this repository"),
+        sources: vec![directory.join("hosts.yml").display().to_string()],
+        keyring: Arc::new(keyring),
+        extra_vars: Arc::default(),
+        defaults: Defaults::default(),
+        own_login: None,
+        playbooks: Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("playbooks")),
+        directory: directory.to_owned(),
+        forks: None,
+        offline: None,
+        verbosity: 0,
+    };
+    site.checked().expect("an inventory is named")
+}
+
+/// What a face is told, and a control that nobody ends.
+fn control() -> (Control, Arc<Mutex<Vec<Progress>>>, mpsc::UnboundedReceiver<Told>) {
+    let (events, receiver) = mpsc::unbounded_channel();
+    let told: Arc<Mutex<Vec<Progress>>> = Arc::default();
+    let at_once = watch::channel(false).1;
+    let run = launch::Control { events, stopping: Arc::new(AtomicBool::new(false)), at_once };
+    let progress = told.clone();
+    let progress = Arc::new(move |one: Progress| progress.lock().push(one));
+    (Control { run, progress }, told, receiver)
+}
+
+async fn applied(directory: PathBuf) -> (String, Vec<Progress>) {
+    let site = site(&directory);
+    let (control, told, mut events) = control();
+    let plan = trial::plan(&site, &control).await.expect("a plan").expect("nobody ended it");
+    assert_eq!(plan.course().0, [Stage::Etcd]);
+    let proposal = Proposal::make(&site, Some(plan), &control).await.unwrap().unwrap();
+    let request = LockRequest { command: format!("a test of {}", directory.display()), breaks: false };
+    let none = Agreement { plan: false, removals: 0 };
+    let asked = proposal.apply(none, &request, &control).await.unwrap();
+    assert_eq!(asked, Answer::Asks(vec![Question::Apply]));
+    assert!(events.try_recv().is_err(), "something was run before it was agreed to");
+    let answer = proposal.apply(Agreement { plan: true, ..none }, &request, &control).await.unwrap();
+    assert_eq!(answer, Answer::Done(Outcome::Ok));
+    assert!(events.try_recv().is_ok(), "no event was sent");
+    let again = Proposal::make(&site, None, &control).await.unwrap().unwrap();
+    assert!(again.interrupted.is_none(), "the journal is not closed");
+    assert_eq!(again.apply(none, &request, &control).await.unwrap(), Answer::Nothing);
+    let told = told.lock().clone();
+    (proposal.plan.deployment.clone(), told)
+}
+
+#[test]
+#[ignore = "needs hosts, see above"]
+fn three_deployments_are_applied_at_once() {
+    let directories = std::env::var("DEPLOYMENTS").expect("DEPLOYMENTS names directories");
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_stack_size(64 << 20).build().unwrap();
+    let all = runtime.block_on(async {
+        let tasks: Vec<_> = directories.split(',').map(|one| tokio::spawn(applied(one.into()))).collect();
+        futures::future::join_all(tasks).await
+    });
+    let all: Vec<_> = all.into_iter().map(|one| one.expect("no panic")).collect();
+    let names: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["one", "two", "three"]);
+    for (name, told) in &all {
+        let applied: Vec<_> = told.iter().filter(|one| matches!(one, Progress::Applying { .. })).collect();
+        assert_eq!(applied.len(), 1, "{name}: {told:?}");
+    }
+}
