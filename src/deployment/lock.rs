@@ -72,6 +72,11 @@ pub enum Error {
     NoMajority { reached: usize, all: usize, needed: usize, why: String },
     #[error("cannot lock the deployment: another run is taking the lock at the same time")]
     Contended,
+    #[error(
+        "cannot lock the deployment: its hosts have used up all tokens, which no run does; remove {file} from them while \
+         nothing runs"
+    )]
+    NoToken { file: String },
 }
 
 /// Who holds a lock, as far as the hosts know.
@@ -103,6 +108,16 @@ pub fn words(time: Duration) -> String {
         seconds if seconds < 7200 => format!("{} min", seconds / 60),
         seconds => format!("{} h", seconds / 3600),
     }
+}
+
+/// By how much a host's token may be above that of most hosts. Every try for the lock adds one.
+const LEAP: u64 = 1_000_000;
+
+/// The highest token that a run can have written, by those of the hosts: one host alone must not use them up.
+fn believable(mut tokens: Vec<u64>) -> u64 {
+    tokens.sort_unstable();
+    let middle = tokens.get(tokens.len().saturating_sub(1) / 2).copied().unwrap_or_default();
+    middle.saturating_add(LEAP)
 }
 
 /// What is known of a run that stands in a lock.
@@ -209,6 +224,8 @@ impl Asked<'_> {
     /// Whom the hosts' locks name beside us.
     async fn look(&mut self, doors: &mut Vec<(Door, Remote)>, why: &mut Vec<String>) -> Result<Vec<Other>, Error> {
         let looks = join_all(doors.iter().map(|(_, remote)| within(remote.lock(self.directory)))).await;
+        let tokens = looks.iter().flatten().map(|seen| seen.as_ref().map_or(0, |seen| seen.record.token));
+        let most = believable(tokens.collect());
         let mut others: Vec<Other> = Vec::new();
         for ((door, remote), seen) in std::mem::take(doors).into_iter().zip(looks) {
             let seen = match seen {
@@ -218,6 +235,13 @@ impl Asked<'_> {
                     continue;
                 }
             };
+            if let Some(Seen { record, .. }) = seen.as_ref().filter(|seen| seen.record.token > most) {
+                why.push(format!(
+                    "{}: {}/lock has the token {}, which no run can have written; remove the file while nothing runs",
+                    door.name, self.directory, record.token
+                ));
+                continue;
+            }
             doors.push((door, remote));
             let Some(Seen { record, silent, sessions }) = seen else { continue };
             self.run.token = self.run.token.max(record.token);
@@ -267,8 +291,12 @@ impl Asked<'_> {
         over: &[Record],
         why: &mut Vec<String>,
     ) -> Result<Option<Claims<'d>>, Error> {
-        // No host brings it near its end in earnest.
-        self.run.token = self.run.token.checked_add(1).filter(|token| *token < 1 << 62).ok_or(Error::Contended)?;
+        self.run.token = self
+            .run
+            .token
+            .checked_add(1)
+            .filter(|token| *token < 1 << 62)
+            .ok_or_else(|| Error::NoToken { file: format!("{}/lock", self.directory) })?;
         let mut claims = Claims { hosts: Vec::new(), waits: Duration::ZERO };
         for (door, remote) in doors {
             match within(self.claim_on(remote, over)).await {
@@ -399,6 +427,14 @@ mod tests {
         let none = tokio::time::timeout(limit, acquired(&["h1", "silent1", "silent2"], directory)).await.unwrap();
         let words = none.err().unwrap().to_string();
         assert!(words.contains("needs 2 of its 3 hosts, and only 1 answered: silent1: timed out after"), "{words}");
+    }
+
+    #[test]
+    fn one_host_does_not_use_up_the_tokens() {
+        assert_eq!(believable(vec![]), LEAP);
+        assert_eq!(believable(vec![7, 1 << 61, 8]), 8 + LEAP);
+        assert_eq!(believable(vec![7, 1 << 61]), 7 + LEAP);
+        assert!(believable(vec![40, 43, 40]) >= 43);
     }
 
     #[test]
