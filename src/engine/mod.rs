@@ -48,7 +48,7 @@ pub use target::Defaults;
 pub use variables::VARIABLES;
 
 use crate::connection::{Fence, Open, Target, Ways};
-use crate::inventory::Inventory;
+use crate::inventory::{Inventory, VarsFiles};
 use crate::playbook::load::Loader;
 use crate::playbook::{Keywords, Play};
 use crate::remote::{Become, Hold};
@@ -113,6 +113,8 @@ pub enum Error {
 pub(crate) struct Run {
     job: Job,
     inventory: RwLock<Inventory>,
+    /// The variable files beside the playbook of the present play.
+    beside: RwLock<Arc<VarsFiles>>,
     /// The variable `groups`; made anew when the inventory changes.
     groups: RwLock<Arc<Vars>>,
     pool: pool::Pool,
@@ -209,6 +211,7 @@ pub async fn run_over(
     let forks = Semaphore::new(job.forks.max(1));
     let run = Arc::new(Run {
         inventory,
+        beside: RwLock::default(),
         groups,
         pool: pool::Pool::new(ways, job.options.uploads, job.hold.clone()),
         start: start_at::Start::of(&job)?,

@@ -46,6 +46,7 @@ async fn playbooks(run: &Arc<Run>, gone: &mut Gone) -> Result<(), Error> {
                 continue;
             }
             let beside = vars_files_of(run, &mut files, &play.directory)?;
+            *run.beside.write() = beside.clone();
             let span = tracing::debug_span!("play", at = %play.origin);
             if !one(run, play, beside, gone).instrument(span).await? {
                 return Ok(());

@@ -430,7 +430,8 @@ fn published_scope(run: &Arc<Run>, name: &str) -> Scope {
     let vars: HostVars = run.board.read(name);
     let inventory = run.inventory.read();
     let mut scope = empty(&run.job, &run.job.directory);
-    let files = vars.files.clone().unwrap_or_default();
+    // A host that no play has had yet has the files of the present one.
+    let files = vars.files.clone().unwrap_or_else(|| run.beside.read().clone());
     let playbook = vars.files.as_ref().map(|files| files.directory());
     let playbook = playbook.or_else(|| Some(run.job.playbooks.first()?.first()?.directory.as_path()));
     inventory_layers(&inventory, &files, name, &mut scope);
