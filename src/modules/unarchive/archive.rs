@@ -141,6 +141,22 @@ pub(super) async fn lacking(
     Ok(lacking.filter(|(_, _, attributes)| !is_empty(attributes)).collect())
 }
 
+/// Removes those of its further arguments that are files and changed after the first one did. The find of busybox has no
+/// `-cnewer`: there, whole seconds count.
+pub(super) const REMOVE_NEWER: &str = r#"begun=$1
+shift
+if find "$begun" -maxdepth 0 -cnewer "$begun" >/dev/null 2>&1
+then is_newer() { [ "$(find "$1" -maxdepth 0 -cnewer "$begun")" ]; }
+else
+since=$(stat -c %Z "$begun") || exit
+is_newer() { [ "$(stat -c %Z "$1")" -ge "$since" ]; }
+fi
+for file
+do
+[ -f "$file" ] && [ ! -h "$file" ] && is_newer "$file" || continue
+rm -f "$file" || exit
+done"#;
+
 /// Removes those files of the archive that changed after `begun` was made. Others were there before: tar lists a name also when
 /// it leaves the file alone.
 pub(super) async fn remove_files(
@@ -149,13 +165,14 @@ pub(super) async fn remove_files(
     names: &[String],
     begun: &str,
 ) -> Result<(), Error> {
-    const SCRIPT: &str = r#"begun=$1
-shift
-for file do find "$file" -maxdepth 0 -type f -cnewer "$begun" -exec rm -f {} +; done"#;
     for some in names.chunks(500) {
-        let mut argv: Vec<String> = ["sh", "-c", SCRIPT, "sh", begun].map(str::to_owned).to_vec();
+        let mut argv: Vec<String> = ["sh", "-c", REMOVE_NEWER, "sh", begun].map(str::to_owned).to_vec();
         argv.extend(some.iter().map(|name| host_path::join(&archive.dest, name)));
-        remote.run(&Command::program(argv)).await?;
+        let output = remote.run(&Command::program(argv)).await?;
+        if output.code != 0 {
+            let what = format!("remove what was only partly unpacked in {}", archive.dest);
+            return Err(refused(&what, &output.stderr));
+        }
     }
     Ok(())
 }

@@ -96,3 +96,31 @@ async fn what_cannot_be_unpacked_is_said() {
     let message = bench.failure("unarchive: {src: 'https://example.org/x.tar', dest: HOST/to}").await;
     assert!(message.ends_with("it is a URL, not a file"), "{message}");
 }
+
+#[test]
+fn what_changed_since_is_removed_with_the_find_of_busybox_too() {
+    let scratch = tempfile::tempdir().unwrap();
+    let at = |name: &str| scratch.path().join(name);
+    let programs = at("programs");
+    std::fs::create_dir(&programs).unwrap();
+    let usual = std::env::var("PATH").unwrap();
+    for (find, path) in [("GNU", usual.clone()), ("busybox", format!("{}:{usual}", programs.display()))] {
+        if find == "busybox" {
+            let refuses = "#!/bin/sh\necho 'find: unrecognized: -cnewer' >&2\nexit 1\n";
+            std::fs::write(programs.join("find"), refuses).unwrap();
+            std::fs::set_permissions(programs.join("find"), PermissionsExt::from_mode(0o755)).unwrap();
+        }
+        std::fs::write(at("before"), "").unwrap();
+        // The clock of files has steps, and busybox counts whole seconds.
+        std::thread::sleep(std::time::Duration::from_millis(1100));
+        std::fs::write(at("begun"), "").unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        std::fs::write(at("after"), "").unwrap();
+        let arguments = ["begun", "before", "after", "none"].map(at);
+        let mut command = Command::new("sh");
+        command.args(["-c", super::archive::REMOVE_NEWER, "sh"]).args(arguments).env("PATH", path);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{find}: {output:?}");
+        assert_eq!((at("before").exists(), at("after").exists()), (true, false), "{find}");
+    }
+}
