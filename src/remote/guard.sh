@@ -81,7 +81,7 @@ wl_c=$!
 wait $wl_c
 wl_parent $wl_own
 [ "$wl_v" = $$ ] || exit
-# Without its directory the session can do nothing more: another one takes its place.
+# Without its directory the session can do nothing more, so it ends.
 [ -d "$wl_d" ] || { kill -HUP $$; exit; }
 wl_age=$((wl_age+wl_pause))
 # Most sessions are over before that.

@@ -27,11 +27,13 @@ n=0
 while [ -e code ] || [ "$n" -lt "$1" ]; do
 sleep 1
 n=$((n+1))
-[ -e err ] || exit
+# Without its files a job still has its limit.
+[ -e err ] || { kill -0 "-$2" || exit; continue; }
 [ "$(( $(stat -c "%s +" out err) 0 ))" -le @MOST@ ] || { : >much; kill -KILL "-$2"; : >out; : >err; exit; }
 [ ! -e code ] || kill -0 "-$2" || exit
 done
-: >late; kill -KILL "-$2"' sh "$1" "$p" &
+[ ! -e err ] || : >late
+kill -KILL "-$2"' sh "$1" "$p" &
 t=$!
 wait "$p"
 c=$?

@@ -82,3 +82,27 @@ async fn a_job_that_was_killed_is_lost_and_one_that_never_was_is_none() {
     assert_eq!(remote.job(&job.directory).await.unwrap(), Some(JobState::Lost));
     assert_eq!(remote.job(&place.at("no")).await.unwrap(), None);
 }
+
+#[tokio::test]
+async fn a_job_whose_files_were_removed_ends_at_its_limit() {
+    for kind in SHELLS {
+        let place = Place::new();
+        let command = shell(&format!("echo $$ >{}; sleep 60", place.at("pid")));
+        let job = started(kind, &place, &command, Duration::from_secs(2)).await;
+        let pid = loop {
+            match std::fs::read_to_string(place.at("pid")) {
+                Ok(pid) if pid.ends_with('\n') => break pid.trim().to_owned(),
+                _ => tokio::time::sleep(Duration::from_millis(20)).await,
+            }
+        };
+        std::fs::remove_dir_all(&job.directory).unwrap();
+        let process = format!("/proc/{pid}");
+        assert!(Path::new(&process).exists(), "{kind}: it ended before its limit");
+        let mut turns = 0;
+        while Path::new(&process).exists() {
+            turns += 1;
+            assert!(turns < 400, "{kind}: it goes on after its limit");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
