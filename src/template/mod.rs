@@ -5,6 +5,7 @@
 //! `lazy.rs` renders variables when they are looked at, `naming.rs` says what was undefined and where.
 
 mod args;
+mod blocking;
 mod environment;
 mod error;
 mod file;
@@ -36,6 +37,7 @@ use std::sync::{Arc, LazyLock};
 
 use minijinja::value::{Object, ObjectRepr, ValueKind};
 
+use blocking::waiting;
 pub use error::Error;
 pub use filters::{Hashing, crypt};
 use render::Engine;

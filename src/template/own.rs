@@ -119,6 +119,10 @@ pub(super) fn lookup(
 
 /// Runs a program in the playbook's directory. What it writes to standard error is told when it fails.
 fn run(program: &Path, asked: &Value, base: &Path) -> Result<Value, String> {
+    super::waiting(|| run_here(program, asked, base))
+}
+
+fn run_here(program: &Path, asked: &Value, base: &Path) -> Result<Value, String> {
     let place = program.display();
     let asked = serde_json::to_vec(asked).map_err(|error| format!("cannot be asked: {error}"))?;
     let mut command = Command::new(program);

@@ -60,7 +60,7 @@ pub(super) fn url(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     let mut found = Vec::new();
     for address in call.texts() {
         let page = page(call, &address)?;
-        let body = super::values::waiting(|| outside.fetch(&page));
+        let body = crate::template::waiting(|| outside.fetch(&page));
         let body = body.map_err(|why| fail(format!("cannot fetch {}: {why}", without_login(&address))))?;
         match call.flag("split_lines", true) {
             true => found.extend(body.lines().map(Value::from)),

@@ -56,23 +56,13 @@ pub(super) fn lines(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     Ok(lines)
 }
 
-/// Does what waits for somebody else. Other threads of the runtime take over what this one would do meanwhile, such as keeping
-/// connections alive.
-pub(super) fn waiting<T>(work: impl FnOnce() -> T) -> T {
-    use tokio::runtime::{Handle, RuntimeFlavor};
-    match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
-        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
-        _ => work(),
-    }
-}
-
 fn output(call: &Call<'_>, command: &str) -> Result<String, Error> {
     let mut shell = Command::new("/bin/sh");
     shell.arg("-c").arg(command).stdin(Stdio::null()).stderr(Stdio::inherit());
     if call.scope.base.is_dir() {
         shell.current_dir(&*call.scope.base);
     }
-    let printed = waiting(|| shell.stdout(Stdio::piped()).spawn().and_then(read::printed));
+    let printed = crate::template::waiting(|| shell.stdout(Stdio::piped()).spawn().and_then(read::printed));
     let (status, said) = printed.map_err(|error| fail(format!("cannot run {command:?}: {error}")))?;
     if !status.success() {
         return Err(fail(format!("lookup: the command {command:?} failed with {status}")));

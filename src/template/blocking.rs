@@ -1,0 +1,58 @@
+//! Work that blocks its thread.
+
+/// Does what waits for somebody else. Other threads of the runtime take over what this one would do meanwhile, such as keeping
+/// connections alive.
+pub(super) fn waiting<T>(work: impl FnOnce() -> T) -> T {
+    use tokio::runtime::{Handle, RuntimeFlavor};
+    match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
+        _ => work(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use crate::template::own::Sort;
+    use crate::template::{Scope, Templar};
+    use crate::value::Template;
+
+    /// With one thread: the file that the program waits for comes from another task.
+    #[test]
+    fn other_tasks_go_on_while_a_program_runs() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (go, program) = (scratch.path().join("go"), scratch.path().join("own_wait"));
+        let waits =
+            format!("n=0; until [ -e {} ]; do n=$((n+1)); [ $n -lt 100 ] || exit 1; sleep 0.1; done", go.display());
+        std::fs::write(&program, format!("#!/bin/sh\n{waits}; echo 1\n")).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build().unwrap();
+        for text in [
+            "{{ 1 | own_wait }}".to_owned(),
+            "{{ lookup('own_wait') }}".to_owned(),
+            format!("{{{{ lookup('pipe', '{waits}; echo 1') }}}}"),
+        ] {
+            let templar = Templar::new();
+            templar.add_own(Sort::Filter, scratch.path());
+            templar.add_own(Sort::Lookup, scratch.path());
+            let go = go.clone();
+            let said = runtime.block_on(async {
+                let value = Template::value(&text, None);
+                let rendering = tokio::spawn(async move {
+                    templar.check(&value)?;
+                    templar.render_string(&value, &Scope::default())
+                });
+                let made = tokio::spawn(async move {
+                    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+                    std::fs::write(&go, "").unwrap();
+                    go
+                });
+                let said = rendering.await.unwrap();
+                std::fs::remove_file(made.await.unwrap()).unwrap();
+                said
+            });
+            assert_eq!(said.unwrap(), "1", "{text}");
+        }
+    }
+}
