@@ -33,8 +33,12 @@ fn read_request(stream: &mut TcpStream) {
 }
 
 fn told(answers: Vec<(&'static str, &'static str)>) -> (i32, String) {
+    told_of(&server(answers))
+}
+
+fn told_of(server: &str) -> (i32, String) {
     let scratch = tempfile::tempdir().unwrap();
-    let arguments = format!("host={} kind=ConfigMap api_version=v1 namespace=default", server(answers));
+    let arguments = format!("host={server} kind=ConfigMap api_version=v1 namespace=default");
     let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
     command.env("NO_COLOR", "1").env("ANSIBLE_CONFIG", "/dev/null").current_dir(scratch.path());
     let output = command.args(["run", "-i", "a,", "-c", "local", "a", "-m", "k8s_info", "-a", &arguments]).output();
@@ -62,4 +66,22 @@ fn what_it_refuses_for_good_is_not() {
         "message": "configmaps is forbidden", "reason": "Forbidden"}"#;
     let (code, told) = told(vec![("200 OK", KINDS), ("403 Forbidden", never), ("200 OK", LIST)]);
     assert!(code == 2 && told.contains("configmaps is forbidden"), "{told}");
+}
+
+#[test]
+fn an_answer_without_end_is_refused() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            read_request(&mut stream);
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n\"";
+            stream.write_all(head.as_bytes()).unwrap();
+            let blanks = vec![b' '; 1 << 20];
+            while stream.write_all(&blanks).is_ok() {}
+        }
+    });
+    let (code, told) = told_of(&url);
+    assert!(code == 2 && told.contains("length limit exceeded"), "{told}");
 }

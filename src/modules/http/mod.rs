@@ -29,7 +29,7 @@ use crate::connection::{self, Stream};
 use crate::remote::{self, Probe};
 
 /// More than this is not held in memory.
-const LARGEST_BODY: usize = 256 << 20;
+pub(crate) const LARGEST_BODY: usize = 256 << 20;
 
 /// Why there is no answer. The host itself being gone is [`Failure::Host`]; all else is the other end's doing.
 #[derive(Debug, thiserror::Error)]

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use http_body_util::Limited;
+use hyper::body::Incoming;
 use hyper_util::client::legacy;
 use hyper_util::rt::TokioExecutor;
 use kube::client::retry::RetryPolicy;
@@ -16,6 +18,7 @@ use tower::{BoxError, ServiceExt as _};
 
 use super::kubeconfig;
 use super::tunnel::Dial;
+use crate::modules::http::LARGEST_BODY;
 use crate::modules::{Controller, Error};
 use crate::remote::Probe;
 use crate::value::Value;
@@ -87,7 +90,9 @@ impl Access {
         let unusable = |error: kube::Error| Error::failed(format!("cannot use the kubeconfig: {error}"));
         let connector = config.rustls_https_connector_with_connector(Dial(probe.clone())).map_err(unusable)?;
         let http: legacy::Client<_, Body> = legacy::Client::builder(TokioExecutor::new()).build(connector);
-        let http = Retry::new(patience()?, http.map_err(BoxError::from));
+        // An API server may be a stranger's: what it answers must not take all memory.
+        let limited = |answer: hyper::Response<Incoming>| answer.map(|body| Limited::new(body, LARGEST_BODY));
+        let http = Retry::new(patience()?, http.map_err(BoxError::from)).map_response(limited);
         let builder = ClientBuilder::new(http, namespace.as_str());
         let client = match config.auth_layer().map_err(unusable)? {
             Some(login) => builder.with_layer(&login).with_layer(&config.base_uri_layer()).build(),

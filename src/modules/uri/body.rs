@@ -1,11 +1,13 @@
 //! Bodies: as they are sent, and as they come.
 
+use std::io::Read;
+
 use minijinja::value::{Serde, ValueKind};
 
 use super::Format;
 use crate::modules::Error;
-use crate::modules::http::Response;
 use crate::modules::http::url::encode_form;
+use crate::modules::http::{LARGEST_BODY, Response};
 use crate::value::Value;
 
 /// The body as it is sent, and its type.
@@ -53,14 +55,22 @@ fn form(body: &Value) -> Result<String, Error> {
 
 /// The body of an answer; a compressed one as what it was.
 pub(super) fn unpacked(response: &Response, decompress: bool) -> Result<Vec<u8>, Error> {
-    use std::io::Read;
     if !decompress || response.header("content-encoding") != Some("gzip") {
         return Ok(response.body.clone());
     }
+    gunzipped(&response.body, LARGEST_BODY)
+}
+
+/// Decompressed, at most `most` bytes.
+fn gunzipped(packed: &[u8], most: usize) -> Result<Vec<u8>, Error> {
     let mut body = Vec::new();
-    let unpacked = flate2::read::GzDecoder::new(response.body.as_slice()).read_to_end(&mut body);
-    unpacked.map_err(|error| Error::failed(format!("cannot decompress the response: {error}")))?;
-    Ok(body)
+    let unpacked = flate2::read::GzDecoder::new(packed).take(most as u64 + 1).read_to_end(&mut body);
+    let refused = |why: String| Error::failed(format!("cannot decompress the response: {why}"));
+    unpacked.map_err(|error| refused(error.to_string()))?;
+    match body.len() > most {
+        true => Err(refused(format!("it is larger than {} MiB", most >> 20))),
+        false => Ok(body),
+    }
 }
 
 /// The body as a value, if the answer says that it is JSON, and it is.
@@ -72,4 +82,20 @@ pub(super) fn json(response: &Response, body: &[u8]) -> Option<Value> {
         return None;
     }
     serde_json::from_slice::<serde_json::Value>(body).ok().map(|json| Value::from(Serde(json)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_is_decompressed_than_the_limit() {
+        use std::io::Write;
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        packed.write_all(&vec![0; 3 << 20]).unwrap();
+        let packed = packed.finish().unwrap();
+        assert_eq!(gunzipped(&packed, 3 << 20).unwrap().len(), 3 << 20);
+        let error = gunzipped(&packed, (3 << 20) - 1).unwrap_err().to_string();
+        assert!(error.contains("cannot decompress the response: it is larger than 2 MiB"), "{error}");
+    }
 }
