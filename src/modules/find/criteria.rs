@@ -104,7 +104,7 @@ impl Criteria {
             Stamp::Ctime => stat.ctime,
             Stamp::Mtime => stat.mtime,
         };
-        let age = self.now - float::whole_part(time.floor());
+        let age = self.now.saturating_sub(float::whole_part(time.floor()));
         self.age.is_none_or(|limit| if limit >= 0 { age >= limit } else { age <= -limit })
     }
 
