@@ -29,10 +29,10 @@ sleep 1
 n=$((n+1))
 # Without its files a job still has its limit.
 [ -e err ] || { kill -0 "-$2" || exit; continue; }
-[ "$(( $(stat -c "%s +" out err) 0 ))" -le @MOST@ ] || { : >much; kill -KILL "-$2"; : >out; : >err; exit; }
+[ "$(( $(stat -c "%s +" out err) 0 ))" -le @MOST@ ] || { true >much; kill -KILL "-$2"; : >out; : >err; exit; }
 [ ! -e code ] || kill -0 "-$2" || exit
 done
-[ ! -e err ] || : >late
+true >late
 kill -KILL "-$2"' sh "$1" "$p" &
 t=$!
 wait "$p"
