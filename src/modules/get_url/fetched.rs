@@ -13,7 +13,7 @@ use crate::modules::http::follow::{Manner, Redirects, basic};
 use crate::modules::http::network::Network;
 use crate::modules::http::tls::Files;
 use crate::modules::http::url::decode;
-use crate::modules::http::{Failure, Request, Response, Tls, Url};
+use crate::modules::http::{Failure, LARGEST_DOWNLOAD, Request, Response, Tls, Url};
 use crate::remote::{Digest, FileKind, Links, Probe};
 use crate::value::float;
 
@@ -263,12 +263,19 @@ fn safe(path: &str) -> Option<String> {
 async fn unpack(path: PathBuf) -> Result<(), Error> {
     let unpacked = tokio::task::spawn_blocking(move || {
         let plain = path.with_extension("plain");
-        let mut reader = flate2::read::MultiGzDecoder::new(std::fs::File::open(&path)?);
-        std::io::copy(&mut reader, &mut std::fs::File::create(&plain)?)?;
+        gunzip(std::fs::File::open(&path)?, &mut std::fs::File::create(&plain)?, LARGEST_DOWNLOAD)?;
         std::fs::rename(&plain, &path)
     });
     let done = unpacked.await.map_err(std::io::Error::other).flatten();
     done.map_err(|error| Error::failed(format!("cannot decompress the download: {error}")))
+}
+
+fn gunzip(packed: impl std::io::Read, plain: &mut impl std::io::Write, most: u64) -> std::io::Result<()> {
+    let mut reader = std::io::Read::take(flate2::read::MultiGzDecoder::new(packed), most + 1);
+    match std::io::copy(&mut reader, plain)? > most {
+        true => Err(std::io::Error::other(format!("it is larger than {} GiB", most >> 30))),
+        false => Ok(()),
+    }
 }
 
 fn not_kept(error: &std::io::Error) -> Error {
@@ -291,5 +298,17 @@ mod tests {
         assert_eq!(named("inline"), None);
         assert_eq!(file_name("/a/b.tar.gz?x=/y"), "b.tar.gz");
         assert_eq!((file_name("/"), file_name("/a/..")), ("index.html".to_owned(), "index.html".to_owned()));
+    }
+
+    #[test]
+    fn no_more_is_decompressed_than_the_limit() {
+        use std::io::Write;
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        packed.write_all(&[0; 5000]).unwrap();
+        let packed = packed.finish().unwrap();
+        let mut plain = Vec::new();
+        gunzip(packed.as_slice(), &mut plain, 5000).unwrap();
+        assert_eq!(plain.len(), 5000);
+        assert!(gunzip(packed.as_slice(), &mut Vec::new(), 4999).is_err());
     }
 }

@@ -30,6 +30,8 @@ use crate::remote::{self, Probe};
 
 /// More than this is not held in memory.
 pub(crate) const LARGEST_BODY: usize = 256 << 20;
+/// The most that a download may be, packed or not: it lies on the controller's disk before it goes to the host.
+pub(crate) const LARGEST_DOWNLOAD: u64 = 16 << 30;
 
 /// Why there is no answer. The host itself being gone is [`Failure::Host`]; all else is the other end's doing.
 #[derive(Debug, thiserror::Error)]
@@ -286,10 +288,13 @@ fn reason(answer: &hyper::Response<Incoming>) -> String {
 /// Takes a body in, piece by piece.
 async fn pour(mut body: Incoming, request: &Request, sink: &mut Sink<'_>, limit: Duration) -> Result<(), Failure> {
     let broken = |reason: String| Failure::Protocol { address: request.url.address(), reason };
+    let mut left = LARGEST_DOWNLOAD;
     loop {
         let piece = async { body.frame().await.transpose().map_err(|error| broken(chain(&error))) };
         let Some(frame) = within(limit, request, piece).await? else { break };
         if let Ok(bytes) = frame.into_data() {
+            let rest = left.checked_sub(bytes.len() as u64);
+            left = rest.ok_or_else(|| broken(format!("the answer is larger than {} GiB", LARGEST_DOWNLOAD >> 30)))?;
             sink.write_all(&bytes).await.map_err(|error| broken(format!("cannot store it: {error}")))?;
         }
     }
