@@ -89,3 +89,11 @@ fn an_ordinary_secret_of_a_bad_document_is_not_shown() {
     let shown = windlass::report::complaint::render(&complaints[0]);
     assert!(!shown.contains("hunter2") && shown.contains("must be a reference to a secret"), "{shown}");
 }
+
+#[test]
+fn an_api_server_gets_definitions_of_kinds_that_windlass_acts_on() {
+    let acting: Vec<String> = resource::acting_definitions().into_iter().map(|it| it.spec.names.kind).collect();
+    let all: Vec<String> = resource::definitions().into_iter().map(|it| it.spec.names.kind).collect();
+    assert_eq!(acting, ["KarmadaDeployment"]);
+    assert_eq!(all, ["KarmadaDeployment", "EtcdBackup", "EtcdRestore"]);
+}

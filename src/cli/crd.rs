@@ -8,12 +8,17 @@ use crate::resource;
 use crate::value::{Value, yaml};
 
 #[derive(Debug, Args)]
-pub(super) struct CrdArgs {}
+pub(super) struct CrdArgs {
+    /// Print also EtcdBackup and EtcdRestore, which windlass checks but does not act on yet
+    #[arg(long)]
+    all: bool,
+}
 
 /// Prints the definitions as YAML documents, for `kubectl apply -f -`.
-pub(super) fn run(_: &CrdArgs) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: &CrdArgs) -> Result<ExitCode, Failure> {
     let mut text = String::new();
-    for definition in resource::definitions() {
+    let definitions = if args.all { resource::definitions() } else { resource::acting_definitions() };
+    for definition in definitions {
         let json: Json = serde_json::to_value(definition).map_err(anyhow::Error::new)?;
         let value: Value = serde_json::from_value(json).map_err(anyhow::Error::new)?;
         text.push_str("---\n");

@@ -35,7 +35,7 @@ pub use document::{is_resource, of_source};
 pub use etcd::{Etcd, ExternalEtcd, ManagedEtcd};
 pub use members::{Agent, KubeconfigOnHost, Member, MemberAddon, SyncMode, Taint, TaintEffect, Workloads};
 pub use reference::{FileReference, Reference, SecretKey};
-pub use schema::definitions;
+pub use schema::{acting_definitions, definitions};
 pub use snapshots::{EtcdBackup, EtcdBackupSpec, EtcdRestore, EtcdRestoreSpec};
 pub use trust::{Allowed, Trust};
 

@@ -22,6 +22,14 @@ pub fn definitions() -> Vec<CustomResourceDefinition> {
     [KarmadaDeployment::crd(), EtcdBackup::crd(), EtcdRestore::crd()].into_iter().map(unwrapped).collect()
 }
 
+/// Those of the kinds that windlass acts on: an API server that takes objects of others promises what nobody does.
+pub fn acting_definitions() -> Vec<CustomResourceDefinition> {
+    definitions()
+        .into_iter()
+        .filter(|definition| definition.spec.names.kind == KarmadaDeployment::crd().spec.names.kind)
+        .collect()
+}
+
 /// Makes of what is derived what a person would write: descriptions are no longer broken where a source file's lines
 /// end, and a field that may be left out may not be null besides, which servers of different ages take differently.
 fn plain(json: &mut Json) {
