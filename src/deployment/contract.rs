@@ -1,14 +1,14 @@
 //! What this program and its own playbooks agree on, each with a layout number. A playbook of another layout is refused.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::value::Value;
 
-/// Something that a playbook reports in a variable of its own.
+/// Something that a playbook reports in a variable, or in a statistic (`set_stats`), of its own.
 pub trait Reported: serde::de::DeserializeOwned {
     /// The playbook that reports it.
     const PLAYBOOK: &'static str;
-    /// The variable (`set_fact`) that holds it on each host.
+    /// The variable (`set_fact`) that holds it on each host, or the statistic that holds it for all.
     const VARIABLE: &'static str;
     /// The layout that this program reads.
     const LAYOUT: u32;
@@ -70,6 +70,116 @@ pub struct MemberCluster {
     pub generation: i64,
 }
 
+/// What `status.yml` found on all hosts.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Status {
+    pub layout: u32,
+    /// Hosts that should have reported a row and have not.
+    pub silent: Vec<String>,
+    pub etcd: Vec<EtcdRow>,
+    pub components: Vec<ComponentRow>,
+    /// None: no API server lists them.
+    pub members: Option<Vec<MemberRow>>,
+}
+
+impl Reported for Status {
+    const PLAYBOOK: &'static str = "status.yml";
+    const VARIABLE: &'static str = "windlass_status";
+    const LAYOUT: u32 = 1;
+}
+
+/// A number, or what stands in its place: `?` if it is not known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Figure {
+    Number(i64),
+    Text(String),
+}
+
+impl std::fmt::Display for Figure {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Figure::Number(number) => number.fmt(to),
+            Figure::Text(text) => text.fmt(to),
+        }
+    }
+}
+
+/// An etcd member. The role `etcd` makes it in `tasks/row.yml`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EtcdRow {
+    pub host: String,
+    /// `?`: not known.
+    pub version: String,
+    /// `leader`, `follower` or `no reply`.
+    pub role: String,
+    /// Bytes.
+    pub db_size: i64,
+    pub alarms: Vec<String>,
+    pub healthy: bool,
+    /// Empty if it is healthy.
+    pub why: String,
+    pub port: Figure,
+    /// When its certificate ends.
+    pub not_after: String,
+    pub days_left: Figure,
+}
+
+/// A component on a host. The role `karmada_component` makes it in `tasks/status.yml`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ComponentRow {
+    pub component: String,
+    pub host: String,
+    /// As `systemctl is-active` prints it.
+    pub state: String,
+    pub ready: bool,
+    /// Empty if it is ready.
+    pub why: String,
+    /// It is the instance that works.
+    pub leads: bool,
+    pub version: String,
+    /// Until its first certificate ends.
+    pub days_left: Figure,
+    pub port: Figure,
+}
+
+/// A member cluster. The role `karmada_common` makes it in `tasks/members.yml`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MemberRow {
+    pub name: String,
+    /// `Push` or `Pull`.
+    pub mode: String,
+    pub version: String,
+    /// The deployment that it was joined for; empty: none.
+    pub deployment: String,
+    pub ready: bool,
+    /// Empty if it is ready.
+    pub why: String,
+}
+
+impl Status {
+    /// What is not well, each in a line.
+    pub fn problems(&self) -> Vec<String> {
+        let mut problems: Vec<String> = self.silent.iter().map(|host| format!("{host} does not answer")).collect();
+        let etcd = self.etcd.iter().filter(|row| !row.healthy);
+        problems.extend(etcd.map(|row| format!("etcd on {}: {}", row.host, row.why)));
+        let components = self.components.iter().filter(|row| !row.ready);
+        problems.extend(components.map(|row| format!("{} on {}: {}", row.component, row.host, row.why)));
+        match &self.members {
+            None if !self.components.is_empty() => problems.push("members: no API server lists them".to_owned()),
+            members => {
+                let members = members.iter().flatten().filter(|row| !row.ready);
+                problems.extend(members.map(|row| format!("member {}: {}", row.name, row.why)));
+            }
+        }
+        problems
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,5 +231,85 @@ mod tests {
             .iter()
             .map(|name| ((*name).to_owned(), if *name == "layout" { 1.into() } else { serde_json::json!([]) }));
         assert_eq!(Observation::read(&value(serde_json::Value::Object(all.collect()))).unwrap().layout, 1);
+    }
+
+    fn example() -> serde_json::Value {
+        serde_json::json!({
+            "layout": 1,
+            "silent": ["h3"],
+            "etcd": [{
+                "host": "h1", "version": "3.5.16", "role": "leader", "db_size": 20480, "alarms": [], "healthy": true, "why": "",
+                "port": "2379", "not_after": "2027-11-22", "days_left": 364,
+            }],
+            "components": [{
+                "component": "webhook", "host": "h1", "state": "inactive", "ready": false, "why": "the service is inactive",
+                "leads": false, "version": "?", "days_left": "?", "port": 8443,
+            }],
+            "members": null,
+        })
+    }
+
+    #[test]
+    fn what_is_not_well_has_a_line() {
+        let status = Status::read(&value(example())).unwrap();
+        let problems =
+            ["h3 does not answer", "webhook on h1: the service is inactive", "members: no API server lists them"];
+        assert_eq!(status.problems(), problems);
+        let mut json = example();
+        json["members"] = serde_json::json!([{
+            "name": "m1", "mode": "Push", "version": "?", "deployment": "", "ready": false, "why": "ClusterNotReachable",
+        }]);
+        assert_eq!(Status::read(&value(json.clone())).unwrap().problems()[2], "member m1: ClusterNotReachable");
+        json["layout"] = 2.into();
+        let error = Status::read(&value(json)).unwrap_err();
+        assert!(
+            error.contains("status.yml reports layout 2 in windlass_status; this windlass reads layout 1"),
+            "{error}"
+        );
+    }
+
+    /// The rows that the roles make have the fields of this program, and no others.
+    #[test]
+    fn the_roles_make_the_rows_that_this_program_reads() {
+        let role =
+            |path: &str| std::fs::read_to_string(format!("{}/roles/{path}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+        let yaml = |text: &str| serde_yaml::from_str::<serde_yaml::Value>(text).unwrap();
+        let keys = |of: &serde_yaml::Value| -> Vec<String> {
+            of.as_mapping().unwrap().keys().map(|key| key.as_str().unwrap().to_owned()).collect()
+        };
+        let mut example = example();
+        example["members"] = serde_json::json!([{
+            "name": "m1", "mode": "Push", "version": "?", "deployment": "", "ready": true, "why": "",
+        }]);
+        let status = Status::read(&value(example.clone())).unwrap();
+        let fields = |of: &serde_json::Value| -> Vec<String> { of.as_object().unwrap().keys().cloned().collect() };
+        let same = |mut one: Vec<String>, mut other: Vec<String>, what: &str| {
+            one.sort();
+            other.sort();
+            assert_eq!(one, other, "{what}");
+        };
+        let vars = yaml(&role("karmada_common/vars/main.yml"));
+        same(keys(&vars["karmada_status"]), fields(&example), "karmada_status");
+        assert_eq!(vars["karmada_status"]["layout"], Status::LAYOUT);
+        assert!(
+            role("karmada_common/tasks/report.yml")
+                .contains(&format!("{}: \"{{{{ karmada_status }}}}\"", Status::VARIABLE))
+        );
+        let etcd = yaml(&role("etcd/tasks/row.yml"));
+        let row = etcd.as_sequence().unwrap().iter().find_map(|task| task["ansible.builtin.set_fact"].get("etcd_row"));
+        same(keys(row.unwrap()), fields(&serde_json::to_value(&status.etcd[0]).unwrap()), "etcd_row");
+        // These two are made in templates: `'field': value,`, one in a line.
+        let in_template = |text: &str, begin: &str| -> Vec<String> {
+            let text = &text[text.find(begin).unwrap() + begin.len()..];
+            let text = &text[..text.find("})").or(text.find("}]")).unwrap()];
+            text.lines()
+                .filter_map(|line| Some(line.trim().strip_prefix('\'')?.split_once("': ")?.0.to_owned()))
+                .collect()
+        };
+        let component = role("karmada_component/tasks/status.yml");
+        let component = in_template(&component[..component.find("}] }}").unwrap() + 2], "default([]) + [{");
+        same(component, fields(&serde_json::to_value(&status.components[0]).unwrap()), "karmada_rows");
+        let member = in_template(&role("karmada_common/tasks/members.yml"), "rows.append({");
+        same(member, fields(&serde_json::to_value(&status.members.unwrap()[0]).unwrap()), "karmada_member_rows");
     }
 }

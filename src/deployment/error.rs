@@ -1,7 +1,6 @@
 //! Why a request on a deployment failed.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use super::lock;
 use crate::launch;
@@ -42,8 +41,6 @@ pub enum Error {
     Observation(String),
     #[error("the deployment is named {name}, not {typed}; windlass removed nothing")]
     WrongName { name: String, typed: String },
-    #[error("status.yml reported nothing: {}", .0.join("; "))]
-    NoStatus(Vec<Arc<str>>),
 }
 
 impl From<Complaint> for Error {

@@ -2,20 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use super::contract::{Reported as _, Status};
 use super::control::{Control, Outcome};
 use super::journal::Journal;
 use super::{Deployment, Error, Run, Site};
-use crate::engine::{Event, Status};
-use crate::value::{Value, Vars};
-
-/// What asks.
-const PLAYBOOK: &str = "status.yml";
+use crate::engine::{self, Event};
 
 /// What was found.
 pub struct Report {
     pub deployment: Deployment,
-    /// What `status.yml` put together. None: no host was left to do so.
-    pub found: Option<Value>,
+    /// What `status.yml` reported. None: no host was left to do so.
+    pub status: Option<Status>,
     /// Hosts that were not reached, with the reason.
     pub unreachable: BTreeMap<String, String>,
     /// Tasks that failed: `HOST: MESSAGE`.
@@ -32,9 +29,8 @@ pub struct Report {
 pub async fn read(site: &Site, control: &Control) -> Result<Option<Report>, Error> {
     let phase = site.read().await?;
     let deployment = phase.deployment(control).await?;
-    let vars: Vars = [("karmada_status_wanted".into(), Value::from(true))].into_iter().collect();
-    let playbook = site.playbook(PLAYBOOK);
-    let job = phase.job(Run { playbook: Some(&playbook), vars, ..Run::default() }, control).await?;
+    let playbook = site.playbook(Status::PLAYBOOK);
+    let job = phase.job(Run { playbook: Some(&playbook), ..Run::default() }, control).await?;
     let mut unreachable = BTreeMap::new();
     let mut failures = Vec::new();
     let recap = control
@@ -44,10 +40,10 @@ pub async fn read(site: &Site, control: &Control) -> Result<Option<Report>, Erro
                 && let Some(message) = &result.message
             {
                 match result.status {
-                    Status::Unreachable => {
+                    engine::Status::Unreachable => {
                         unreachable.entry(host.to_string()).or_insert_with(|| message.clone());
                     }
-                    Status::Failed => failures.push(format!("{host}: {message}")),
+                    engine::Status::Failed => failures.push(format!("{host}: {message}")),
                     _ => {}
                 }
             }
@@ -55,7 +51,8 @@ pub async fn read(site: &Site, control: &Control) -> Result<Option<Report>, Erro
         .await?;
     let Some(recap) = recap else { return Ok(None) };
     let interrupted = deployment.journal().await.filter(|journal| !journal.done);
-    let found = recap.stats.run.get("status").cloned();
+    let reported = recap.stats.run.get(Status::VARIABLE);
+    let status = reported.map(Status::read).transpose().map_err(Error::Observation)?;
     let outcome = Outcome::of(&recap);
-    Ok(Some(Report { deployment, found, unreachable, failures, interrupted, outcome }))
+    Ok(Some(Report { deployment, status, unreachable, failures, interrupted, outcome }))
 }

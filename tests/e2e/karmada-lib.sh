@@ -10,7 +10,7 @@ kubeconfig=$state/credentials/admin.kubeconfig
   printf '\n[karmada_control_plane:children]\netcd\n'
 } >"$karmada_inventory"
 
-# karmada PLAYBOOK [OPTION]...
+# karmada PLAYBOOK [OPTION]...: of status, the sub-command with its table.
 karmada_arguments() {
   printf '%s\n' playbook -i "$karmada_inventory" -e "karmada_bundle=$WINDLASS_BUNDLE" -e "etcd_bundle=$ROOT/target/etcd/3.5" \
     ${WINDLASS_STAND_INS:+-e "@$WINDLASS_STAND_INS"}
@@ -19,6 +19,10 @@ karmada() {
   local a playbook=$1
   shift
   mapfile -t a < <(karmada_arguments)
+  if [ "$playbook" = status ]; then
+    windlass status "${a[@]:1}" --playbooks "$ROOT/playbooks" "$@"
+    return
+  fi
   windlass "${a[@]}" "$@" "$ROOT/playbooks/$playbook.yml"
 }
 # karmada_in_background FILE PLAYBOOK: it goes on by itself; its words in FILE, its process in $background.

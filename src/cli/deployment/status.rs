@@ -1,13 +1,13 @@
 //! `windlass status`: how etcd, the components, the members and their certificates are, and why they are not well.
 
 use clap::{Args, ValueEnum};
-use serde_json::Value as Json;
+use serde_json::json;
 
 use super::SiteArgs;
 use crate::cli::{ExitCode, Failure, note, print};
+use crate::deployment::contract::Status;
 use crate::deployment::status::{self, Report};
-use crate::report::{harmless, plain};
-use crate::value::Value;
+use crate::report::harmless;
 
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
@@ -28,8 +28,8 @@ enum Format {
 pub(crate) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
     args.site.carry_out(&[], async |site, control| {
         let Some(report) = status::read(site, control).await? else { return Ok(ExitCode::Interrupted) };
-        match &report.found {
-            Some(found) => show(args.format, &report, found)?,
+        match &report.status {
+            Some(status) => show(args.format, &report, status)?,
             // Nobody was left to put it together.
             None => report.unreachable.values().chain(&report.failures).for_each(|message| note(message)),
         }
@@ -37,30 +37,64 @@ pub(crate) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
     })
 }
 
-fn show(format: Format, report: &Report, found: &Value) -> Result<(), Failure> {
-    let mut found = plain(found);
-    let text = found.as_object_mut().and_then(|found| found.shift_remove("text"));
+fn show(format: Format, report: &Report, status: &Status) -> Result<(), Failure> {
     if format == Format::Json {
-        if let Some(found) = found.as_object_mut() {
-            let unreachable = report.unreachable.iter().map(|(host, why)| (host.clone(), Json::from(why.clone())));
-            let unfinished = report.interrupted.as_ref().map_or(Json::Null, |journal| journal.apply.clone().into());
-            found.insert("deployment".into(), report.deployment.name.clone().into());
-            found.insert("unreachable".into(), unreachable.collect());
-            found.insert("unfinished".into(), unfinished);
-        }
+        let problems = status.problems();
+        let unfinished = report.interrupted.as_ref().map(|journal| journal.apply.clone());
+        let found = json!({
+            "deployment": report.deployment.name,
+            "healthy": problems.is_empty(),
+            "wrong": problems,
+            "etcd": status.etcd,
+            "components": status.components,
+            "members": status.members.as_deref().unwrap_or_default(),
+            "unreachable": report.unreachable,
+            "unfinished": unfinished,
+        });
         return Ok(print(format!("{found:#}\n"))?);
     }
-    let lines = text.as_ref().and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str);
-    let mut said: String = lines.map(|line| format!("{}\n", line.trim_end())).collect();
+    let mut text = table(status);
     for (host, why) in &report.unreachable {
-        said.push_str(&format!("unhealthy: {host}: {why}\n"));
+        text.push_str(&format!("unhealthy: {host}: {why}\n"));
     }
     if let Some(journal) = &report.interrupted {
         let stage = journal.open_stage().map_or_else(String::new, |stage| format!(" at {}", stage.name()));
-        said.push_str(&format!(
+        text.push_str(&format!(
             "unhealthy: an {} by {} was interrupted{stage}; run apply to resume it\n",
             journal.deed, journal.who
         ));
     }
-    Ok(print(harmless(&said).as_bytes())?)
+    Ok(print(harmless(&text).as_bytes())?)
+}
+
+/// A line for each member of etcd, component and member cluster, and for each problem.
+fn table(status: &Status) -> String {
+    let yes = |is: bool| if is { "yes" } else { "no" };
+    let line = |[name, host, state, ready, leads, version, port, certificate]: [&str; 8]| {
+        let line =
+            format!("{name:<24} {host:<12} {state:<10} {ready:<6} {leads:<6} {version:<16} {port:<6} {certificate}");
+        format!("{}\n", line.trim_end())
+    };
+    let mut text = line(["COMPONENT", "HOST", "STATE", "READY", "LEADS", "VERSION", "PORT", "CERTIFICATE"]);
+    for row in &status.etcd {
+        let state = if row.role == "no reply" { "no reply" } else { "active" };
+        let leads = if row.role == "leader" { "yes" } else { "" };
+        let (port, days) = (row.port.to_string(), format!("{} days", row.days_left));
+        text.push_str(&line(["etcd", &row.host, state, yes(row.healthy), leads, &row.version, &port, &days]));
+    }
+    for row in &status.components {
+        let leads = if row.leads { "yes" } else { "" };
+        let (port, days) = (row.port.to_string(), format!("{} days", row.days_left));
+        let ready = yes(row.ready);
+        text.push_str(&line([&row.component, &row.host, &row.state, ready, leads, &row.version, &port, &days]));
+    }
+    let members = status.members.as_deref().unwrap_or_default();
+    if !members.is_empty() {
+        text.push_str(&line(["MEMBER", "MODE", "", "READY", "", "VERSION", "", ""]));
+    }
+    for row in members {
+        text.push_str(&line([&row.name, &row.mode, "", yes(row.ready), "", &row.version, "", ""]));
+    }
+    status.problems().iter().for_each(|problem| text.push_str(&format!("unhealthy: {problem}\n")));
+    text
 }

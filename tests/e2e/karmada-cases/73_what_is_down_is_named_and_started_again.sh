@@ -4,7 +4,7 @@ on h2 systemctl stop karmada-webhook
 karmada status
 exits 2
 says 'webhook +h2 +inactive +no'
-says 'h2.*not ready: webhook'
+says '^unhealthy: webhook on h2: the service is inactive'
 karmada karmada
 exits 0
 recap h1 changed 0
