@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{Event, Status, TaskResult, TaskStart};
+use crate::modules;
 use crate::value::{Value, Vars};
 
 /// What is changed.
@@ -16,6 +17,13 @@ pub enum Kind {
     Unit,
     /// Of an API.
     Object,
+    Package,
+    /// A user or a group.
+    Account,
+    Mount,
+    CronJob,
+    KernelSetting,
+    FirewallRule,
     Other,
 }
 
@@ -51,29 +59,6 @@ pub struct Changes {
     pub warnings: Vec<String>,
 }
 
-/// Modules by what they change; the others change other things.
-const FILES: &[&str] = &[
-    "assemble",
-    "authorized_key",
-    "blockinfile",
-    "copy",
-    "fetch",
-    "file",
-    "get_url",
-    "known_hosts",
-    "lineinfile",
-    "program",
-    "replace",
-    "synchronize",
-    "template",
-    "unarchive",
-    "x509_ca",
-    "x509_certificate",
-    "x509_csr",
-    "x509_key",
-];
-const UNITS: &[&str] = &["service", "systemd", "systemd_service"];
-const OBJECTS: &[&str] = &["k8s"];
 /// Values of results that say what was changed, the first that is there.
 const NAMES: &[&str] = &["dest", "path", "name", "unit", "dst"];
 
@@ -146,12 +131,19 @@ fn failed(result: &TaskResult) -> bool {
     matches!(result.status, Status::Failed | Status::Unreachable)
 }
 
+/// By what the module says of itself.
 fn kind(module: &str) -> Kind {
-    match module {
-        module if FILES.contains(&module) => Kind::File,
-        module if UNITS.contains(&module) => Kind::Unit,
-        module if OBJECTS.contains(&module) => Kind::Object,
-        _ => Kind::Other,
+    match modules::find(module).map(|entry| entry.changes) {
+        Some(modules::Changes::Files) => Kind::File,
+        Some(modules::Changes::Units) => Kind::Unit,
+        Some(modules::Changes::Objects) => Kind::Object,
+        Some(modules::Changes::Packages) => Kind::Package,
+        Some(modules::Changes::Accounts) => Kind::Account,
+        Some(modules::Changes::Mounts) => Kind::Mount,
+        Some(modules::Changes::CronJobs) => Kind::CronJob,
+        Some(modules::Changes::KernelSettings) => Kind::KernelSetting,
+        Some(modules::Changes::FirewallRules) => Kind::FirewallRule,
+        Some(modules::Changes::Nothing | modules::Changes::Other) | None => Kind::Other,
     }
 }
 
@@ -230,12 +222,24 @@ mod tests {
         changes.take(&told("file", "its owner", false, changed(&[("path", "/etc/x")])));
         changes.take(&told("systemd_service", "b", false, changed(&[("name", "etcd")])));
         changes.take(&told("command", "c", false, changed(&[])));
+        changes.take(&told("ini_file", "a setting", false, changed(&[("path", "/etc/app.ini")])));
+        changes.take(&told("sysctl", "d", false, changed(&[])));
+        changes.take(&told("cron", "e", false, changed(&[])));
+        changes.take(&told("mount", "f", false, changed(&[("path", "/mnt")])));
         changes.take(&told("copy", "not this", true, changed(&[("dest", "/etc/y")])));
         changes.take(&told("copy", "nor this", false, result(Status::Ok, &[("dest", "/etc/z")])));
         let names: Vec<&str> = changes.changes.iter().map(|change| change.what.as_str()).collect();
-        assert_eq!(names, ["/etc/x", "etcd", "c"]);
+        assert_eq!(names, ["/etc/x", "etcd", "c", "/etc/app.ini", "d", "e", "/mnt"]);
         let counts = changes.counts();
-        assert_eq!(counts["h1"], BTreeMap::from([(Kind::File, 1), (Kind::Unit, 1), (Kind::Other, 1)]));
+        let expected = [
+            (Kind::File, 2),
+            (Kind::Unit, 1),
+            (Kind::Mount, 1),
+            (Kind::CronJob, 1),
+            (Kind::KernelSetting, 1),
+            (Kind::Other, 1),
+        ];
+        assert_eq!(counts["h1"], BTreeMap::from(expected));
     }
 
     #[test]

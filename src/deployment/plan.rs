@@ -52,8 +52,8 @@ pub struct Plan {
     pub observed: Observed,
 }
 
-/// The layout that this program writes.
-pub const LAYOUT: u32 = 1;
+/// The layout that this program writes; it reads those before it, too. Layout 2 has more kinds of changes.
+pub const LAYOUT: u32 = 2;
 
 impl Plan {
     /// The digest of what was asked for.

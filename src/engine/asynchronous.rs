@@ -48,7 +48,7 @@ impl Item<'_> {
             None => Some(default),
         };
         let entry = modules::of(self.task.action.doc);
-        let kind = entry.asynchronous();
+        let kind = entry.asynchronous;
         match refusal(kind, entry.doc.name, poll.is_none()) {
             Some((message, hint)) => Err(modules::Error::Failed { message, hint: Some(hint.to_owned()) }),
             None => Ok(Some(Apart { kind, limit, poll })),

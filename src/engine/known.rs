@@ -35,7 +35,7 @@ impl load::Known for Known {
     }
 
     fn refuses_async(&self, doc: &'static Doc, left_alone: bool) -> Option<(String, &'static str)> {
-        asynchronous::refusal(modules::of(doc).asynchronous(), doc.name, left_alone)
+        asynchronous::refusal(modules::of(doc).asynchronous, doc.name, left_alone)
     }
 
     fn check(&self, value: &Value) -> Result<(), Complaint> {

@@ -21,6 +21,7 @@ pub(super) struct AddHost {
 
 #[async_trait]
 impl Local for AddHost {
+    const ONCE: bool = true;
     const DOC: Doc = Doc {
         name: "add_host",
         collection: "ansible.builtin",

@@ -8,7 +8,9 @@ use super::file_attributes::{self, Wanted};
 use super::file_digest::Digests;
 use super::file_write::{self, Content, Destination, Wish, Write};
 use super::host_tree::Tree;
-use super::{Controller, Error, Module, Outcome, Plan, file_arguments, host_path, python_regex, vault_file};
+use super::{
+    Async, Changes, Controller, Error, Module, Outcome, Plan, file_arguments, host_path, python_regex, vault_file,
+};
 use crate::remote::{FileKind, Links, Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
@@ -36,6 +38,8 @@ pub(super) struct Change {
 
 #[async_trait]
 impl Module for Assemble {
+    const CHANGES: Changes = Changes::Files;
+    const ASYNC: Async = Async::Never;
     const DOC: Doc = Doc {
         name: "assemble",
         collection: "ansible.builtin",

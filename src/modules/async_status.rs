@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use super::{Controller, Error, Module, Outcome, Plan, async_job};
+use super::{Async, Changes, Controller, Error, Module, Outcome, Plan, async_job};
 use crate::remote::{Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
@@ -30,6 +30,8 @@ pub(super) enum Change {
 
 #[async_trait]
 impl Module for AsyncStatus {
+    const CHANGES: Changes = Changes::Nothing;
+    const ASYNC: Async = Async::Never;
     const DOC: Doc = Doc {
         name: "async_status",
         collection: "ansible.builtin",

@@ -15,7 +15,7 @@ use super::http::follow::{Manner, Redirects};
 use super::http::network::Network;
 use super::http::tls::Files;
 use super::http::{Failure, Request, Tls, Url};
-use super::{Controller, Error, Module, Outcome, Plan, file_diff, file_write, host_path};
+use super::{Changes, Controller, Error, Module, Outcome, Plan, file_diff, file_write, host_path};
 use crate::remote::{Attributes, FileKind, Links, Probe, Remote};
 use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
@@ -55,6 +55,7 @@ pub(super) struct Change {
 
 #[async_trait]
 impl Module for AuthorizedKey {
+    const CHANGES: Changes = Changes::Files;
     const DOC: Doc = Doc {
         name: "authorized_key",
         collection: "ansible.posix",

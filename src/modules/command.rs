@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::async_job::{self, Notes};
 use super::execution::{self, Guard};
-use super::{Controller, Error, Module, Outcome, Plan};
+use super::{Async, Changes, Controller, Error, Module, Outcome, Plan};
 use crate::remote::{self, Links, Probe, Remote, What};
 use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
@@ -48,6 +48,8 @@ pub(super) struct Command {
 
 #[async_trait]
 impl Module for Command {
+    const CHANGES: Changes = Changes::Other;
+    const ASYNC: Async = Async::Job;
     const DOC: Doc = Doc {
         name: "command",
         collection: "ansible.builtin",
@@ -144,6 +146,8 @@ pub(super) struct Shell {
 
 #[async_trait]
 impl Module for Shell {
+    const CHANGES: Changes = Changes::Other;
+    const ASYNC: Async = Async::Job;
     const DOC: Doc = Doc {
         name: "shell",
         collection: "ansible.builtin",

@@ -15,7 +15,9 @@ use super::file_digest::Digests;
 use super::file_mode::Mode;
 use super::file_write::{self, Content, Destination, Wish, Write};
 use super::host_copy::HostCopy;
-use super::{Controller, Error, Module, Outcome, Plan, file_arguments, file_attributes, host_path, vault_file};
+use super::{
+    Async, Changes, Controller, Error, Module, Outcome, Plan, file_arguments, file_attributes, host_path, vault_file,
+};
 use crate::remote::{Digest, FileKind, Links, Probe, Remote, Stat};
 use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
@@ -78,6 +80,8 @@ struct Source {
 
 #[async_trait]
 impl Module for Copy {
+    const CHANGES: Changes = Changes::Files;
+    const ASYNC: Async = Async::Never;
     const DOC: Doc = Doc {
         name: "copy",
         collection: "ansible.builtin",

@@ -7,7 +7,7 @@ mod tests;
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use super::{Controller, Diff, Error, Module, Outcome, Plan, file_edit};
+use super::{Changes, Controller, Diff, Error, Module, Outcome, Plan, file_edit};
 use crate::remote::{Attributes, Command, Output, Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 use table::Table;
@@ -51,6 +51,7 @@ pub(super) struct Change {
 
 #[async_trait]
 impl Module for Cron {
+    const CHANGES: Changes = Changes::CronJobs;
     const DOC: Doc = Doc {
         name: "cron",
         collection: "ansible.builtin",

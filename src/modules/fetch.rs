@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::file_digest::{self, Digests};
-use super::{Controller, Error, Module, Outcome, Plan, host_path};
+use super::{Async, Changes, Controller, Error, Module, Outcome, Plan, host_path};
 use crate::remote::{Digest, FileKind, Links, Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 use crate::value::home;
@@ -29,6 +29,8 @@ pub(super) struct Change {
 
 #[async_trait]
 impl Module for Fetch {
+    const CHANGES: Changes = Changes::Files;
+    const ASYNC: Async = Async::Never;
     const DOC: Doc = Doc {
         name: "fetch",
         collection: "ansible.builtin",

@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::file_attributes::{self, Properties, Wanted, is_empty};
 use super::host_tree::Tree;
-use super::{Controller, Error, Module, Outcome, Plan, file_arguments, file_write, host_path};
+use super::{Changes, Controller, Error, Module, Outcome, Plan, file_arguments, file_write, host_path};
 use crate::remote::{FileKind, Links, Probe, Remote, Stat};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 use steps::{Step, set_on_many};
@@ -69,6 +69,7 @@ struct Work<'a> {
 
 #[async_trait]
 impl Module for File {
+    const CHANGES: Changes = Changes::Files;
     const DOC: Doc = Doc {
         name: "file",
         collection: "ansible.builtin",

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::host_tree::Tree;
-use super::{Controller, Error, Module, Outcome, Plan, host_path, stat_fields};
+use super::{Changes, Controller, Error, Module, Outcome, Plan, host_path, stat_fields};
 use crate::remote::{Command, Digest, FileKind, Links, Probe, Remote, Stat};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 use crate::value::{Value, Vars};
@@ -74,6 +74,7 @@ struct Findings {
 
 #[async_trait]
 impl Module for Find {
+    const CHANGES: Changes = Changes::Nothing;
     const DOC: Doc = Doc {
         name: "find",
         collection: "ansible.builtin",

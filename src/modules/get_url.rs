@@ -17,7 +17,7 @@ use self::fetched::{Answer, Fetched, Source};
 use super::file_attributes::{self, Wanted, is_empty};
 use super::file_write::{self, Content, Destination, Wish, Write};
 use super::http::arguments as web;
-use super::{Controller, Error, Module, Outcome, Plan, file_arguments, host_path};
+use super::{Changes, Controller, Error, Module, Outcome, Plan, file_arguments, host_path};
 use crate::remote::{Attributes, Digest, FileKind, Links, Probe, Remote, Stat};
 use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
@@ -61,6 +61,7 @@ pub(super) struct Planned {
 
 #[async_trait]
 impl Module for GetUrl {
+    const CHANGES: Changes = Changes::Files;
     const DOC: Doc = Doc {
         name: "get_url",
         collection: "ansible.builtin",

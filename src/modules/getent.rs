@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use indexmap::IndexMap;
 use serde::Deserialize;
 
-use super::{Controller, Effect, Error, Module, Outcome, Plan};
+use super::{Changes, Controller, Effect, Error, Module, Outcome, Plan};
 use crate::remote::{Command, Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 use crate::value::{Value, Vars};
@@ -25,6 +25,7 @@ pub(super) struct Getent {
 
 #[async_trait]
 impl Module for Getent {
+    const CHANGES: Changes = Changes::Nothing;
     const DOC: Doc = Doc {
         name: "getent",
         collection: "ansible.builtin",

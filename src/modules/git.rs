@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use self::look::{Local, Meaning};
 use self::tool::{Ssh, Tool};
-use super::{Controller, Diff, Error, Module, Outcome, Plan};
+use super::{Changes, Controller, Diff, Error, Module, Outcome, Plan};
 use crate::remote::{Probe, Remote};
 use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
@@ -71,6 +71,7 @@ pub(super) struct Change {
 
 #[async_trait]
 impl Module for Git {
+    const CHANGES: Changes = Changes::Files;
     const DOC: Doc = Doc {
         name: "git",
         collection: "ansible.builtin",

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::accounts::{self, Tools};
-use super::{Controller, Error, Module, Outcome, Plan};
+use super::{Changes, Controller, Error, Module, Outcome, Plan};
 use crate::remote::{Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
@@ -28,6 +28,7 @@ pub(super) enum State {
 
 #[async_trait]
 impl Module for Group {
+    const CHANGES: Changes = Changes::Accounts;
     const DOC: Doc = Doc {
         name: "group",
         collection: "ansible.builtin",

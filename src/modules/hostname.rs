@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use super::{Controller, Diff, Error, Module, Outcome, Plan};
+use super::{Changes, Controller, Diff, Error, Module, Outcome, Plan};
 use crate::remote::{Attributes, Command, Probe, Remote};
 use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
@@ -35,6 +35,7 @@ pub(super) struct Change {
 
 #[async_trait]
 impl Module for Hostname {
+    const CHANGES: Changes = Changes::Other;
     const DOC: Doc = Doc {
         name: "hostname",
         collection: "ansible.builtin",

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::file_attributes::Wanted;
 use super::file_edit::{self, Manner, Target};
 use super::file_write::Write;
-use super::{Controller, Error, Module, Outcome, Plan, file_arguments};
+use super::{Changes, Controller, Error, Module, Outcome, Plan, file_arguments};
 use crate::remote::{Probe, Remote};
 use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
@@ -60,6 +60,7 @@ pub(super) struct Change {
 
 #[async_trait]
 impl Module for IniFile {
+    const CHANGES: Changes = Changes::Files;
     const DOC: Doc = Doc {
         name: "ini_file",
         collection: "community.general",

@@ -7,7 +7,7 @@ mod tests;
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use super::{Controller, Error, Module, Outcome, Plan};
+use super::{Changes, Controller, Error, Module, Outcome, Plan};
 use crate::remote::{Command, Output, Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 use rule::Rule;
@@ -75,6 +75,7 @@ impl Version {
 
 #[async_trait]
 impl Module for Iptables {
+    const CHANGES: Changes = Changes::FirewallRules;
     const DOC: Doc = Doc {
         name: "iptables",
         collection: "ansible.builtin",

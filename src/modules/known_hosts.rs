@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::file_attributes::Wanted;
 use super::file_edit::{self, Manner, Target};
 use super::file_write::Write;
-use super::{Controller, Error, Module, Outcome, Plan};
+use super::{Changes, Controller, Error, Module, Outcome, Plan};
 use crate::connection::known_hosts::hosts;
 use crate::remote::{Probe, Remote};
 use crate::value::Value;
@@ -36,6 +36,7 @@ pub(super) struct Change {
 
 #[async_trait]
 impl Module for KnownHosts {
+    const CHANGES: Changes = Changes::Files;
     const DOC: Doc = Doc {
         name: "known_hosts",
         collection: "ansible.builtin",

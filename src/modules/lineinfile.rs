@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::file_attributes::Wanted;
 use super::file_edit::{self, Manner, Target};
 use super::file_write::Write;
-use super::{Controller, Error, Module, Outcome, Plan, file_arguments, python_regex};
+use super::{Changes, Controller, Error, Module, Outcome, Plan, file_arguments, python_regex};
 use crate::remote::{Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 use edit::{Edited, Place, Search};
@@ -47,6 +47,7 @@ pub(super) struct Change {
 
 #[async_trait]
 impl Module for Lineinfile {
+    const CHANGES: Changes = Changes::Files;
     const DOC: Doc = Doc {
         name: "lineinfile",
         collection: "ansible.builtin",

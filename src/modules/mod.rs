@@ -195,6 +195,10 @@ pub static MODULES: &[Entry] = &[
 #[async_trait]
 pub trait Module: DeserializeOwned + Send + Sync + 'static {
     const DOC: Doc;
+    /// What it changes on the host.
+    const CHANGES: Changes;
+    /// What `async` means for it. Where Ansible has an action of the controller's, it is [`Async::Never`].
+    const ASYNC: Async = Async::Limit;
     /// What `plan` found to do.
     type Change: Send;
 
@@ -209,6 +213,10 @@ pub trait Module: DeserializeOwned + Send + Sync + 'static {
 #[async_trait]
 pub trait Local: DeserializeOwned + Send + Sync + 'static {
     const DOC: Doc;
+    /// What it changes on the host.
+    const CHANGES: Changes = Changes::Nothing;
+    /// Whether it runs once for all hosts, as with `run_once`.
+    const ONCE: bool = false;
 
     /// Coerced arguments to the module's own type.
     fn read(args: Value) -> Result<Self, Error> {
@@ -422,6 +430,10 @@ pub type Run = &'static (
 pub struct Entry {
     pub doc: &'static Doc,
     pub place: Place,
+    pub changes: Changes,
+    pub asynchronous: Async,
+    /// Whether it runs once for all hosts, as with `run_once`.
+    pub once: bool,
     /// Whether coerced arguments have the form of the module's own type.
     pub accepts: fn(Value) -> Result<(), Error>,
     /// Coerced arguments (see [`arguments::coerce`]), the host (None for modules of the controller), this side.
@@ -432,6 +444,9 @@ const fn entry<M: Module>() -> Entry {
     Entry {
         doc: &M::DOC,
         place: Place::Host,
+        changes: M::CHANGES,
+        asynchronous: M::ASYNC,
+        once: false,
         accepts: |args| arguments::parse::<M>(Labels::take(&M::DOC, args).0).map(drop),
         run: &|args, remote, here| Box::pin(run::<M>(args, remote, here)),
     }
@@ -446,6 +461,9 @@ const fn local<M: Local>() -> Entry {
     Entry {
         doc: &M::DOC,
         place: Place::Controller,
+        changes: M::CHANGES,
+        asynchronous: Async::Never,
+        once: M::ONCE,
         accepts: |args| arguments::parse::<M>(args).map(drop),
         run: &|args, _, here| Box::pin(run_local::<M>(args, here)),
     }
@@ -468,6 +486,28 @@ pub fn of(doc: &'static Doc) -> &'static Entry {
     entry.expect("the loader takes modules from this list, or opens them")
 }
 
+/// What a module changes on a host, as a plan counts it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Changes {
+    Nothing,
+    /// Files, directories and links.
+    Files,
+    /// systemd units.
+    Units,
+    /// Objects of a Kubernetes API.
+    Objects,
+    Packages,
+    /// Users and groups.
+    Accounts,
+    Mounts,
+    CronJobs,
+    /// Kernel parameters and modules.
+    KernelSettings,
+    FirewallRules,
+    /// Anything: a command, say.
+    Other,
+}
+
 /// What `async` means for a module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Async {
@@ -477,19 +517,6 @@ pub enum Async {
     Limit,
     /// Nothing.
     Never,
-}
-
-impl Entry {
-    /// What `async` means for it.
-    pub fn asynchronous(&self) -> Async {
-        // As in Ansible, where these have an action of the controller's.
-        const NEVER: &[&str] = &["assemble", "async_status", "copy", "fetch", "raw", "template", "unarchive"];
-        match self.doc.name {
-            "command" | "shell" | "script" => Async::Job,
-            name if self.place == Place::Controller || NEVER.contains(&name) => Async::Never,
-            _ => Async::Limit,
-        }
-    }
 }
 
 async fn run<M: Module>(args: Value, remote: Option<&Remote>, here: &Controller<'_>) -> Result<Done, Error> {
@@ -535,6 +562,38 @@ mod tests {
     use super::testing::sample;
     use super::*;
     use crate::value::doc::ANY_NAME;
+
+    /// A plan does not count what these do; whoever adds a module decides.
+    #[test]
+    fn modules_that_change_nothing_on_hosts_are_these() {
+        let on_hosts = MODULES.iter().filter(|entry| entry.place == Place::Host && entry.changes == Changes::Nothing);
+        let names: Vec<_> = on_hosts.map(|entry| entry.doc.name).collect();
+        let expected = [
+            "async_status",
+            "etcd_cluster_info",
+            "find",
+            "gather_facts",
+            "getent",
+            "k8s_info",
+            "mount_facts",
+            "package_facts",
+            "ping",
+            "service_facts",
+            "setup",
+            "slurp",
+            "stat",
+            "wait_for",
+            "x509_certificate_info",
+        ];
+        assert_eq!(names, expected);
+        let on_controller = MODULES.iter().filter(|entry| entry.place == Place::Controller);
+        let changing: Vec<_> =
+            on_controller.filter(|entry| entry.changes != Changes::Nothing).map(|entry| entry.doc.name).collect();
+        assert_eq!(changing, ["reboot"]);
+        let jobs: Vec<_> =
+            MODULES.iter().filter(|entry| entry.asynchronous == Async::Job).map(|entry| entry.doc.name).collect();
+        assert_eq!(jobs, ["command", "script", "shell"]);
+    }
 
     #[test]
     fn the_list_is_sorted_and_every_name_is_there_once() {

@@ -7,7 +7,7 @@ use super::execution::quote;
 use super::file_attributes::Wanted;
 use super::file_edit::{self, Manner, Target};
 use super::file_write::Write;
-use super::{Controller, Diff, Error, Module, Outcome, Plan};
+use super::{Changes, Controller, Diff, Error, Module, Outcome, Plan};
 use crate::remote::{Command, Output, Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
@@ -49,6 +49,7 @@ pub(super) struct Change {
 
 #[async_trait]
 impl Module for Modprobe {
+    const CHANGES: Changes = Changes::KernelSettings;
     const DOC: Doc = Doc {
         name: "modprobe",
         collection: "community.general",

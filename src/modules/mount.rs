@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::file_attributes::Wanted;
 use super::file_edit::{self, Manner, Target};
 use super::file_write::{self, Write};
-use super::{Controller, Diff, Error, Module, Outcome, Plan};
+use super::{Changes, Controller, Diff, Error, Module, Outcome, Plan};
 use crate::remote::{Attributes, Command, Links, Output, Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 use table::{Entry, Mounted};
@@ -74,6 +74,7 @@ enum Act {
 
 #[async_trait]
 impl Module for Mount {
+    const CHANGES: Changes = Changes::Mounts;
     const DOC: Doc = Doc {
         name: "mount",
         collection: "ansible.posix",

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
 use super::execution::quote;
-use super::{Controller, Effect, Error, Module, Outcome, Plan, name_pattern, python_regex};
+use super::{Changes, Controller, Effect, Error, Module, Outcome, Plan, name_pattern, python_regex};
 use crate::remote::{Command, Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 use crate::value::{Value, Vars};
@@ -56,6 +56,7 @@ struct Mount {
 
 #[async_trait]
 impl Module for MountFacts {
+    const CHANGES: Changes = Changes::Nothing;
     const DOC: Doc = Doc {
         name: "mount_facts",
         collection: "ansible.builtin",

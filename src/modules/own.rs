@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use minijinja::value::{Serde, ValueKind};
 
 use super::execution::quote;
-use super::{Controller, Diff, Done, Effect, Entry, Error, Outcome, Place, Run, script};
+use super::{Async, Changes, Controller, Diff, Done, Effect, Entry, Error, Outcome, Place, Run, script};
 use crate::remote::{Attributes, Command, Output, Remote};
 use crate::value::doc::{ANY_NAME, Argument, Doc, Kind, OWN};
 use crate::value::lock::Mutex;
@@ -64,6 +64,9 @@ pub fn open(name: &str, file: &Path) -> Result<&'static Entry, (String, &'static
     let entry: &'static Entry = Box::leak(Box::new(Entry {
         doc: Box::leak(Box::new(doc)),
         place: Place::Host,
+        changes: Changes::Other,
+        asynchronous: Async::Limit,
+        once: false,
         accepts: |_| Ok(()),
         run: run_of(own),
     }));

@@ -21,6 +21,7 @@ pub(super) struct Pause {
 
 #[async_trait]
 impl Local for Pause {
+    const ONCE: bool = true;
     const DOC: Doc = Doc {
         name: "pause",
         collection: "ansible.builtin",

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use super::{Controller, Error, Module, Outcome, Plan};
+use super::{Changes, Controller, Error, Module, Outcome, Plan};
 use crate::remote::{Command, Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
@@ -15,6 +15,7 @@ pub(super) struct Ping {
 
 #[async_trait]
 impl Module for Ping {
+    const CHANGES: Changes = Changes::Nothing;
     const DOC: Doc = Doc {
         name: "ping",
         collection: "ansible.builtin",

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use super::{Controller, Error, Module, Outcome, Plan, execution};
+use super::{Async, Changes, Controller, Error, Module, Outcome, Plan, execution};
 use crate::remote::{Command, Probe, Remote, What};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
@@ -16,6 +16,8 @@ pub(super) struct Raw {
 
 #[async_trait]
 impl Module for Raw {
+    const CHANGES: Changes = Changes::Other;
+    const ASYNC: Async = Async::Never;
     const DOC: Doc = Doc {
         name: "raw",
         collection: "ansible.builtin",

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::execution::quote;
 use super::wait_for_connection::{BOOT_ID, Patience, boot_id, reach};
-use super::{Controller, Done, Error, Local, Outcome};
+use super::{Changes, Controller, Done, Error, Local, Outcome};
 use crate::remote::Command;
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
@@ -27,6 +27,7 @@ pub(super) struct Reboot {
 
 #[async_trait]
 impl Local for Reboot {
+    const CHANGES: Changes = Changes::Other;
     const DOC: Doc = Doc {
         name: "reboot",
         collection: "ansible.builtin",

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::async_job::{self, Notes};
 use super::execution::{self, Guard, quote};
-use super::{Controller, Error, Module, Outcome, Plan};
+use super::{Async, Changes, Controller, Error, Module, Outcome, Plan};
 use crate::remote::{Attributes, Command, Probe, Remote, What};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 use crate::value::vault;
@@ -33,6 +33,8 @@ pub(super) struct Prepared {
 
 #[async_trait]
 impl Module for Script {
+    const CHANGES: Changes = Changes::Other;
+    const ASYNC: Async = Async::Job;
     const DOC: Doc = Doc {
         name: "script",
         collection: "ansible.builtin",

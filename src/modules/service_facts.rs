@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
 use super::execution::quote;
-use super::{Controller, Effect, Error, Module, Outcome, Plan};
+use super::{Changes, Controller, Effect, Error, Module, Outcome, Plan};
 use crate::remote::{Command, Probe, Remote};
 use crate::value::doc::{Doc, Return};
 use crate::value::{Value, Vars};
@@ -22,6 +22,7 @@ pub(super) struct ServiceFacts {}
 
 #[async_trait]
 impl Module for ServiceFacts {
+    const CHANGES: Changes = Changes::Nothing;
     const DOC: Doc = Doc {
         name: "service_facts",
         collection: "ansible.builtin",

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use minijinja::value::Serde;
 use serde::Deserialize;
 
-use super::{Controller, Effect, Error, Module, Outcome, Plan, name_pattern, python_regex};
+use super::{Changes, Controller, Effect, Error, Module, Outcome, Plan, name_pattern, python_regex};
 use crate::remote::{Command, Links, Probe, Remote, gathers};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 use crate::value::{Value, Vars};
@@ -69,6 +69,7 @@ pub fn gathers_facts(doc: &Doc) -> bool {
 
 #[async_trait]
 impl Module for Setup {
+    const CHANGES: Changes = Changes::Nothing;
     const DOC: Doc = Doc {
         name: "setup",
         collection: "ansible.builtin",

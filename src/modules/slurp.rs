@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 
-use super::{Controller, Error, Module, Outcome, Plan};
+use super::{Changes, Controller, Error, Module, Outcome, Plan};
 use crate::remote::{FileKind, Links, Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
@@ -17,6 +17,7 @@ pub(super) struct Slurp {
 
 #[async_trait]
 impl Module for Slurp {
+    const CHANGES: Changes = Changes::Nothing;
     const DOC: Doc = Doc {
         name: "slurp",
         collection: "ansible.builtin",

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::stat_fields::{self, set};
-use super::{Controller, Error, Module, Outcome, Plan};
+use super::{Changes, Controller, Error, Module, Outcome, Plan};
 use crate::remote::{self, Command, Digest, FileKind, Links, Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 use crate::value::{Value, Vars};
@@ -46,6 +46,7 @@ impl From<Algorithm> for Digest {
 
 #[async_trait]
 impl Module for Stat {
+    const CHANGES: Changes = Changes::Nothing;
     const DOC: Doc = Doc {
         name: "stat",
         collection: "ansible.builtin",

@@ -20,7 +20,7 @@ use self::filter::Filter;
 use self::pull::Pull;
 use self::push::Push;
 use self::tree::{Item, Listed, Names, Reading, Tree, What};
-use super::{Controller, Diff, Error, Module, Outcome, Plan, file_digest, host_path};
+use super::{Changes, Controller, Diff, Error, Module, Outcome, Plan, file_digest, host_path};
 use crate::remote::{Attributes, Command, FileKind, Links, Probe, Remote};
 use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
@@ -94,6 +94,7 @@ struct Way {
 
 #[async_trait]
 impl Module for Synchronize {
+    const CHANGES: Changes = Changes::Files;
     const DOC: Doc = Doc {
         name: "synchronize",
         collection: "ansible.posix",

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::file_attributes::Wanted;
 use super::file_edit::{self, Manner, Target};
 use super::file_write::Write;
-use super::{Controller, Error, Module, Outcome, Plan};
+use super::{Changes, Controller, Error, Module, Outcome, Plan};
 use crate::remote::{Command, Output, Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind};
 use crate::value::truth;
@@ -40,6 +40,7 @@ pub(super) struct Change {
 
 #[async_trait]
 impl Module for Sysctl {
+    const CHANGES: Changes = Changes::KernelSettings;
     const DOC: Doc = Doc {
         name: "sysctl",
         collection: "ansible.posix",

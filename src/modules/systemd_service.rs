@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 
 use super::execution::quote;
-use super::{Controller, Error, Module, Outcome, Plan};
+use super::{Changes, Controller, Error, Module, Outcome, Plan};
 use crate::remote::{Command, Output, Probe, Remote};
 use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
@@ -88,6 +88,7 @@ struct Status(IndexMap<String, String>);
 
 #[async_trait]
 impl Module for SystemdService {
+    const CHANGES: Changes = Changes::Units;
     const DOC: Doc = Doc {
         name: "systemd_service",
         collection: "ansible.builtin",
@@ -355,6 +356,7 @@ pub(super) struct Service {
 
 #[async_trait]
 impl Module for Service {
+    const CHANGES: Changes = Changes::Units;
     const DOC: Doc = Doc {
         name: "service",
         collection: "ansible.builtin",

@@ -5,7 +5,7 @@ use rand::Rng as _;
 use rand::distr::Alphanumeric;
 use serde::Deserialize;
 
-use super::{Controller, Error, Module, Outcome, Plan, file_attributes};
+use super::{Changes, Controller, Error, Module, Outcome, Plan, file_attributes};
 use crate::remote::{Command, Links, Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
@@ -34,6 +34,7 @@ if [ "$1" = file ]; then set -C; : >"$path"; else mkdir -- "$path"; fi && printf
 
 #[async_trait]
 impl Module for Tempfile {
+    const CHANGES: Changes = Changes::Files;
     const DOC: Doc = Doc {
         name: "tempfile",
         collection: "ansible.builtin",

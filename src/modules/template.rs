@@ -16,7 +16,7 @@ use super::file_attributes::{self, Wanted};
 use super::file_digest::Digests;
 use super::file_mode::Mode;
 use super::file_write::{self, Content, Destination, Wish, Write};
-use super::{Controller, Error, Module, Outcome, Plan, file_arguments, vault_file};
+use super::{Async, Changes, Controller, Error, Module, Outcome, Plan, file_arguments, vault_file};
 use crate::remote::{Probe, Remote};
 use crate::template::Options;
 use crate::value::doc::{Argument, Doc, Kind, Return};
@@ -54,6 +54,8 @@ pub(super) struct Change {
 
 #[async_trait]
 impl Module for Template {
+    const CHANGES: Changes = Changes::Files;
+    const ASYNC: Async = Async::Never;
     const DOC: Doc = Doc {
         name: "template",
         collection: "ansible.builtin",

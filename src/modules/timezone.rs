@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::execution::quote;
-use super::{Controller, Diff, Error, Module, Outcome, Plan};
+use super::{Changes, Controller, Diff, Error, Module, Outcome, Plan};
 use crate::remote::{Command, Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind};
 
@@ -48,6 +48,7 @@ impl Found {
 
 #[async_trait]
 impl Module for Timezone {
+    const CHANGES: Changes = Changes::Other;
     const DOC: Doc = Doc {
         name: "timezone",
         collection: "community.general",

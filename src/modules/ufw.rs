@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use super::{Controller, Error, Module, Outcome, Plan};
+use super::{Changes, Controller, Error, Module, Outcome, Plan};
 use crate::remote::{Command, Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
@@ -42,6 +42,7 @@ pub(super) struct Ufw {
 
 #[async_trait]
 impl Module for Ufw {
+    const CHANGES: Changes = Changes::FirewallRules;
     const DOC: Doc =
         Doc {
             name: "ufw",

@@ -10,7 +10,9 @@ use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::file_attributes::{self, Wanted, is_empty};
-use super::{Controller, Error, Module, Outcome, Plan, file_arguments, file_write, host_path, vault_file};
+use super::{
+    Async, Changes, Controller, Error, Module, Outcome, Plan, file_arguments, file_write, host_path, vault_file,
+};
 use crate::remote::{Attributes, FileKind, Links, Probe, Remote};
 use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
@@ -46,6 +48,8 @@ pub(super) enum Change {
 
 #[async_trait]
 impl Module for Unarchive {
+    const CHANGES: Changes = Changes::Files;
+    const ASYNC: Async = Async::Never;
     const DOC: Doc = Doc {
         name: "unarchive",
         collection: "ansible.builtin",

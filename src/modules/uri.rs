@@ -14,7 +14,7 @@ use super::http::follow::{Manner, Redirects, basic};
 use super::http::network::Network;
 use super::http::tls::Files;
 use super::http::{Failure, Request, Response, Tls, Url, arguments as web};
-use super::{Controller, Error, Module, Outcome, Plan, file_arguments};
+use super::{Changes, Controller, Error, Module, Outcome, Plan, file_arguments};
 use crate::remote::{FileKind, Links, Probe, Remote};
 use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
@@ -63,6 +63,7 @@ pub(super) enum Format {
 
 #[async_trait]
 impl Module for Uri {
+    const CHANGES: Changes = Changes::Other;
     const DOC: Doc = Doc {
         name: "uri",
         collection: "ansible.builtin",

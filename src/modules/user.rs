@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::accounts::{self, Account, Accounts, Tools};
-use super::{Controller, Error, Module, Outcome, Plan};
+use super::{Changes, Controller, Error, Module, Outcome, Plan};
 use crate::remote::{Command, Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 use crate::value::float;
@@ -74,6 +74,7 @@ pub(super) struct Change {
 
 #[async_trait]
 impl Module for User {
+    const CHANGES: Changes = Changes::Accounts;
     const DOC: Doc = Doc {
         name: "user",
         collection: "ansible.builtin",

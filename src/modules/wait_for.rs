@@ -8,7 +8,7 @@ use serde::Deserialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::http::{self, Failure};
-use super::{Controller, Error, Module, Outcome, Plan, python_regex};
+use super::{Changes, Controller, Error, Module, Outcome, Plan, python_regex};
 use crate::remote::{Command, Links, Probe, Remote};
 use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
@@ -59,6 +59,7 @@ struct Found {
 
 #[async_trait]
 impl Module for WaitFor {
+    const CHANGES: Changes = Changes::Nothing;
     const DOC: Doc = Doc {
         name: "wait_for",
         collection: "ansible.builtin",

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::file_attributes::Wanted;
 use super::x509::key::{self, KeyType};
 use super::x509::{self, Certificate, Lacking};
-use super::{Controller, Error, Module, Outcome, Plan, vault_file};
+use super::{Changes, Controller, Error, Module, Outcome, Plan, vault_file};
 use crate::remote::{Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
@@ -44,6 +44,7 @@ pub(super) struct Change {
 
 #[async_trait]
 impl Module for X509Ca {
+    const CHANGES: Changes = Changes::Files;
     const DOC: Doc = Doc {
         name: "x509_ca",
         collection: "windlass",

@@ -10,7 +10,7 @@ use super::file_attributes::Wanted;
 use super::x509::certificate::{self, Usage};
 use super::x509::key::{self, KeyType};
 use super::x509::{self, Certificate, Lacking};
-use super::{Controller, Error, Module, Outcome, Plan};
+use super::{Changes, Controller, Error, Module, Outcome, Plan};
 use crate::remote::{Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
@@ -49,6 +49,7 @@ pub(super) struct Change {
 
 #[async_trait]
 impl Module for X509Certificate {
+    const CHANGES: Changes = Changes::Files;
     const DOC: Doc = Doc {
         name: "x509_certificate",
         collection: "windlass",

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::x509::{self, Certificate};
-use super::{Controller, Error, Module, Outcome, Plan};
+use super::{Changes, Controller, Error, Module, Outcome, Plan};
 use crate::remote::{Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
@@ -16,6 +16,7 @@ pub(super) struct X509CertificateInfo {
 
 #[async_trait]
 impl Module for X509CertificateInfo {
+    const CHANGES: Changes = Changes::Nothing;
     const DOC: Doc = Doc {
         name: "x509_certificate_info",
         collection: "windlass",

@@ -5,7 +5,7 @@ use rcgen::CertificateParams;
 use serde::Deserialize;
 
 use super::x509::{self, key};
-use super::{Controller, Error, Module, Outcome, Plan};
+use super::{Changes, Controller, Error, Module, Outcome, Plan};
 use crate::remote::{Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
@@ -19,6 +19,7 @@ pub(super) struct X509Csr {
 
 #[async_trait]
 impl Module for X509Csr {
+    const CHANGES: Changes = Changes::Files;
     const DOC: Doc = Doc {
         name: "x509_csr",
         collection: "windlass",

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::file_attributes::Wanted;
 use super::x509::key::{self, KeyType};
 use super::x509::{self, Lacking};
-use super::{Controller, Error, Module, Outcome, Plan};
+use super::{Changes, Controller, Error, Module, Outcome, Plan};
 use crate::remote::{Attributes, Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
@@ -36,6 +36,7 @@ pub(super) struct Change {
 
 #[async_trait]
 impl Module for X509Key {
+    const CHANGES: Changes = Changes::Files;
     const DOC: Doc = Doc {
         name: "x509_key",
         collection: "windlass",

@@ -71,6 +71,12 @@ fn line(change: &Change) -> String {
         Kind::File => format!("file   {}", change.what),
         Kind::Unit => format!("unit   {}", change.what),
         Kind::Object => format!("object {}", change.what),
+        Kind::Package => format!("package {}", change.what),
+        Kind::Account => format!("account {}", change.what),
+        Kind::Mount => format!("mount  {}", change.what),
+        Kind::CronJob => format!("cron job {}", change.what),
+        Kind::KernelSetting => format!("kernel setting {}", change.what),
+        Kind::FirewallRule => format!("firewall rule {}", change.what),
         Kind::Other => format!("other  {}", change.what),
     }
 }
@@ -80,6 +86,12 @@ fn kinds_of(kinds: &BTreeMap<Kind, usize>) -> String {
         Kind::File => counted(*count, "file"),
         Kind::Unit => counted(*count, "unit"),
         Kind::Object => counted(*count, "API object"),
+        Kind::Package => counted(*count, "package"),
+        Kind::Account => counted(*count, "account"),
+        Kind::Mount => counted(*count, "mount"),
+        Kind::CronJob => counted(*count, "cron job"),
+        Kind::KernelSetting => counted(*count, "kernel setting"),
+        Kind::FirewallRule => counted(*count, "firewall rule"),
         Kind::Other => counted(*count, "other change"),
     });
     words.collect::<Vec<_>>().join(", ")

@@ -11,7 +11,7 @@ use crate::modules::file_write::{self, Content, Destination, Wish, Write};
 use crate::modules::http::follow::{Manner, Redirects};
 use crate::modules::http::network::Network;
 use crate::modules::http::{Failure, Request, Tls, Url, tls};
-use crate::modules::{Controller, Diff, Error, Module, Outcome, Plan};
+use crate::modules::{Changes, Controller, Diff, Error, Module, Outcome, Plan};
 use crate::remote::{FileKind, Links, Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
@@ -68,6 +68,7 @@ struct Key {
 
 #[async_trait]
 impl Module for Deb822Repository {
+    const CHANGES: Changes = Changes::Files;
     const DOC: Doc = Doc {
         name: "deb822_repository",
         collection: "ansible.builtin",

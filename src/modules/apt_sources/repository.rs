@@ -9,7 +9,7 @@ use super::Places;
 use super::list::{File, Files, Source};
 use crate::modules::file_mode::Mode;
 use crate::modules::package::apt;
-use crate::modules::{Controller, Diff, Error, Module, Outcome, Plan};
+use crate::modules::{Changes, Controller, Diff, Error, Module, Outcome, Plan};
 use crate::remote::{Attributes, Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
@@ -40,6 +40,7 @@ enum State {
 
 #[async_trait]
 impl Module for AptRepository {
+    const CHANGES: Changes = Changes::Files;
     const DOC: Doc = Doc {
         name: "apt_repository",
         collection: "ansible.builtin",

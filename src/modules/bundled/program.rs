@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::verified::{self, Directory, Looks};
 use super::{Question, find, place};
 use crate::bundle::{Found, architecture_named};
-use crate::modules::{Controller, Diff, Error, Module, Outcome, Plan, Progress};
+use crate::modules::{Changes, Controller, Diff, Error, Module, Outcome, Plan, Progress};
 use crate::remote::{Attributes, Command, Digest, Expected, FileKind, Links, Probe, Remote};
 use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
@@ -67,6 +67,7 @@ impl Wanted {
 
 #[async_trait]
 impl Module for Program {
+    const CHANGES: Changes = Changes::Files;
     const DOC: Doc = Doc {
         name: "program",
         collection: "windlass",

@@ -14,7 +14,7 @@ use report::{Cluster, Endpoint};
 
 use super::http::tls::Files;
 use super::http::{Failure, Tls, Url};
-use super::{Controller, Error, Module, Outcome, Plan};
+use super::{Changes, Controller, Error, Module, Outcome, Plan};
 use crate::remote::{Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
@@ -34,6 +34,7 @@ pub(super) struct EtcdClusterInfo {
 
 #[async_trait]
 impl Module for EtcdClusterInfo {
+    const CHANGES: Changes = Changes::Nothing;
     const DOC: Doc = Doc {
         name: "etcd_cluster_info",
         collection: "windlass",

@@ -12,7 +12,7 @@ use super::access::{Access, arguments};
 use super::api::Api;
 use super::definitions::{Given, named};
 use super::wait::{self, Condition, Patience};
-use crate::modules::{Controller, Error, Module, Outcome, Plan};
+use crate::modules::{Changes, Controller, Error, Module, Outcome, Plan};
 use crate::remote::{Probe, Remote};
 use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
@@ -36,6 +36,7 @@ pub(crate) struct K8sInfo {
 
 #[async_trait]
 impl Module for K8sInfo {
+    const CHANGES: Changes = Changes::Nothing;
     const DOC: Doc = Doc {
         name: "k8s_info",
         collection: "kubernetes.core",

@@ -13,7 +13,7 @@ use super::definitions::{self, Given, Object};
 use super::wait::{Condition, Patience};
 use super::work::{Deed, MergeType, State, Step, Wish, Work};
 use super::{compare, structure};
-use crate::modules::{Controller, Error, Module, Outcome, Plan};
+use crate::modules::{Changes, Controller, Error, Module, Outcome, Plan};
 use crate::remote::{Probe, Remote};
 use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
@@ -42,6 +42,7 @@ pub(crate) struct K8s {
 
 #[async_trait]
 impl Module for K8s {
+    const CHANGES: Changes = Changes::Objects;
     const DOC: Doc = Doc {
         name: "k8s",
         collection: "kubernetes.core",

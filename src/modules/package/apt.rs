@@ -12,7 +12,7 @@ use self::policy::Policy;
 use super::dpkg::{self, Installed, Spec, candidate, outdated};
 use super::{failure, in_english, said};
 use crate::modules::http::follow;
-use crate::modules::{Controller, Error, Module, Outcome, Plan};
+use crate::modules::{Changes, Controller, Error, Module, Outcome, Plan};
 use crate::remote::{Attributes, Command, Links, Output, Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
@@ -125,6 +125,7 @@ pub(crate) async fn fetch_lists(remote: &Remote, retries: &Retries) -> Result<Ou
 
 #[async_trait]
 impl Module for Apt {
+    const CHANGES: Changes = Changes::Packages;
     const DOC: Doc = Doc {
         name: "apt",
         collection: "ansible.builtin",

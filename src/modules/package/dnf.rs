@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::{failure, first_of, in_english, run, said};
 use crate::modules::execution::quote;
-use crate::modules::{Controller, Error, Module, Outcome, Plan};
+use crate::modules::{Changes, Controller, Error, Module, Outcome, Plan};
 use crate::remote::{Command, Probe, Remote};
 use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
@@ -92,6 +92,7 @@ pub(crate) static YUM: Doc = Doc {
 
 #[async_trait]
 impl Module for Dnf {
+    const CHANGES: Changes = Changes::Packages;
     const DOC: Doc = Doc {
         name: "dnf",
         collection: "ansible.builtin",

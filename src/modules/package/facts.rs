@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
 use super::in_english;
-use crate::modules::{Controller, Effect, Error, Module, Outcome, Plan};
+use crate::modules::{Changes, Controller, Effect, Error, Module, Outcome, Plan};
 use crate::remote::{Command, Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 use crate::value::{Value, Vars};
@@ -41,6 +41,7 @@ enum Manager {
 
 #[async_trait]
 impl Module for PackageFacts {
+    const CHANGES: Changes = Changes::Nothing;
     const DOC: Doc = Doc {
         name: "package_facts",
         collection: "ansible.builtin",

@@ -8,7 +8,7 @@ use super::apt::{self, Apt};
 use super::dnf::{self, Dnf};
 use super::{first_of, run, said};
 use crate::modules::execution::quote;
-use crate::modules::{Controller, Error, Module, Outcome, Plan, arguments};
+use crate::modules::{Changes, Controller, Error, Module, Outcome, Plan, arguments};
 use crate::remote::{Command, Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 use crate::value::{Value, Vars};
@@ -109,6 +109,7 @@ struct Simple {
 
 #[async_trait]
 impl Module for Package {
+    const CHANGES: Changes = Changes::Packages;
     const DOC: Doc = Doc {
         name: "package",
         collection: "ansible.builtin",
