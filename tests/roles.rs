@@ -92,7 +92,7 @@ fn before_a_restart(members: &[&str]) -> String {
         format!("{{id: {id}, name: {id}, healthy: {healthy}, is_learner: {learner}, raft_applied_index: {applied}}}")
     });
     let text = format!(
-        "- hosts: h1\n  gather_facts: false\n  vars:\n    etcd_serving_url: 'https://192.0.2.1:2379'\n    etcd_health:\n      endpoints: [{{endpoint: 'https://192.0.2.1:2379', member_id: m1}}]\n      \
+        "- hosts: h1\n  gather_facts: false\n  vars:\n    etcd_local_url: 'https://192.0.2.1:2379'\n    etcd_health:\n      endpoints: [{{endpoint: 'https://192.0.2.1:2379', member_id: m1}}]\n      \
          majority: {}\n      voters: {voters}\n      members: [{}]\n  tasks:\n    \
          - import_role: {{name: etcd, tasks_from: refuse_inventory}}\n    \
          - debug: {{msg: \"{{{{ 'to ' ~ etcd_successor if etcd_majority_stays else 'no majority without ' ~ etcd_others_down | join }}}}\"}}\n",

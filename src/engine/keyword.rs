@@ -91,7 +91,9 @@ pub(super) fn sharing(batch: &Batch, task: &Task, hosts: Vec<HostRun>) -> (Shari
 /// None: the host skips the task, so what its keywords are does not matter.
 fn sharing_of(batch: &Batch, task: &Task, host: &HostRun) -> Result<Option<Sharing>, Error> {
     let keywords = &task.keywords;
-    let by_nature = crate::modules::of(task.action.doc).once;
+    let doc = task.action.doc;
+    // Includes are no modules.
+    let by_nature = !doc.is_own() && crate::modules::find(doc.name).is_some_and(|entry| entry.once);
     if keywords.run_once.is_none() && keywords.throttle.is_none() && keywords.any_errors_fatal.is_none() {
         return Ok(Some(Sharing { once: by_nature, throttle: None }));
     }
