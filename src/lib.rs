@@ -15,16 +15,18 @@ pub mod template;
 // floor 2: one host; all hosts
 pub mod inventory;
 pub mod remote;
-// floor 3: what a task can do to one host
+// floor 3: HTTP, through a host or from here
+pub(crate) mod http;
+// floor 4: what a task can do to one host
 pub mod modules;
-// floor 4: the run
+// floor 5: the run
 pub mod engine;
-// floor 5: settings, inventories and playbooks to a run; events to words
+// floor 6: settings, inventories and playbooks to a run; events to words
 pub mod launch;
 pub mod report;
-// floor 6: a deployment as a whole; what can be said of playbooks without a run
+// floor 7: a deployment as a whole; what can be said of playbooks without a run
 pub mod deployment;
 pub mod lint;
 pub mod schema;
-// floor 7: the command line
+// floor 8: the command line
 pub mod cli;

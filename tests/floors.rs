@@ -15,14 +15,15 @@ const FLOORS: &[(&str, u8)] = &[
     ("bundle", 1),
     ("inventory", 2),
     ("remote", 2),
-    ("modules", 3),
-    ("engine", 4),
-    ("launch", 5),
-    ("report", 5),
-    ("deployment", 6),
-    ("lint", 6),
-    ("schema", 6),
-    ("cli", 7),
+    ("http", 3),
+    ("modules", 4),
+    ("engine", 5),
+    ("launch", 6),
+    ("report", 6),
+    ("deployment", 7),
+    ("lint", 7),
+    ("schema", 7),
+    ("cli", 8),
 ];
 
 fn sources() -> Vec<(PathBuf, String)> {

@@ -11,11 +11,11 @@ use serde::Deserialize;
 
 use self::keys::Wish;
 use super::accounts::{self, Account};
-use super::http::follow::{Manner, Redirects};
-use super::http::network::Network;
-use super::http::tls::Files;
-use super::http::{Failure, Request, Tls, Url};
 use super::{Changes, Controller, Error, Module, Outcome, Plan, file_diff, file_write, host_path};
+use crate::http::follow::{Manner, Redirects};
+use crate::http::network::Network;
+use crate::http::{Failure, Request, Url};
+use crate::modules::web::TlsFiles;
 use crate::remote::{Attributes, FileKind, Links, Probe, Remote};
 use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
@@ -199,7 +199,7 @@ impl AuthorizedKey {
     async fn fetch(&self, probe: &Probe) -> Result<String, Error> {
         let url = Url::parse(&self.key).map_err(|why| Error::failed(format!("invalid URL of the keys: {why}")))?;
         let failed = |words: String| Error::failed(format!("cannot get keys from {url}: {words}"));
-        let tls = Tls::load(probe, Files::default(), self.validate_certs).await?;
+        let tls = TlsFiles::default().load(probe, self.validate_certs).await?;
         let network = Network::load(probe, true, true).await?;
         let redirects = Redirects::Safe;
         let manner = Manner { tls: &tls, limit: FETCH_LIMIT, redirects, unredirected: &[], network: &network };

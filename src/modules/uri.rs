@@ -10,11 +10,12 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 
 use super::file_attributes::Wanted;
-use super::http::follow::{Manner, Redirects, basic};
-use super::http::network::Network;
-use super::http::tls::Files;
-use super::http::{Failure, Request, Response, Tls, Url, arguments as web};
 use super::{Changes, Controller, Error, Module, Outcome, Plan, file_arguments};
+use crate::http::follow::{Manner, Redirects, basic};
+use crate::http::network::Network;
+use crate::http::{Failure, Request, Response, Tls, Url};
+use crate::modules::web;
+use crate::modules::web::TlsFiles;
 use crate::remote::{FileKind, Links, Probe, Remote};
 use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
@@ -163,7 +164,7 @@ impl Module for Uri {
         let mut request = self.request(remote, here).await?;
         let network = Network::load(remote, self.use_proxy, self.use_netrc && self.url_username.is_none()).await?;
         request.log_in(&network);
-        let files = Files {
+        let files = TlsFiles {
             ca: self.ca_path.as_deref(),
             client_cert: self.client_cert.as_deref(),
             client_key: self.client_key.as_deref(),
@@ -171,7 +172,7 @@ impl Module for Uri {
         };
         let asked = request.url.clone();
         let needs_tls = asked.secure || self.follow_redirects != "none";
-        let tls = if needs_tls { Tls::load(remote, files, self.validate_certs).await? } else { Tls::none() };
+        let tls = if needs_tls { files.load(remote, self.validate_certs).await? } else { Tls::none() };
         let clock = Instant::now();
         let limit = Duration::from_secs(self.timeout);
         let manner = Manner { tls: &tls, limit, redirects: self.redirects(), unredirected: &[], network: &network };

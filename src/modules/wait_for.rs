@@ -7,8 +7,8 @@ use fancy_regex::Regex;
 use serde::Deserialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::http::{self, Failure};
 use super::{Changes, Controller, Error, Module, Outcome, Plan, python_regex};
+use crate::http::{self, Failure};
 use crate::remote::{Command, Links, Probe, Remote};
 use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};

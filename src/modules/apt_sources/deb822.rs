@@ -6,11 +6,12 @@ use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::Places;
+use crate::http::follow::{Manner, Redirects};
+use crate::http::network::Network;
+use crate::http::{Failure, Request, Url};
 use crate::modules::file_attributes::Wanted;
 use crate::modules::file_write::{self, Content, Destination, Wish, Write};
-use crate::modules::http::follow::{Manner, Redirects};
-use crate::modules::http::network::Network;
-use crate::modules::http::{Failure, Request, Tls, Url, tls};
+use crate::modules::web::TlsFiles;
 use crate::modules::{Changes, Controller, Diff, Error, Module, Outcome, Plan};
 use crate::remote::{FileKind, Links, Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
@@ -326,7 +327,7 @@ async fn fetch(probe: &Probe, address: &str) -> Result<Vec<u8>, Error> {
     let failed = |why: String| Error::failed(format!("cannot fetch the key {address}: {why}"));
     let mut request = Request::get(Url::parse(address).map_err(&failed)?);
     // It may lead on to an address with TLS.
-    let tls = Tls::load(probe, tls::Files::default(), true).await?;
+    let tls = TlsFiles::default().load(probe, true).await?;
     let network = Network::load(probe, true, false).await?;
     let manner = Manner { tls: &tls, limit: LIMIT, redirects: Redirects::All, unredirected: &[], network: &network };
     match manner.send(probe, &mut request, None).await {

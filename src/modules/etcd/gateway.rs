@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
-use crate::modules::http::{self, Failure, Request, Response, Tls, Url};
+use crate::http::{self, Failure, Request, Response, Tls, Url};
 use crate::remote::Probe;
 
 /// What a member answered instead of what it was asked for.

@@ -12,9 +12,9 @@ use serde::Deserialize;
 use gateway::Gateway;
 use report::{Cluster, Endpoint};
 
-use super::http::tls::Files;
-use super::http::{Failure, Tls, Url};
 use super::{Changes, Controller, Error, Module, Outcome, Plan};
+use crate::http::{Failure, Tls, Url};
+use crate::modules::web::TlsFiles;
 use crate::remote::{Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
@@ -127,8 +127,8 @@ impl EtcdClusterInfo {
             true => {
                 let (client_cert, client_key) = (self.client_cert.as_deref(), self.client_key.as_deref());
                 let ca = self.ca_cert.as_deref();
-                let files = Files { ca, client_cert, client_key, controller: (!self.remote_src).then_some(here) };
-                Tls::load(probe, files, true).await?
+                let files = TlsFiles { ca, client_cert, client_key, controller: (!self.remote_src).then_some(here) };
+                files.load(probe, true).await?
             }
             false => Tls::none(),
         };

@@ -8,12 +8,12 @@ use chrono::DateTime;
 use tempfile::TempDir;
 
 use super::GetUrl;
+use crate::http::follow::{Manner, Redirects, basic};
+use crate::http::network::Network;
+use crate::http::url::decode;
+use crate::http::{Failure, LARGEST_DOWNLOAD, Request, Response, Tls, Url};
 use crate::modules::Error;
-use crate::modules::http::follow::{Manner, Redirects, basic};
-use crate::modules::http::network::Network;
-use crate::modules::http::tls::Files;
-use crate::modules::http::url::decode;
-use crate::modules::http::{Failure, LARGEST_DOWNLOAD, Request, Response, Tls, Url};
+use crate::modules::web::TlsFiles;
 use crate::remote::{Digest, FileKind, Links, Probe};
 use crate::value::float;
 
@@ -193,17 +193,17 @@ impl GetUrl {
     }
 
     async fn network(&self, probe: &Probe) -> Result<Network, Error> {
-        Network::load(probe, self.use_proxy, self.use_netrc && self.url_username.is_none()).await
+        Ok(Network::load(probe, self.use_proxy, self.use_netrc && self.url_username.is_none()).await?)
     }
 
     async fn tls(&self, probe: &Probe) -> Result<Tls, Error> {
-        let files = Files {
+        let files = TlsFiles {
             client_cert: self.client_cert.as_deref(),
             client_key: self.client_key.as_deref(),
-            ..Files::default()
+            ..TlsFiles::default()
         };
         // An http address may lead to an https one.
-        Tls::load(probe, files, self.validate_certs).await
+        files.load(probe, self.validate_certs).await
     }
 
     fn request(&self, mut url: Url) -> Request {

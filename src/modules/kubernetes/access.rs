@@ -18,7 +18,7 @@ use tower::{BoxError, ServiceExt as _};
 
 use super::kubeconfig;
 use super::tunnel::Dial;
-use crate::modules::http::LARGEST_BODY;
+use crate::http::LARGEST_BODY;
 use crate::modules::{Controller, Error};
 use crate::remote::Probe;
 use crate::value::Value;

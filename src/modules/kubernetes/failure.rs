@@ -6,7 +6,8 @@ use kube::core::Status;
 use kube::core::response::StatusCause;
 
 use crate::connection;
-use crate::modules::{Error, http};
+use crate::http;
+use crate::modules::Error;
 use crate::remote;
 use crate::value::{Value, Vars};
 

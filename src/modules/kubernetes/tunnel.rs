@@ -11,7 +11,7 @@ use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::TokioIo;
 
 use crate::connection::Stream;
-use crate::modules::http;
+use crate::http;
 use crate::remote::Probe;
 
 /// Opens a connection to whatever address a request is for.

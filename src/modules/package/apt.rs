@@ -11,7 +11,7 @@ use serde::Deserialize;
 use self::policy::Policy;
 use super::dpkg::{self, Installed, Spec, candidate, outdated};
 use super::{failure, in_english, said};
-use crate::modules::http::follow;
+use crate::modules::web;
 use crate::modules::{Changes, Controller, Error, Module, Outcome, Plan};
 use crate::remote::{Attributes, Command, Links, Output, Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
@@ -327,7 +327,7 @@ impl Apt {
         let directory = remote.temporary_directory().await?;
         let name = address.split(['?', '#']).next().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
         let path = format!("{directory}/{}", if name.ends_with(".deb") { name } else { "package.deb" });
-        let package = follow::fetch(remote, address).await?;
+        let package = web::fetch(remote, address).await?;
         // apt reads it as a user of its own.
         let mode = |mode| Attributes { mode: Some(mode), ..Attributes::default() };
         remote.set_attributes(&directory, &mode(0o755), Links::Follow).await?;

@@ -5,9 +5,9 @@ use std::io::Read;
 use minijinja::value::{Serde, ValueKind};
 
 use super::Format;
+use crate::http::url::encode_form;
+use crate::http::{LARGEST_BODY, Response};
 use crate::modules::Error;
-use crate::modules::http::url::encode_form;
-use crate::modules::http::{LARGEST_BODY, Response};
 use crate::value::Value;
 
 /// The body as it is sent, and its type.

@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::settings::Settings;
 use super::span::{Attribute, Span, attribute};
-use crate::modules::http::{self, Request, Tls, Url};
+use crate::http::{self, Request, Tls, Url};
 
 /// Spans that go in one request.
 const BATCH: usize = 512;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::span::Id;
-use crate::modules::http::Url;
+use crate::http::Url;
 use crate::value::Secret;
 
 /// As OpenTelemetry has it where nothing else is said.

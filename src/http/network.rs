@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use super::Url;
-use crate::modules::Error;
-use crate::remote::{Command, Probe};
+use crate::remote::{self, Command, Probe};
 use crate::value::home;
 
 /// None of it unless it was asked for.
@@ -27,7 +26,7 @@ struct Login {
 
 impl Network {
     /// Asks the host, with the task's own `environment`.
-    pub(crate) async fn load(probe: &Probe, proxies: bool, netrc: bool) -> Result<Network, Error> {
+    pub(crate) async fn load(probe: &Probe, proxies: bool, netrc: bool) -> Result<Network, remote::Error> {
         let line = "printf '%s\\n' \"${http_proxy-${HTTP_PROXY-}}\" \"${https_proxy-${HTTPS_PROXY-}}\" \"${no_proxy-${NO_PROXY-}}\"\n\
             cat \"${NETRC:-$HOME/.netrc}\" 2>/dev/null; exit 0";
         if !proxies && !netrc {

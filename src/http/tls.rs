@@ -10,8 +10,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-use crate::modules::{Controller, Error, vault_file};
-use crate::remote::{Links, Probe};
+use crate::remote::{self, Links, Probe};
 
 /// Where systems keep the authorities that they trust.
 const SYSTEM_ROOTS: &[&str] = &[
@@ -29,34 +28,16 @@ pub(crate) struct Tls {
     built: OnceLock<Result<Arc<ClientConfig>, String>>,
 }
 
-/// The arguments that say so.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Files<'a> {
-    /// A file of authorities; the system's if None.
-    pub ca: Option<&'a str>,
-    pub client_cert: Option<&'a str>,
-    /// The certificate's own file if None.
-    pub client_key: Option<&'a str>,
-    /// Whose files they are, which may be vault files; the host's if None.
-    pub controller: Option<&'a Controller<'a>>,
-}
+/// Certificates, outermost last.
+pub(crate) type Certificates = Vec<CertificateDer<'static>>;
+/// A certificate with those that signed it, and its key.
+pub(crate) type Identity = (Certificates, PrivateKeyDer<'static>);
 
 impl Tls {
-    /// Reads what is needed from the host. Without `verify` any certificate is taken.
-    pub(crate) async fn load(probe: &Probe, files: Files<'_>, verify: bool) -> Result<Tls, Error> {
-        let roots = match (verify, files.ca) {
-            (false, _) => Vec::new(),
-            (true, Some(path)) => authorities(probe, path, files.controller).await?,
-            (true, None) => system_authorities(probe).await?,
-        };
-        let client = match files.client_cert {
-            Some(path) => {
-                let key = files.client_key.unwrap_or(path);
-                Some(identity(probe, path, key, files.controller).await?)
-            }
-            None => None,
-        };
-        Ok(Tls { verify, roots, client, built: OnceLock::new() })
+    /// Trusts these authorities; None: any certificate is taken.
+    pub(crate) fn new(authorities: Option<Certificates>, client: Option<Identity>) -> Tls {
+        let verify = authorities.is_some();
+        Tls { verify, roots: authorities.unwrap_or_default(), client, built: OnceLock::new() }
     }
 
     /// Trusts the authorities of a text in PEM form.
@@ -118,19 +99,20 @@ impl Tls {
     }
 }
 
-async fn authorities(
-    probe: &Probe,
-    path: &str,
-    here: Option<&Controller<'_>>,
-) -> Result<Vec<CertificateDer<'static>>, Error> {
-    let found = certificates(&read(probe, path, here).await?);
+/// The certificates of a text in PEM form; `name` is for the error.
+pub(crate) fn authorities(name: &str, text: &[u8]) -> Result<Certificates, String> {
+    let found = certificates(text);
     match found.is_empty() {
-        true => Err(Error::failed(format!("{path} has no certificate in PEM format"))),
+        true => Err(format!("{name} has no certificate in PEM format")),
         false => Ok(found),
     }
 }
 
-async fn system_authorities(probe: &Probe) -> Result<Vec<CertificateDer<'static>>, Error> {
+/// The authorities that the host trusts.
+///
+/// # Errors
+/// The host is gone.
+pub(crate) async fn system_authorities(probe: &Probe) -> Result<Certificates, remote::Error> {
     for path in SYSTEM_ROOTS {
         if probe.stat(path, Links::Follow).await?.is_some()
             && let Some(text) = probe.read(path).await?
@@ -141,25 +123,11 @@ async fn system_authorities(probe: &Probe) -> Result<Vec<CertificateDer<'static>
     Ok(Vec::new())
 }
 
-async fn identity(
-    probe: &Probe,
-    path: &str,
-    key_path: &str,
-    here: Option<&Controller<'_>>,
-) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), Error> {
-    let chain = authorities(probe, path, here).await?;
-    // The parser's own words are left out: they might quote the key.
-    let key = PrivateKeyDer::from_pem_slice(&read(probe, key_path, here).await?)
-        .map_err(|_| Error::failed(format!("{key_path} has no unencrypted private key in PEM format")))?;
-    Ok((chain, key))
-}
-
-async fn read(probe: &Probe, path: &str, here: Option<&Controller<'_>>) -> Result<Vec<u8>, Error> {
-    if let Some(here) = here {
-        return vault_file::read(here, Path::new(path)).await;
-    }
-    let path = probe.expand(path).await?;
-    probe.read(&path).await?.ok_or_else(|| Error::failed(format!("no such file on the host: {path}")))
+/// A certificate and its key, in PEM form. The parser's own words are left out: they might quote the key.
+pub(crate) fn identity(cert: (&str, &[u8]), key: (&str, &[u8])) -> Result<Identity, String> {
+    let chain = authorities(cert.0, cert.1)?;
+    let read = PrivateKeyDer::from_pem_slice(key.1);
+    Ok((chain, read.map_err(|_| format!("{} has no unencrypted private key in PEM format", key.0))?))
 }
 
 fn certificates(text: &[u8]) -> Vec<CertificateDer<'static>> {

@@ -5,9 +5,7 @@ use std::time::Duration;
 use base64::Engine;
 
 use super::network::Network;
-use super::tls::Files;
-use super::{Failure, Request, Response, Sink, Tls, Url};
-use crate::modules::Error;
+use super::{Failure, Request, Response, Sink, Tls};
 use crate::remote::Probe;
 
 const MOST_REDIRECTS: usize = 10;
@@ -112,26 +110,6 @@ impl Manner<'_> {
         }
         request.url = url;
         Ok(())
-    }
-}
-
-/// What is at an address, as the host sees it.
-pub(crate) async fn fetch(probe: &Probe, address: &str) -> Result<Vec<u8>, Error> {
-    let url = Url::parse(address).map_err(|why| Error::failed(format!("invalid URL: {why}")))?;
-    let tls = Tls::load(probe, Files::default(), true).await?;
-    let manner = Manner {
-        tls: &tls,
-        limit: Duration::from_secs(300),
-        redirects: Redirects::All,
-        unredirected: &[],
-        network: &Network::load(probe, true, false).await?,
-    };
-    let failed = |words: String| Error::failed(format!("cannot fetch {url}: {words}"));
-    match manner.send(probe, &mut Request::get(url.clone()), None).await {
-        Ok(response) if response.status == 200 => Ok(response.body),
-        Ok(response) => Err(failed(format!("HTTP Error {}: {}", response.status, response.reason))),
-        Err(Failure::Host(error)) => Err(error.into()),
-        Err(failure) => Err(failed(failure.to_string())),
     }
 }
 

@@ -1,7 +1,6 @@
 //! HTTP/1.1 as the host sees the network: the bytes go through the connection to the host, the client runs here, and
 //! the host needs nothing for it. For `uri`, `get_url` and `etcd_cluster_info`; [`from_here`] needs no host.
 
-pub(crate) mod arguments;
 pub(crate) mod follow;
 pub(crate) mod network;
 mod page;
