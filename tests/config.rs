@@ -9,7 +9,7 @@ use std::io::{Read, Write as _};
 use std::path::Path;
 
 use assert_cmd::Command;
-use windlass::settings::{GROUPS, SETTINGS, Standing};
+use windlass::settings::{GROUPS, Relevance, SETTINGS};
 
 /// A scratch directory with files in it.
 fn directory(files: &[(&str, &str)]) -> tempfile::TempDir {
@@ -347,8 +347,8 @@ fn tables() -> String {
             .expect("a String takes any text");
     }
     for (standing, heading, words) in [
-        (Standing::NotNeeded, "What is not needed", "Taken, and without effect; nothing is lost."),
-        (Standing::NotHonoured, "Unsupported settings", "A warning names each that is set to anything unusual."),
+        (Relevance::NotNeeded, "What is not needed", "Taken, and without effect; nothing is lost."),
+        (Relevance::NotHonoured, "Unsupported settings", "A warning names each that is set to anything unusual."),
     ] {
         writeln!(out, "\n## {heading}\n\n{words}\n").expect("a String takes any text");
         for group in GROUPS.iter().filter(|group| group.standing == standing) {

@@ -12,7 +12,7 @@ use regex::Regex;
 use windlass::modules::{self, MODULES};
 use windlass::playbook::include;
 use windlass::playbook::keywords::{self, Place};
-use windlass::template::words;
+use windlass::template::catalogue;
 use windlass::value::origin::Source;
 use windlass::value::yaml::{self, Node, NodeKind};
 
@@ -217,13 +217,13 @@ fn everything_that_the_code_knows_has_a_case() {
     }
     let meta = modules::find("meta").unwrap().doc;
     meta.arguments[0].choices.iter().for_each(|word| want("meta:", word, used.metas.contains(*word)));
-    for word in words::filters() {
+    for word in catalogue::filters() {
         let name = word.name;
         let there = used.finds(&format!(r"\|\s*(ansible\.builtin\.)?{name}\b|map\('{name}'"))
             || Regex::new(&format!(r#"["| ]{name}["(| ]|\| {name}\b|map\('{name}'"#)).unwrap().is_match(&used.filters);
         want("filter", name, there);
     }
-    for word in words::tests() {
+    for word in catalogue::tests() {
         let name = regex::escape(word.name);
         let there = used.finds(&format!(r"\bis\s+(not\s+)?(ansible\.builtin\.)?{name}(\W|$)"))
             || Regex::new(&format!(r#""{name}["(]"#)).unwrap().is_match(&used.tests)
@@ -232,12 +232,12 @@ fn everything_that_the_code_knows_has_a_case() {
                 .is_match(&used.filters);
         want("test", word.name, there);
     }
-    for word in words::lookups() {
+    for word in catalogue::lookups() {
         let there = used.finds(&format!(r"(lookup|query|\bq)\('(ansible\.builtin\.)?{}'", word.name))
             || used.actions.contains_key(&format!("with_{}", word.name));
         want("lookup", word.name, there);
     }
-    for word in words::functions().into_iter().filter(|word| word.name != "omit") {
+    for word in catalogue::functions().into_iter().filter(|word| word.name != "omit") {
         want("function", word.name, used.finds(&format!(r"\b{}\(", word.name)));
     }
     for entry in MODULES.iter().filter(|entry| COMPARED.contains(&entry.doc.collection)) {

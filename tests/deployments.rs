@@ -12,8 +12,8 @@ use std::sync::atomic::AtomicBool;
 use tokio::sync::{mpsc, watch};
 use windlass::deployment::apply::{Agreement, Answer, Proposal, Question};
 use windlass::deployment::stage::Stage;
-use windlass::deployment::{Control, LockRequest, Outcome, Progress, Site, trial};
-use windlass::engine::{Defaults, Told};
+use windlass::deployment::{Control, LockRequest, Outcome, Progress, Site, planning};
+use windlass::engine::{Defaults, TimedEvent};
 use windlass::launch;
 use windlass::settings::{Settings, Surroundings};
 use windlass::value::Secret;
@@ -40,7 +40,7 @@ fn site(directory: &Path) -> Site {
 }
 
 /// What a face is told, and a control that nobody ends.
-fn control() -> (Control, Arc<Mutex<Vec<Progress>>>, mpsc::UnboundedReceiver<Told>) {
+fn control() -> (Control, Arc<Mutex<Vec<Progress>>>, mpsc::UnboundedReceiver<TimedEvent>) {
     let (events, receiver) = mpsc::unbounded_channel();
     let told: Arc<Mutex<Vec<Progress>>> = Arc::default();
     let at_once = watch::channel(false).1;
@@ -53,7 +53,7 @@ fn control() -> (Control, Arc<Mutex<Vec<Progress>>>, mpsc::UnboundedReceiver<Tol
 async fn applied(directory: PathBuf) -> (String, Vec<Progress>) {
     let site = site(&directory);
     let (control, told, mut events) = control();
-    let plan = trial::plan(&site, &control).await.expect("a plan").expect("nobody ended it");
+    let plan = planning::plan(&site, &control).await.expect("a plan").expect("nobody ended it");
     assert_eq!(plan.course().0, [Stage::Etcd]);
     let proposal = Proposal::make(&site, Some(plan), &control).await.unwrap().unwrap();
     let request = LockRequest { command: format!("a test of {}", directory.display()), breaks: false };

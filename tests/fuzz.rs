@@ -43,7 +43,7 @@ fn seeds(target: &str, places: &[&str]) {
     let (mut wrong, longest) = (Vec::new(), longest());
     for path in inputs {
         let (input, begun) = (std::fs::read(&path).unwrap(), Instant::now());
-        // Told before the run, as an overflow of the stack leaves no time to.
+        // TimedEvent before the run, as an overflow of the stack leaves no time to.
         eprintln!("{}", path.display());
         if std::panic::catch_unwind(|| bodies::run(target, &input)).is_err() {
             wrong.push(format!("{}: panics", path.display()));

@@ -8,7 +8,7 @@ use windlass::engine::VARIABLES;
 use windlass::modules::MODULES;
 use windlass::playbook::include;
 use windlass::playbook::keywords::{self, Place};
-use windlass::template::words;
+use windlass::template::catalogue;
 use windlass::value::doc::{Argument, Doc, Word};
 
 #[test]
@@ -55,10 +55,10 @@ lookups](../how-to/own-code.md).
         statement(&mut out, doc);
     }
     for (heading, all) in [
-        ("Filters", words::filters()),
-        ("Tests", words::tests()),
-        ("Lookups", words::lookups()),
-        ("Functions", words::functions()),
+        ("Filters", catalogue::filters()),
+        ("Tests", catalogue::tests()),
+        ("Lookups", catalogue::lookups()),
+        ("Functions", catalogue::functions()),
     ] {
         table(&mut out, heading, ["name", "example", "meaning"]);
         all.iter().for_each(|word| named(&mut out, word));

@@ -11,7 +11,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{oneshot, watch};
 
 use super::ExitCode;
-use crate::engine::{Event, Told};
+use crate::engine::{Event, TimedEvent};
 
 /// How long a run that is to end at once may take to say so. What it has running on hosts ends with its connections.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -29,7 +29,7 @@ impl Interrupts {
     pub(super) fn listen(
         stopping: Arc<AtomicBool>,
         at_once: watch::Sender<bool>,
-        events: &UnboundedSender<Told>,
+        events: &UnboundedSender<TimedEvent>,
     ) -> std::io::Result<Interrupts> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (enough, until) = oneshot::channel();

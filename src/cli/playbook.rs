@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::deployment::words;
+use super::deployment::messages;
 use super::launch;
 use super::options::{ConnectionArgs, InventorySource, RunArgs, VaultPasswords};
 use super::reporting::Reporting;
@@ -85,7 +85,7 @@ pub(super) fn run(
 ) -> Result<ExitCode, Failure> {
     let mut launch = launch::launch(settings, &args.source, &args.vault, &args.run)?;
     launch.loader.hooks = options::hooks(settings);
-    launch.loader.unsaid.force_handlers |= args.force_handlers;
+    launch.loader.play_defaults.force_handlers |= args.force_handlers;
     if !args.roles_path.is_empty() {
         launch.loader.roles_path = args.roles_path.clone();
     }
@@ -136,7 +136,7 @@ fn find_members(job: &mut Job, most: usize) -> Result<(), Failure> {
         None => Ok(()),
         Some(gone) => Err(anyhow::anyhow!(
             "refusing to remove {}, more than {most}: {} (--max-removals {} allows it)",
-            words::counted(gone.len(), "member"),
+            messages::counted(gone.len(), "member"),
             gone.join(", "),
             gone.len()
         )

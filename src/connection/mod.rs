@@ -2,10 +2,10 @@
 
 mod config;
 mod confinement;
-mod fence;
 pub mod known_hosts;
 pub mod local;
 mod network;
+mod offline;
 mod pattern;
 mod ssh;
 
@@ -19,7 +19,7 @@ use futures::future::BoxFuture;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 pub use confinement::Confinement;
-pub use fence::Fence;
+pub use offline::Fence;
 
 use crate::value::Secret;
 
@@ -158,7 +158,7 @@ pub trait Connection: Send + Sync + fmt::Debug {
 pub trait Open: Send + Sync {
     async fn open(&self, target: &Target) -> Result<Arc<dyn Connection>, Error>;
 
-    /// Told of an address that a host of the inventory says is its own.
+    /// TimedEvent of an address that a host of the inventory says is its own.
     fn admit(&self, _address: &str) {}
 }
 

@@ -4,11 +4,11 @@
 use std::path::Path;
 
 use super::control::{Control, LockRequest, Outcome, Progress};
-use super::held::Lock;
 use super::journal::{self, Entry, Journal};
+use super::lock::Lock;
 use super::plan::{Plan, Planned, State, moved};
 use super::stage::Stage;
-use super::{Deployment, Error, Run, Site, trial};
+use super::{Deployment, Error, Run, Site, planning};
 
 /// A plan that can be applied, once it was agreed to.
 pub struct Proposal<'s> {
@@ -65,7 +65,7 @@ impl<'s> Proposal<'s> {
         let is_saved = saved.is_some();
         let plan = match saved {
             Some(plan) => plan,
-            None => match trial::make(&phase, &deployment, control).await? {
+            None => match planning::make(&phase, &deployment, control).await? {
                 Some(plan) => plan,
                 None => return Ok(None),
             },
@@ -121,14 +121,14 @@ impl<'s> Proposal<'s> {
     /// made again where something moved, and holds if the same stages differ. None: the face ended it.
     async fn still(&self, control: &Control) -> Result<Option<Vec<Planned>>, Error> {
         let phase = self.site.read().await?;
-        let Some(now) = trial::observe(&phase, &self.deployment, control).await? else { return Ok(None) };
+        let Some(now) = planning::observe(&phase, &self.deployment, control).await? else { return Ok(None) };
         let what = moved(&self.plan.observed, &now);
         if what.is_empty() {
             return Ok(Some(self.plan.stages.clone()));
         }
         if !self.saved {
             control.tell(Progress::PlanningAgain);
-            let Some(again) = trial::make(&phase, &self.deployment, control).await? else { return Ok(None) };
+            let Some(again) = planning::make(&phase, &self.deployment, control).await? else { return Ok(None) };
             if again.course() == self.plan.course() {
                 return Ok(Some(again.stages));
             }
@@ -177,7 +177,7 @@ impl<'a> Stages<'a> {
             if interrupted != Some(stage) {
                 let state = match self.has_run {
                     false => planned.state,
-                    true => match trial::look(&self.site.read().await?, stage, true, self.control).await? {
+                    true => match planning::look(&self.site.read().await?, stage, true, self.control).await? {
                         Some(now) => now.state,
                         None => return Ok(Outcome::Interrupted),
                     },

@@ -1,7 +1,7 @@
 //! Removes a deployment from its hosts, once its name was given.
 
 use super::control::{Control, LockRequest, Outcome, Progress, Remaining};
-use super::held::Lock;
+use super::lock::Lock;
 use super::stage::Stage;
 use super::{Deployment, Error, Phase, Run, Site};
 use crate::value::{Value, Vars};

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::control::{Control, LockRequest, Progress};
-use super::held::Lock;
 use super::journal::{self, Journal};
-use super::lock::{self, Asked, Door, Opens};
+use super::lock::Lock;
+use super::lock::{self, Asked, LockHost, OpenLockHost, holder};
 use super::stage::{self, Stage};
-use super::{Error, Phase, holder};
+use super::{Error, Phase};
 use crate::connection::{Open, Ways};
 use crate::engine::{self, Job};
 use crate::remote::Remote;
@@ -26,7 +26,7 @@ pub struct Deployment {
     pub etcd_cluster: String,
     /// Sorted by name.
     pub hosts: Vec<Arc<str>>,
-    pub opens: Opens,
+    pub opens: OpenLockHost,
     /// The lock's, on each host.
     pub directory: String,
     /// None: it is described by an inventory of another kind.
@@ -73,13 +73,13 @@ impl Deployment {
             None => Arc::new(Ways),
         };
         let ways = Arc::new(ways);
-        let opens: Opens = Arc::new(move |name: Arc<str>| {
+        let opens: OpenLockHost = Arc::new(move |name: Arc<str>| {
             let (ways, open) = (ways.clone(), open.clone());
             Box::pin(async move {
                 let way = ways.iter().find(|(host, ..)| *host == name);
                 let (_, target, user) = way.expect("the lock asks for the hosts that it was given");
                 let connection = open.open(target).await.map_err(|error| format!("{name}: {error}"))?;
-                Ok(Door { name, connection, user: user.clone() })
+                Ok(LockHost { name, connection, user: user.clone() })
             })
         });
         let resource = job.inventory.deployments.first().cloned();

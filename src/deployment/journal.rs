@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::future::join_all;
 use serde::{Deserialize, Serialize};
 
-use super::held::Lock;
+use super::lock::Lock;
 use super::lock::within;
 use super::stage::Stage;
 use crate::remote::{Attributes, Remote};

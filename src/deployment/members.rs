@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 use tokio::sync::mpsc::unbounded_channel;
 
 use crate::engine::{self, Event, Job, Status};
-use crate::inventory::{Inventory, Seen, Standing};
+use crate::inventory::{ControlPlaneClusters, Inventory, JoinedCluster};
 use crate::playbook::ad_hoc::AdHoc;
 use crate::resource::Trust;
 use crate::value::Value;
@@ -51,12 +51,12 @@ pub async fn look(job: &mut Job) -> Result<Option<String>, Complaint> {
             .await
             .map_err(|why| format!("cannot list the members of {name}, so windlass removes none: {why}")),
     };
-    let none = Standing { joined: Vec::new(), foreign: Vec::new() };
+    let none = ControlPlaneClusters { joined: Vec::new(), foreign: Vec::new() };
     let (standing, warning) = match found {
         Ok(standing) => (standing, None),
         Err(why) => (none, Some(why)),
     };
-    job.inventory.put_standing(&standing)?;
+    job.inventory.put_clusters(&standing)?;
     Ok(warning)
 }
 
@@ -117,10 +117,10 @@ struct RecordedKubeconfig {
 }
 
 impl Clusters<'_> {
-    async fn of(&self, deployment: &str) -> Result<Standing, String> {
+    async fn of(&self, deployment: &str) -> Result<ControlPlaneClusters, String> {
         let clusters = self.ask(r#""api_version": "cluster.karmada.io/v1alpha1", "kind": "Cluster""#).await?;
         if clusters.is_empty() {
-            return Ok(Standing { joined: Vec::new(), foreign: Vec::new() });
+            return Ok(ControlPlaneClusters { joined: Vec::new(), foreign: Vec::new() });
         }
         let mark = r#""api_version": "v1", "kind": "ConfigMap", "namespace": "karmada-system", "name": "windlass""#;
         let mark = self.ask(mark).await?;
@@ -138,10 +138,10 @@ impl Clusters<'_> {
         let known = &|name: &str| self.job.inventory.hosts.contains_key(name);
         let trust = self.job.inventory.deployments.first().map(|deployment| deployment.trust).unwrap_or_default();
         let name = |cluster: &Json| cluster["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-        Ok(Standing {
+        Ok(ControlPlaneClusters {
             joined: joined
                 .into_iter()
-                .map(|cluster| Seen { name: name(cluster), vars: recorded(cluster, trust, known) })
+                .map(|cluster| JoinedCluster { name: name(cluster), vars: recorded(cluster, trust, known) })
                 .collect(),
             foreign: foreign.into_iter().map(name).collect(),
         })

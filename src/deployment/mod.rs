@@ -1,5 +1,5 @@
 //! A deployment as a whole: its stages, what each would change, the lock that keeps two runs from it, and the journal of
-//! what a run has done. A face makes a [`Site`], calls [`trial::plan`], [`apply::Proposal::make`], [`destroy::Removal::of`] or
+//! what a run has done. A face makes a [`Site`], calls [`planning::plan`], [`apply::Proposal::make`], [`destroy::Removal::of`] or
 //! [`status::read`], and follows them through a [`Control`]. Nothing here prints, asks, or reads a command line.
 
 pub mod apply;
@@ -8,18 +8,16 @@ pub mod contract;
 mod control;
 pub mod destroy;
 mod error;
-pub mod held;
-pub mod holder;
 mod identity;
 pub mod journal;
 pub mod lock;
 pub mod members;
 pub mod observation;
 pub mod plan;
+pub mod planning;
 mod site;
 pub mod stage;
 pub mod status;
-pub mod trial;
 
 pub use control::{Control, LockRequest, Outcome, Progress, Remaining};
 pub use error::Error;

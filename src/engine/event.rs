@@ -13,14 +13,14 @@ use crate::value::{Origin, Value, Vars, mapping};
 
 /// An event and when it happened: reports may come to it later.
 #[derive(Debug, Clone)]
-pub struct Told {
+pub struct TimedEvent {
     pub at: SystemTime,
     pub event: Event,
 }
 
-impl From<Event> for Told {
+impl From<Event> for TimedEvent {
     fn from(event: Event) -> Self {
-        Told { at: SystemTime::now(), event }
+        TimedEvent { at: SystemTime::now(), event }
     }
 }
 

@@ -10,7 +10,7 @@ use minijinja::value::Serde;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::host::HostVars;
-use super::{Event, FactCache, Told};
+use super::{Event, FactCache, TimedEvent};
 use crate::value::{Value, Vars};
 
 /// Says that a host's facts were gathered, not only set; what `gathering: smart` asks for.
@@ -20,7 +20,7 @@ const GATHERED: &str = "_ansible_facts_gathered";
 #[derive(Debug)]
 pub(super) struct Cache {
     place: FactCache,
-    events: UnboundedSender<Told>,
+    events: UnboundedSender<TimedEvent>,
 }
 
 impl Cache {
@@ -28,7 +28,7 @@ impl Cache {
     ///
     /// # Errors
     /// It cannot be made: the message names it.
-    pub(super) fn open(place: FactCache, events: UnboundedSender<Told>) -> Result<Cache, String> {
+    pub(super) fn open(place: FactCache, events: UnboundedSender<TimedEvent>) -> Result<Cache, String> {
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&place.directory);
         let cannot =
             |error| format!("cannot create the directory {} of the fact cache: {error}", place.directory.display());
@@ -118,7 +118,7 @@ mod tests {
 
     use super::*;
 
-    fn cache(directory: &Path, timeout: Option<Duration>) -> (Cache, UnboundedReceiver<Told>) {
+    fn cache(directory: &Path, timeout: Option<Duration>) -> (Cache, UnboundedReceiver<TimedEvent>) {
         let (sender, receiver) = unbounded_channel();
         let place = FactCache { directory: directory.join("a/b"), prefix: "p_".into(), timeout };
         (Cache::open(place, sender).unwrap(), receiver)
@@ -163,7 +163,7 @@ mod tests {
         let (cache, mut events) = cache(scratch.path(), None);
         fs::write(scratch.path().join("a/b/p_h1"), "{").unwrap();
         assert!(cache.read("h1").is_none());
-        let Ok(Told { event: Event::Warning(words), .. }) = events.try_recv() else { panic!("nothing was told") };
+        let Ok(TimedEvent { event: Event::Warning(words), .. }) = events.try_recv() else { panic!("nothing was told") };
         assert!(words.contains("p_h1: it is not a JSON object: "), "{words}");
         cache.write("x/../../y", &facts());
         assert!(!scratch.path().join("y").exists() && !scratch.path().join("a/y").exists());

@@ -122,24 +122,24 @@ impl HostVars {
         theirs.extend(merged);
     }
 
-    fn take(&mut self, gift: Gift) {
+    fn take(&mut self, gift: DelegatedFacts) {
         match gift {
-            Gift::Facts(facts) => self.add_facts(facts),
-            Gift::Set(vars) => extend(&mut self.set, vars),
+            DelegatedFacts::Facts(facts) => self.add_facts(facts),
+            DelegatedFacts::Set(vars) => extend(&mut self.set, vars),
         }
     }
 }
 
 /// What the task of another host leaves a host (`delegate_facts`).
 #[derive(Debug, Clone)]
-pub(crate) enum Gift {
+pub(crate) enum DelegatedFacts {
     Facts(Vars),
     Set(Vars),
 }
 
 /// What hosts have published: `hostvars` reads it, and a later play begins with it.
 #[derive(Debug, Default)]
-pub(crate) struct Board {
+pub(crate) struct PublishedVars {
     all: RwLock<HashMap<Arc<str>, Published>>,
     /// What earlier runs knew.
     cache: Option<Cache>,
@@ -149,12 +149,12 @@ pub(crate) struct Board {
 struct Published {
     vars: HostVars,
     /// The host itself, which may be on its way through a task, has not got them yet.
-    gifts: Vec<Gift>,
+    gifts: Vec<DelegatedFacts>,
 }
 
-impl Board {
-    pub(super) fn new(cache: Option<Cache>) -> Board {
-        Board { all: RwLock::default(), cache }
+impl PublishedVars {
+    pub(super) fn new(cache: Option<Cache>) -> PublishedVars {
+        PublishedVars { all: RwLock::default(), cache }
     }
 
     /// Publishes what a host knows, with what it was given meanwhile.
@@ -166,10 +166,10 @@ impl Board {
     }
 
     /// Gives a host something: others see it at once, the host itself when it publishes or receives.
-    pub(super) fn give(&self, host: &Arc<str>, gift: Gift) {
+    pub(super) fn give(&self, host: &Arc<str>, gift: DelegatedFacts) {
         // Beside what the cache knows, not instead of it.
         self.read(host);
-        let facts = matches!(gift, Gift::Facts(_));
+        let facts = matches!(gift, DelegatedFacts::Facts(_));
         let mut all = self.all.write();
         let published = all.entry(host.clone()).or_default();
         published.vars.take(gift.clone());

@@ -15,7 +15,7 @@ mod host;
 mod include;
 mod item;
 mod keyword;
-mod known;
+mod loader_context;
 mod loops;
 mod meta;
 mod options;
@@ -39,8 +39,8 @@ use indexmap::IndexMap;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 
-pub use event::{Counts, Event, Lost, Recap, Status, TaskResult, TaskStart, Told};
-pub use known::Known;
+pub use event::{Counts, Event, Lost, Recap, Status, TaskResult, TaskStart, TimedEvent};
+pub use loader_context::Known;
 pub use options::{FactCache, Gathering, Options};
 pub use stats::Stats;
 pub use tags::Tags;
@@ -118,7 +118,7 @@ pub(crate) struct Run {
     /// The variable `groups`; made anew when the inventory changes.
     groups: RwLock<Arc<Vars>>,
     pool: pool::Pool,
-    board: host::Board,
+    board: host::PublishedVars,
     counts: Mutex<IndexMap<Arc<str>, Counts>>,
     stats: Mutex<Stats>,
     /// What became of hosts in the end.
@@ -127,7 +127,7 @@ pub(crate) struct Run {
     /// `--start-at-task`.
     start: Option<start_at::Start>,
     step: step::Step,
-    events: UnboundedSender<Told>,
+    events: UnboundedSender<TimedEvent>,
     /// Tasks that were announced.
     announced: AtomicUsize,
     stopping: Arc<AtomicBool>,
@@ -183,7 +183,7 @@ impl Run {
 }
 
 /// Runs all plays. `stopping`: once true, no further task is begun. The recap is also the last event.
-pub async fn run(job: Job, events: UnboundedSender<Told>, stopping: Arc<AtomicBool>) -> Result<Recap, Error> {
+pub async fn run(job: Job, events: UnboundedSender<TimedEvent>, stopping: Arc<AtomicBool>) -> Result<Recap, Error> {
     let ways: Arc<dyn Open> = match job.fence() {
         Some(fence) => Arc::new(fence),
         None => Arc::new(Ways),
@@ -195,7 +195,7 @@ pub async fn run(job: Job, events: UnboundedSender<Told>, stopping: Arc<AtomicBo
 pub async fn run_over(
     job: Job,
     ways: Arc<dyn Open>,
-    events: UnboundedSender<Told>,
+    events: UnboundedSender<TimedEvent>,
     stopping: Arc<AtomicBool>,
 ) -> Result<Recap, Error> {
     let begun = Instant::now();
@@ -207,7 +207,7 @@ pub async fn run_over(
     if let Some(cache) = cache.as_ref().filter(|_| job.options.flush_cache) {
         job.inventory.hosts.keys().for_each(|host| cache.remove(host));
     }
-    let board = host::Board::new(cache);
+    let board = host::PublishedVars::new(cache);
     let forks = Semaphore::new(job.forks.max(1));
     let run = Arc::new(Run {
         inventory,

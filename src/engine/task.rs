@@ -9,7 +9,7 @@ use tracing::Instrument;
 
 use super::batch::Batch;
 use super::event::{Event, Status, TaskResult, TaskStart, registered, result_vars};
-use super::host::{Gift, HostRun, State, extend};
+use super::host::{DelegatedFacts, HostRun, State, extend};
 use super::item::{Delegate, Item};
 use super::keyword::{self, Refused, Sharing};
 use super::loops::{All, all_items, one_effect};
@@ -295,7 +295,7 @@ async fn apply(
 ) {
     match effect {
         Effect::Facts(facts) => match delegate.filter(|_| task.delegate_facts) {
-            Some(delegate) => batch.run.board.give(&delegate.host.name, Gift::Facts(facts)),
+            Some(delegate) => batch.run.board.give(&delegate.host.name, DelegatedFacts::Facts(facts)),
             None => {
                 if modules::gathers_facts(task.action.doc) {
                     host.vars.gathered = true;
@@ -307,7 +307,7 @@ async fn apply(
             }
         },
         Effect::SetFact(vars) => match delegate.filter(|_| task.delegate_facts) {
-            Some(delegate) => batch.run.board.give(&delegate.host.name, Gift::Set(vars)),
+            Some(delegate) => batch.run.board.give(&delegate.host.name, DelegatedFacts::Set(vars)),
             None => {
                 left.set.extend(vars.clone());
                 extend(&mut host.vars.set, vars);

@@ -3,14 +3,14 @@
 //! `group_vars/` and `host_vars/`.
 
 mod address;
+mod control_plane_clusters;
 mod graph;
 mod literal;
 mod pattern;
 mod range;
+mod shell_words;
 mod sources;
-mod standing;
 mod vars_files;
-mod words;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,9 +23,9 @@ use crate::value::origin::Complaint;
 use crate::value::vault::Keyring;
 use crate::value::{HashBehaviour, Vars};
 
+pub use control_plane_clusters::{ControlPlaneClusters, JoinedCluster};
 pub use pattern::glob;
 pub use sources::{SOURCES, SourceKind};
-pub use standing::{Seen, Standing};
 pub use vars_files::{VarsFiles, vars_files};
 
 /// Names that mean this very host. One that no source defines is there all the same when it is named, and is

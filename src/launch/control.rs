@@ -7,13 +7,13 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 
 use super::Error;
-use crate::engine::{self, Event, Job, Recap, Told};
+use crate::engine::{self, Event, Job, Recap, TimedEvent};
 
 /// What a face holds of the runs that it started.
 #[derive(Debug, Clone)]
 pub struct Control {
     /// Takes the events of runs.
-    pub events: UnboundedSender<Told>,
+    pub events: UnboundedSender<TimedEvent>,
     /// Once true, no further task is begun.
     pub stopping: Arc<AtomicBool>,
     /// Becomes true when runs are to end at once. Its sender may be gone: then nobody ends them.
@@ -39,7 +39,7 @@ impl Control {
     /// # Errors
     /// As [`Control::run`].
     pub async fn watch(&self, job: Job, mut each: impl FnMut(&Event)) -> Result<Option<Recap>, Error> {
-        let (sender, mut receiver) = unbounded_channel::<Told>();
+        let (sender, mut receiver) = unbounded_channel::<TimedEvent>();
         let watching = async {
             while let Some(told) = receiver.recv().await {
                 each(&told.event);
@@ -49,7 +49,7 @@ impl Control {
         recap
     }
 
-    async fn run_into(&self, job: Job, sender: UnboundedSender<Told>) -> Result<Option<Recap>, Error> {
+    async fn run_into(&self, job: Job, sender: UnboundedSender<TimedEvent>) -> Result<Option<Recap>, Error> {
         let hold = job.hold.clone();
         let lost = async {
             match &hold {

@@ -59,7 +59,7 @@ impl Launch {
         let known = Arc::new(Known { templar: templar.clone() });
         let paths = |setting| settings.list(setting).into_iter().map(PathBuf::from).collect::<Vec<_>>();
         let mut loader = Loader::new(known, keyring.clone(), extra_vars.clone(), paths(&list::ROLES_PATH));
-        loader.unsaid = options::unsaid(settings);
+        loader.play_defaults = options::play_defaults(settings);
         loader.collections = paths(&list::COLLECTIONS_PATH);
         loader.library = paths(&list::LIBRARY);
         loader.words = Words { filters: paths(&list::FILTER_PLUGINS), lookups: paths(&list::LOOKUP_PLUGINS) };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::connection::Confinement;
 use crate::engine::{self, FactCache, Gathering};
 use crate::inventory::Reading;
-use crate::playbook::load::{HookFiles, Unsaid};
+use crate::playbook::load::{HookFiles, PlayDefaults};
 use crate::playbook::{Keywords, Strategy, Written};
 use crate::resource::{Allowed, Trust};
 use crate::settings::{Setting, Settings, list};
@@ -105,13 +105,13 @@ fn fact_cache(settings: &Settings) -> Result<Option<FactCache>, Complaint> {
 }
 
 /// What the settings say of plays that do not say it themselves.
-pub fn unsaid(settings: &Settings) -> Unsaid {
+pub fn play_defaults(settings: &Settings) -> PlayDefaults {
     // A setting stands around plays like a keyword, with the place where it is written.
     let keyword = |setting: &Setting| {
         let found = settings.given(setting)?;
         Some(Written { value: found.value.clone(), origin: found.origin.clone()? })
     };
-    Unsaid {
+    PlayDefaults {
         keywords: Keywords {
             any_errors_fatal: keyword(&list::ANY_ERRORS_FATAL),
             no_log: keyword(&list::NO_LOG),

@@ -24,7 +24,7 @@ enum Mode {
 /// What is to be done on the host.
 pub(super) enum Change {
     /// Nothing; the job changed something while it ran.
-    Told(Box<Outcome>),
+    TimedEvent(Box<Outcome>),
     Cleanup,
 }
 
@@ -81,14 +81,14 @@ impl Module for AsyncStatus {
         Ok(match self.mode {
             Mode::Cleanup if found => Plan::Unknown(Change::Cleanup),
             Mode::Status if told.changed => {
-                Plan::Change { diff: Vec::new(), outcome: told.clone(), change: Change::Told(Box::new(told)) }
+                Plan::Change { diff: Vec::new(), outcome: told.clone(), change: Change::TimedEvent(Box::new(told)) }
             }
             _ => Plan::Unchanged(told),
         })
     }
 
     async fn apply(&self, change: Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error> {
-        if let Change::Told(told) = change {
+        if let Change::TimedEvent(told) = change {
             return Ok(*told);
         }
         let parent = async_job::directory(remote, here.templar, here.scope).await?;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use self::keys::Wish;
+use self::keys::DesiredKeys;
 use super::accounts::{self, Account};
 use super::{Changes, Controller, Error, Module, Outcome, Plan, file_diff, file_write, host_path};
 use crate::http::follow::{Manner, Redirects};
@@ -128,9 +128,9 @@ impl Module for AuthorizedKey {
         let text =
             String::from_utf8(old).map_err(|_| Error::failed(format!("cannot edit {path}: it is not UTF-8 text")))?;
         let wish = match (self.state, self.exclusive) {
-            (State::Absent, _) => Wish::Absent,
-            (State::Present, true) => Wish::Exclusive,
-            (State::Present, false) => Wish::Present,
+            (State::Absent, _) => DesiredKeys::Absent,
+            (State::Present, true) => DesiredKeys::Exclusive,
+            (State::Present, false) => DesiredKeys::Present,
         };
         let edited = keys::edited(&text, &given, wish);
         let outcome = self.outcome(&path);

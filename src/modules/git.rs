@@ -47,7 +47,7 @@ pub(super) struct Git {
 }
 
 /// What is to be done.
-pub(super) enum Deed {
+pub(super) enum Operation {
     /// `clone: false`: only what the repository has was asked.
     Tell,
     Clone(Meaning),
@@ -63,7 +63,7 @@ pub(super) struct Change {
     tool: Tool,
     repo: String,
     dest: String,
-    deed: Deed,
+    deed: Operation,
     /// Where the repository is moved from, out of the working tree.
     relocate: Option<String>,
     outcome: Outcome,
@@ -180,16 +180,16 @@ impl Module for Git {
             self.relocate(remote, &tool, &dest, to).await?;
         }
         let meaning = match deed {
-            Deed::Tell => return Ok(outcome),
-            Deed::Archive => {
+            Operation::Tell => return Ok(outcome),
+            Operation::Archive => {
                 self.make_archive(remote, &tool, &dest, &self.version).await?;
                 return Ok(outcome);
             }
-            Deed::Clone(meaning) => {
+            Operation::Clone(meaning) => {
                 self.make_clone(remote, &tool, &repo, &dest, &meaning).await?;
                 meaning
             }
-            Deed::Update { local, meaning } => {
+            Operation::Update { local, meaning } => {
                 if local.modified {
                     tool.run(remote, Some(&dest), &["reset", "--hard", "HEAD", "--"]).await?;
                 }
@@ -216,10 +216,10 @@ impl Module for Git {
 impl Change {
     fn new(tool: Tool, repo: String, dest: String) -> Change {
         let outcome = Outcome::default().with("before", ()).with("remote_url_changed", false);
-        Change { tool, repo, dest, deed: Deed::Tell, relocate: None, outcome }
+        Change { tool, repo, dest, deed: Operation::Tell, relocate: None, outcome }
     }
 
-    fn with(mut self, deed: Deed, before: Option<&str>, after: &str) -> Change {
+    fn with(mut self, deed: Operation, before: Option<&str>, after: &str) -> Change {
         self.deed = deed;
         self.outcome = self.outcome.with("before", before.map_or(Value::from(()), Value::from)).with("after", after);
         self
@@ -280,7 +280,7 @@ impl Git {
         let meaning = self.meaning(probe, &change.tool, &change.repo, None).await?;
         let after = meaning.commit().to_owned();
         if !self.clone {
-            return Ok(change.with(Deed::Tell, None, &after).plan(Vec::new()));
+            return Ok(change.with(Operation::Tell, None, &after).plan(Vec::new()));
         }
         if probe.list(&change.dest).await?.is_some_and(|names| !names.is_empty()) {
             return Err(Error::failed(format!(
@@ -289,7 +289,7 @@ impl Git {
             )));
         }
         let diff = self.diff(here, &change.dest, None, &after);
-        Ok(change.with(Deed::Clone(meaning), None, &after).plan(diff))
+        Ok(change.with(Operation::Clone(meaning), None, &after).plan(diff))
     }
 
     /// A clone that is not to be updated.
@@ -297,7 +297,7 @@ impl Git {
         let head = change.tool.read(probe, Some(&change.dest), &["rev-parse", "--verify", "HEAD"]).await?;
         let archive = self.archive_differs(probe, &change.tool, &change.dest, &self.version).await?;
         let relocates = change.relocate.is_some();
-        let deed = if archive { Deed::Archive } else { Deed::Tell };
+        let deed = if archive { Operation::Archive } else { Operation::Tell };
         let change = change.with(deed, Some(&head), &head);
         Ok(if archive || relocates { change.plan(Vec::new()) } else { Plan::Unchanged(change.outcome) })
     }
@@ -337,7 +337,7 @@ impl Git {
         }
         let (before, after) = (local.head.clone(), meaning.commit().to_owned());
         let diff = self.diff(here, &change.dest, before.as_deref(), &after);
-        let change = change.with(Deed::Update { local, meaning }, before.as_deref(), &after);
+        let change = change.with(Operation::Update { local, meaning }, before.as_deref(), &after);
         Ok(if done { Plan::Unchanged(change.outcome) } else { change.plan(diff) })
     }
 

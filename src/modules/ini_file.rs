@@ -12,7 +12,7 @@ use super::{Changes, Controller, Error, Module, Outcome, Plan, file_arguments};
 use crate::remote::{Probe, Remote};
 use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
-use edit::{Condition, Style, Wish};
+use edit::{Condition, DesiredOption, Style};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -141,7 +141,7 @@ impl Module for IniFile {
         let target = Target::at(probe, &self.path, self.follow).await?;
         target.must_exist_or_be_made(self.create)?;
         let adapt = |text: &str| target.text.adapt(text);
-        let wish = Wish {
+        let wish = DesiredOption {
             section: self.section.as_deref().filter(|name| !name.is_empty()).map(adapt),
             conditions: self.conditions()?.iter().map(|condition| condition.adapt(adapt)).collect(),
             option: self.option.as_deref().map(adapt),

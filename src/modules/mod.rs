@@ -256,7 +256,7 @@ pub struct Controller<'a> {
     pub verbosity: u8,
     /// The task says `async`: what it runs goes on apart from the connection, so long at most.
     pub apart: Option<Duration>,
-    /// Told of long transfers.
+    /// TimedEvent of long transfers.
     pub progress: &'a (dyn Fn(Progress) + Send + Sync),
     /// Takes a question to the person; drops it if nobody can be asked.
     pub ask: &'a (dyn Fn(question::Question) + Send + Sync),

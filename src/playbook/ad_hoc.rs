@@ -62,7 +62,7 @@ impl Load<'_> {
             (text("gather_facts", "gather_facts"), node(NodeKind::Bool(false), origin)),
             (text("tasks", "tasks"), tasks),
         ];
-        let (outer, map) = (&self.loader.unsaid.keywords, node(NodeKind::Map(play), origin));
+        let (outer, map) = (&self.loader.play_defaults.keywords, node(NodeKind::Map(play), origin));
         self.play(&map, &asked.directory.join("ad hoc"), outer, &Vars::new())
     }
 }

@@ -117,7 +117,7 @@ impl Load<'_> {
             handlers: part("handlers_from"),
         };
         let flags = [
-            ("public", !self.loader.unsaid.private_role_vars),
+            ("public", !self.loader.play_defaults.private_role_vars),
             ("allow_duplicates", true),
             ("rolespec_validate", true),
         ];

@@ -40,7 +40,7 @@ pub trait Known: Send + Sync {
 
 /// What configuration says of plays and files that do not say it themselves. The default is Ansible's.
 #[derive(Debug, Default)]
-pub struct Unsaid {
+pub struct PlayDefaults {
     /// What stands around every play.
     pub keywords: Keywords,
     pub strategy: Strategy,
@@ -80,7 +80,7 @@ pub struct Loader {
     /// Those of filters and lookups, after those beside the playbook.
     pub words: Words,
     /// What plays are that do not say.
-    pub unsaid: Unsaid,
+    pub play_defaults: PlayDefaults,
     pub hooks: HookFiles,
     files: Mutex<HashMap<PathBuf, Option<Arc<Node>>>>,
     warnings: Mutex<IndexSet<Complaint>>,
@@ -101,7 +101,7 @@ impl Loader {
             collections: Vec::new(),
             library: Vec::new(),
             words: Words::default(),
-            unsaid: Unsaid::default(),
+            play_defaults: PlayDefaults::default(),
             hooks: HookFiles::default(),
             files: Mutex::default(),
             warnings: Mutex::default(),
@@ -112,7 +112,7 @@ impl Loader {
     /// Reads a playbook and all it imports. All complaints at once, in the order of the files.
     pub fn playbook(&self, path: &Path) -> Loaded<Vec<Play>> {
         let mut load = Load::new(self, Arc::default());
-        let plays = load.playbook(path, &self.unsaid.keywords, &Vars::new(), None);
+        let plays = load.playbook(path, &self.play_defaults.keywords, &Vars::new(), None);
         load.finish(plays)
     }
 

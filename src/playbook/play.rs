@@ -129,7 +129,7 @@ impl Load<'_> {
             strategy: self.strategy(part("strategy")),
             order: self.order(part("order")),
             max_fail_percentage,
-            force_handlers: self.flag(force_handlers.as_ref()).unwrap_or(self.loader.unsaid.force_handlers),
+            force_handlers: self.flag(force_handlers.as_ref()).unwrap_or(self.loader.play_defaults.force_handlers),
             vars: self.base.vars.clone(),
             vars_files: self.vars_files(part("vars_files")),
             vars_prompt: self.prompts(part("vars_prompt")),

@@ -63,7 +63,7 @@ impl Load<'_> {
 
     /// `linear`, `free` or `host_pinned`.
     pub(super) fn strategy(&mut self, node: Option<&Node>) -> Strategy {
-        let Some(node) = node.filter(|node| !is_null(node)) else { return self.loader.unsaid.strategy };
+        let Some(node) = node.filter(|node| !is_null(node)) else { return self.loader.play_defaults.strategy };
         let name = node.as_str().unwrap_or_default();
         let short = name.strip_prefix("ansible.builtin.").unwrap_or(name);
         match short {

@@ -270,7 +270,7 @@ impl Load<'_> {
             handlers: Vec::new(),
             allow_duplicates: used.allow_duplicates.unwrap_or(meta.allow_duplicates),
             // `roles:` and dependencies do not say; `import_role` and `include_role` do.
-            public: used.public && (used.allow_duplicates.is_some() || !self.loader.unsaid.private_role_vars),
+            public: used.public && (used.allow_duplicates.is_some() || !self.loader.play_defaults.private_role_vars),
             parents,
             parent_paths,
             used_by: parent.map(|role| [std::slice::from_ref(&role.path), &*role.used_by].concat()).unwrap_or_default(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::time::Instant;
 
-use super::words::Words;
+use super::startup_output::Words;
 use super::{Become, Error, Method, quote};
 use crate::connection::Writer;
 

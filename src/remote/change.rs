@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use super::execute::Group;
 use super::probe::subshell;
 use super::session::random;
-use super::sessions::Lent;
+use super::sessions::BorrowedSession;
 use super::write::owner;
 use super::{Attributes, Become, Command, Error, Links, Output, Probe, Remote, Sessions, quote, refused};
 
@@ -29,7 +29,7 @@ impl Remote {
     }
 
     /// A session for what changes something: it is refused, there or here, when the run's lock is another's.
-    pub(super) async fn to_change(&self) -> Result<Lent, Error> {
+    pub(super) async fn to_change(&self) -> Result<BorrowedSession, Error> {
         self.probe.sessions.take_to_change(self.probe.user.as_ref()).await
     }
 

@@ -28,14 +28,14 @@ pub struct Hold {
 
 impl Hold {
     /// What sessions on a host show.
-    pub fn on(&self, host: &str) -> Badge {
+    pub fn on(&self, host: &str) -> LockProof {
         let mark = self.hosts.get(host).map(|host| Mark {
             directory: self.directory.clone(),
             record: self.record.clone(),
             host: host.clone(),
             roots: Arc::downgrade(&self.roots),
         });
-        Badge { mark, lease: self.lease.clone() }
+        LockProof { mark, lease: self.lease.clone() }
     }
 }
 
@@ -78,7 +78,7 @@ impl Mark {
 
 /// What the sessions of one host show before each change.
 #[derive(Debug, Clone)]
-pub struct Badge {
+pub struct LockProof {
     /// None: the host has no lock.
     mark: Option<Mark>,
     lease: Arc<Lease>,
@@ -94,7 +94,7 @@ struct Mark {
     roots: Weak<Roots>,
 }
 
-impl Badge {
+impl LockProof {
     /// Waits until the lock is known to be still ours.
     pub(super) async fn holds(&self) -> Result<(), Error> {
         self.lease.holds().await
@@ -176,14 +176,14 @@ pub fn uptime() -> Duration {
 impl Session {
     /// From now on the session can show the run's hold: it is made known beside the lock, by root. Where the host has an
     /// older lock, for it could not be reached when ours was taken, root brings it up to date.
-    pub(super) async fn bear(&mut self, badge: &Badge, user: Option<&Become>) -> Result<(), Error> {
+    pub(super) async fn bear(&mut self, badge: &LockProof, user: Option<&Become>) -> Result<(), Error> {
         let what = format!("register the session of {} on {}", self.account.user, self.host);
         let known = tokio::time::timeout(PATIENCE, self.enrol(badge, user, &what)).await;
         let late = || Error::TimedOut { what: format!("the attempt to {what}"), limit: PATIENCE };
         known.unwrap_or_else(|_| Err(late()))
     }
 
-    async fn enrol(&mut self, badge: &Badge, user: Option<&Become>, what: &str) -> Result<(), Error> {
+    async fn enrol(&mut self, badge: &LockProof, user: Option<&Become>, what: &str) -> Result<(), Error> {
         let Some(mark) = &badge.mark else { return Ok(()) };
         let (directory, record) = (&*mark.directory, &*mark.record);
         let lines = HOLD.lines().filter(|line| !line.starts_with('#'));
@@ -224,7 +224,13 @@ impl Session {
     }
 
     /// Brings a host's lock up to date that is older than ours. A newer one says whose the deployment is now, as `why` does.
-    async fn raise(&mut self, badge: &Badge, directory: &str, record: &lock::Record, why: &[u8]) -> Result<(), Error> {
+    async fn raise(
+        &mut self,
+        badge: &LockProof,
+        directory: &str,
+        record: &lock::Record,
+        why: &[u8],
+    ) -> Result<(), Error> {
         let seen =
             self.ask("wl_i=0; { read -r wl_i wl_v <\"$wl_f/lock\"; } 2>/dev/null; printf %s \"${wl_i:-0}\"").await?;
         let token = String::from_utf8_lossy(&seen.stdout).trim().parse().unwrap_or(u64::MAX);

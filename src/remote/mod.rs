@@ -18,11 +18,11 @@ mod probe;
 mod quote;
 mod session;
 mod sessions;
+mod startup_output;
 mod stat;
 #[cfg(test)]
 mod tests;
 mod upload;
-mod words;
 mod write;
 
 use std::sync::Arc;
@@ -33,7 +33,7 @@ use indexmap::IndexMap;
 use crate::value::Secret;
 
 pub use facts::gathers;
-pub use hold::{Badge, Hold, Lease, Roots, uptime};
+pub use hold::{Hold, Lease, LockProof, Roots, uptime};
 pub use job::{Ended, JobPlace, JobState, Moment};
 pub use sessions::Sessions;
 pub use upload::Expected;

@@ -7,7 +7,7 @@ use tokio::io::AsyncWriteExt;
 use super::execute::{Group, MOST_OUTPUT};
 use super::frames::Bounded;
 use super::quote;
-use super::sessions::Lent;
+use super::sessions::BorrowedSession;
 use super::{Command, Digest, Error, FileKind, Links, Output, Probe, Stat, refused, stat};
 use crate::connection::Stream;
 
@@ -38,7 +38,7 @@ impl Digest {
 }
 
 impl Probe {
-    pub(super) async fn session(&self) -> Result<Lent, Error> {
+    pub(super) async fn session(&self) -> Result<BorrowedSession, Error> {
         self.sessions.take(self.user.as_ref()).await
     }
 
@@ -168,7 +168,12 @@ impl Probe {
         self.execute(self.session().await?, command, Group::Ours).await
     }
 
-    pub(super) async fn execute(&self, mut session: Lent, command: &Command, group: Group) -> Result<Output, Error> {
+    pub(super) async fn execute(
+        &self,
+        mut session: BorrowedSession,
+        command: &Command,
+        group: Group,
+    ) -> Result<Output, Error> {
         let Some(stdin) = &command.stdin else {
             return session.execute(command, &self.environment, None, group).await;
         };

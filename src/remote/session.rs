@@ -13,7 +13,7 @@ use tokio::sync::{Semaphore, watch};
 
 use super::execute::{MOST_OUTPUT, NO_ROOM, TOO_MUCH};
 use super::frames::{Frames, Kept};
-use super::words::Words;
+use super::startup_output::Words;
 use super::{Become, Error, Output, becoming, quote, stat};
 use crate::connection::{self, Connection, Exit, Process, Writer};
 

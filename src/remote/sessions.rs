@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::session::{BEAT, Session};
-use super::{Badge, Become, Error};
+use super::{Become, Error, LockProof};
 use crate::connection::{self, Connection};
 use crate::value::lock::Mutex;
 
@@ -23,7 +23,7 @@ pub struct Sessions {
     uploads: Option<Arc<Semaphore>>,
     closing: watch::Sender<bool>,
     /// What changes show. None: the run holds no lock.
-    badge: Option<Badge>,
+    badge: Option<LockProof>,
     /// Tells idle sessions that we are there.
     alive: std::sync::Once,
 }
@@ -38,7 +38,7 @@ impl Sessions {
     pub fn sharing(
         connection: Arc<dyn Connection>,
         uploads: Option<Arc<Semaphore>>,
-        badge: Option<Badge>,
+        badge: Option<LockProof>,
     ) -> Arc<Self> {
         let capacity = connection.capacity().max(1);
         Arc::new(Sessions {
@@ -88,7 +88,7 @@ impl Sessions {
     }
 
     /// Takes a session of a user, for one request or several that belong together.
-    pub(super) async fn take(self: &Arc<Self>, user: Option<&Become>) -> Result<Lent, Error> {
+    pub(super) async fn take(self: &Arc<Self>, user: Option<&Become>) -> Result<BorrowedSession, Error> {
         let permit = self.permits.clone().acquire_owned().await.expect("it is never closed");
         if *self.closing.borrow() || self.connection.is_closed() {
             let name = self.connection.description();
@@ -96,7 +96,7 @@ impl Sessions {
         }
         while let Some(mut session) = self.take_idle(user) {
             if session.usable() {
-                return Ok(Lent {
+                return Ok(BorrowedSession {
                     session: Some(session),
                     user: user.cloned(),
                     sessions: self.clone(),
@@ -112,11 +112,11 @@ impl Sessions {
         }
         let other = user.map(|user| user.user.as_str());
         tracing::debug!(connection = self.connection.description(), r#become = other, "session opened");
-        Ok(Lent { session: Some(session), user: user.cloned(), sessions: self.clone(), _permit: permit })
+        Ok(BorrowedSession { session: Some(session), user: user.cloned(), sessions: self.clone(), _permit: permit })
     }
 
     /// As [`Sessions::take`], to change something: nothing is, once the run's lock is another's.
-    pub(super) async fn take_to_change(self: &Arc<Self>, user: Option<&Become>) -> Result<Lent, Error> {
+    pub(super) async fn take_to_change(self: &Arc<Self>, user: Option<&Become>) -> Result<BorrowedSession, Error> {
         if let Some(badge) = &self.badge {
             badge.holds().await?;
         }
@@ -152,27 +152,27 @@ async fn end(mut session: Session) {
 }
 
 /// A session in use. It goes back when this is dropped, unless it is out of step.
-pub(super) struct Lent {
+pub(super) struct BorrowedSession {
     session: Option<Session>,
     user: Option<Become>,
     sessions: Arc<Sessions>,
     _permit: OwnedSemaphorePermit,
 }
 
-impl std::ops::Deref for Lent {
+impl std::ops::Deref for BorrowedSession {
     type Target = Session;
     fn deref(&self) -> &Session {
         self.session.as_ref().expect("it is taken only in drop")
     }
 }
 
-impl std::ops::DerefMut for Lent {
+impl std::ops::DerefMut for BorrowedSession {
     fn deref_mut(&mut self) -> &mut Session {
         self.session.as_mut().expect("it is taken only in drop")
     }
 }
 
-impl Drop for Lent {
+impl Drop for BorrowedSession {
     fn drop(&mut self) {
         if let Some(mut session) = self.session.take().filter(Session::in_step) {
             session.guard(false);

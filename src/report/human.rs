@@ -6,10 +6,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::live::Live;
 use super::log::stamped;
+use super::masking::HIDDEN;
 use super::paint::{Colour, harmless, indented, one_line, plain_json};
 use super::profile::Profile;
 use super::screen::Screen;
-use super::veil::HIDDEN;
 use super::{Report, Shows};
 use crate::engine::{Counts, Event, Recap, Status, TaskResult, TaskStart};
 use crate::value::{Origin, Value, Vars};

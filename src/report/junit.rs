@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use super::Report;
 use super::human::command_line;
-use super::veil::HIDDEN;
+use super::masking::HIDDEN;
 use crate::engine::{Event, Status, TaskResult, TaskStart};
 
 /// Written when the run ends, be it cut short.
@@ -203,11 +203,11 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::script::{self, Sheet};
+    use super::super::example_run::{self, Sheet};
     use super::*;
     use crate::value::Value;
 
-    fn written(events: Vec<crate::engine::Told>) -> String {
+    fn written(events: Vec<crate::engine::TimedEvent>) -> String {
         let sheet = Sheet::default();
         let mut junit = Junit::new(sheet.clone());
         events.iter().for_each(|told| junit.event(told.at, &told.event).unwrap());
@@ -228,13 +228,13 @@ mod tests {
   </testsuite>
 </testsuites>
 "#;
-        assert_eq!(written(script::run()), expected);
+        assert_eq!(written(example_run::run()), expected);
     }
 
     #[test]
     fn skipped_ignored_unreachable_and_loops_are_told_as_such() {
-        let task = Arc::new(script::task(1, "T"));
-        let failed = TaskResult { message: Some("item went wrong".into()), ..script::result(Status::Failed) };
+        let task = Arc::new(example_run::task(1, "T"));
+        let failed = TaskResult { message: Some("item went wrong".into()), ..example_run::result(Status::Failed) };
         let item = Event::Item {
             task: task.clone(),
             host: "a".into(),
@@ -243,13 +243,13 @@ mod tests {
             result: Arc::new(failed),
         };
         let values = [("skip_reason".into(), Value::from("Conditional result was False"))].into_iter().collect();
-        let xml = written(script::apart(vec![
-            script::play("v1.2"),
+        let xml = written(example_run::apart(vec![
+            example_run::play("v1.2"),
             item,
-            script::ended(&task, "a", script::result(Status::Failed)),
-            script::ended(&task, "b", TaskResult { values, ..script::result(Status::Skipped) }),
-            script::ended(&task, "c", script::result(Status::Ignored)),
-            script::ended(&task, "d", script::result(Status::Unreachable)),
+            example_run::ended(&task, "a", example_run::result(Status::Failed)),
+            example_run::ended(&task, "b", TaskResult { values, ..example_run::result(Status::Skipped) }),
+            example_run::ended(&task, "c", example_run::result(Status::Ignored)),
+            example_run::ended(&task, "d", example_run::result(Status::Unreachable)),
         ]));
         for part in [
             r#"tests="4" failures="1" errors="1" skipped="1""#,
@@ -265,9 +265,9 @@ mod tests {
 
     #[test]
     fn a_result_under_no_log_gives_no_reason() {
-        let task = Arc::new(script::task(1, "T"));
-        let secret = TaskResult { no_log: true, ..script::result(Status::Failed) };
-        let xml = written(script::apart(vec![script::play("p"), script::ended(&task, "a", secret)]));
+        let task = Arc::new(example_run::task(1, "T"));
+        let secret = TaskResult { no_log: true, ..example_run::result(Status::Failed) };
+        let xml = written(example_run::apart(vec![example_run::play("p"), example_run::ended(&task, "a", secret)]));
         assert!(xml.contains(r#"<failure message="(hidden by no_log)" type="command">(hidden by no_log)<"#), "{xml}");
     }
 }

@@ -231,7 +231,7 @@ fn bytes(count: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::script;
+    use super::super::example_run;
     use super::*;
     use crate::engine::Status;
 
@@ -243,12 +243,12 @@ mod tests {
 
     fn begun(hosts: usize, now: Instant) -> (Live, Arc<TaskStart>) {
         let mut live = Live::default();
-        let task = Arc::new(TaskStart { hosts, ..script::task(1, "Install") });
+        let task = Arc::new(TaskStart { hosts, ..example_run::task(1, "Install") });
         live.event(&Event::TaskStart(task.clone()), now);
         for number in 1..=hosts {
             // One after the other, the last host first.
             let name = format!("h{:03}", hosts + 1 - number);
-            live.event(&script::begun(&task, &name), now + Duration::from_millis(number as u64));
+            live.event(&example_run::begun(&task, &name), now + Duration::from_millis(number as u64));
         }
         (live, task)
     }
@@ -262,7 +262,7 @@ mod tests {
     fn a_hundred_hosts_take_a_third_of_the_terminal_and_those_that_take_long_come_first() {
         let now = Instant::now();
         let (mut live, task) = begun(100, now);
-        live.event(&script::ended(&task, "h100", script::result(Status::Ok)), now + seconds(3));
+        live.event(&example_run::ended(&task, "h100", example_run::result(Status::Ok)), now + seconds(3));
         let frame = live.frame(24, now + seconds(65));
         assert_eq!(frame.len(), 8, "{frame:#?}");
         assert_eq!(frame[0], "Install: 1/100 done, 99 running");
@@ -323,9 +323,9 @@ mod tests {
         let now = Instant::now();
         let mut live = Live::default();
         for (id, (host, name)) in [("a", "Copy"), ("b", "Restart")].into_iter().enumerate() {
-            let task = Arc::new(TaskStart { hosts: 1, ..script::task(id, name) });
+            let task = Arc::new(TaskStart { hosts: 1, ..example_run::task(id, name) });
             live.event(&Event::TaskStart(task.clone()), now);
-            live.event(&script::begun(&task, host), now);
+            live.event(&example_run::begun(&task, host), now);
         }
         let expected = ["2 tasks, 2 hosts running", "  a        2 s  Copy", "  b        2 s  Restart"];
         assert_eq!(live.frame(24, now + seconds(2)), expected);
@@ -335,7 +335,7 @@ mod tests {
     fn loops_and_retries_are_told() {
         let now = Instant::now();
         let (mut live, task) = begun(1, now);
-        let result = Arc::new(script::result(Status::Ok));
+        let result = Arc::new(example_run::result(Status::Ok));
         let item = |label: &str| Event::Item {
             task: task.clone(),
             host: "h001".into(),

@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn every_line_is_stamped_with_the_moment_of_its_event() {
-        let at = super::super::script::start();
+        let at = super::super::example_run::start();
         assert_eq!(
             stamped(at, "\nTASK [a] ***\nok"),
             "2023-11-14T22:13:20.000Z TASK [a] ***\n2023-11-14T22:13:20.000Z ok\n"

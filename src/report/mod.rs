@@ -7,20 +7,20 @@ mod ad_hoc;
 pub mod ansible;
 pub mod complaint;
 mod diff;
+#[cfg(test)]
+mod example_run;
 mod human;
 mod json;
 mod junit;
 mod live;
 pub mod log;
+mod masking;
 pub mod otlp;
 mod paint;
 mod profile;
 mod question;
+mod reports;
 mod screen;
-#[cfg(test)]
-mod script;
-mod telling;
-mod veil;
 
 pub(crate) use paint::harmless;
 
@@ -30,7 +30,7 @@ use std::time::SystemTime;
 
 pub use ad_hoc::Style as AdHocStyle;
 pub use json::plain;
-pub use telling::{Ending, Reports};
+pub use reports::{Ending, Reports};
 
 use crate::engine::Event;
 use crate::value::Hidden;

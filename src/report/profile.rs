@@ -144,10 +144,10 @@ fn lines(entries: &[Entry]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::script;
+    use super::super::example_run;
     use super::*;
 
-    fn profile(events: Vec<crate::engine::Told>, took: u64) -> Profile {
+    fn profile(events: Vec<crate::engine::TimedEvent>, took: u64) -> Profile {
         let mut timings = Timings::default();
         events.iter().for_each(|told| timings.event(told.at, &told.event));
         timings.finish(Duration::from_secs(took))
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn tasks_and_roles_take_from_their_start_to_their_end_and_hosts_what_their_tasks_took() {
-        let profile = profile(script::run(), 10);
+        let profile = profile(example_run::run(), 10);
         let told = profile.sections();
         assert_eq!(told[0], ("TIME BY TASK", vec!["     5.00 s  50.0%  etcd : Start it".to_string()]));
         assert_eq!(told[1], ("TIME BY ROLE", vec!["     5.00 s  50.0%  etcd".to_string()]));
@@ -169,9 +169,9 @@ mod tests {
     fn the_longest_come_first_and_what_is_beyond_twenty_is_told_as_a_sum() {
         let mut events = Vec::new();
         for id in 0..23usize {
-            let task = Arc::new(script::task(id, &format!("task {id}")));
-            let at = script::start() + Duration::from_secs(id as u64 * 100);
-            let told = |at, event| crate::engine::Told { at, event };
+            let task = Arc::new(example_run::task(id, &format!("task {id}")));
+            let at = example_run::start() + Duration::from_secs(id as u64 * 100);
+            let told = |at, event| crate::engine::TimedEvent { at, event };
             events.push(told(at, Event::TaskStart(task.clone())));
             events.push(told(at + Duration::from_secs(id as u64), Event::TaskEnd(task)));
         }

@@ -65,7 +65,7 @@ impl Screen {
 
 #[cfg(test)]
 mod tests {
-    use super::super::script::Sheet;
+    use super::super::example_run::Sheet;
     use super::*;
 
     fn lines(lines: &[&str]) -> Vec<String> {

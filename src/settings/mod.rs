@@ -2,22 +2,22 @@
 //! [`list`] is the one list of what there is; `others` names what Ansible has beside it. Knows nothing of what the values
 //! are used for.
 
+pub mod ansible_only;
 mod ini;
-mod judge;
 mod kind;
 pub mod list;
-pub mod others;
 mod resources;
 mod search;
+mod unused;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub use ansible_only::{GROUPS, Group, Relevance};
 pub use kind::Kind;
 pub use list::SETTINGS;
-pub use others::{GROUPS, Group, Standing};
 pub use search::Surroundings;
 
 use crate::value::origin::{Complaint, Origin, Source, nearest};
@@ -116,9 +116,9 @@ impl Settings {
         if !complaints.is_empty() {
             return Err(complaints);
         }
-        let mut judged = judge::Judged { warnings, ..judge::Judged::default() };
-        judge::file(&entries, &sections, &mut judged);
-        judge::environment(around, &mut judged);
+        let mut judged = unused::Judged { warnings, ..unused::Judged::default() };
+        unused::file(&entries, &sections, &mut judged);
+        unused::environment(around, &mut judged);
         Ok(Settings { file, in_force, warnings: judged.warnings, not_needed: judged.not_needed })
     }
 

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use super::ansible_only::GROUPS;
 use super::list::*;
-use super::others::GROUPS;
 use super::*;
 
 /// A directory with an `ansible.cfg`, and what surrounds a program that runs there.

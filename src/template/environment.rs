@@ -6,7 +6,7 @@ use minijinja::value::{Rest, ValueOrKwargs};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior};
 
 use super::args::Args;
-use super::{filters, functions, is_omit, jinja_tests, lazy, methods, open, operations, render};
+use super::{filters, functions, is_omit, jinja_tests, lazy, macro_arguments, methods, operations, render};
 use crate::value::Value;
 use crate::value::doc::Word;
 
@@ -68,7 +68,7 @@ pub(super) fn new() -> Environment<'static> {
         add_test(&mut env, word.name, *test);
     }
     operations::install(&mut env);
-    open::install(&mut env);
+    macro_arguments::install(&mut env);
     functions::add(&mut env);
     env
 }

@@ -6,6 +6,7 @@
 
 mod args;
 mod blocking;
+pub mod catalogue;
 mod environment;
 mod error;
 mod file;
@@ -16,10 +17,10 @@ mod indirect;
 mod jinja_tests;
 mod lazy;
 mod lookups;
+mod macro_arguments;
 mod methods;
 mod mutable;
 mod naming;
-mod open;
 mod operations;
 pub mod own;
 mod printf;
@@ -30,7 +31,6 @@ pub mod scope;
 mod suggest;
 mod time;
 mod versions;
-pub mod words;
 
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};

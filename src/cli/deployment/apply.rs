@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use clap::Args;
 
-use super::{SiteArgs, agrees, plan, words};
+use super::{SiteArgs, agrees, messages, plan};
 use crate::cli::{ExitCode, Failure, note, print};
 use crate::deployment::LockRequest;
 use crate::deployment::apply::{Agreement, Answer, Proposal, Question};
@@ -35,9 +35,9 @@ pub(crate) fn run(args: &ApplyArgs) -> Result<ExitCode, Failure> {
     let sources: Vec<PathBuf> = saved.iter().flat_map(|plan| &plan.sources).map(PathBuf::from).collect();
     args.site.carry_out(&sources, async |site, control| {
         let Some(proposal) = Proposal::make(site, saved, control).await? else { return Ok(ExitCode::Interrupted) };
-        print(harmless(&words::plan(&proposal.plan, site.verbosity > 0)).as_bytes())?;
+        print(harmless(&messages::plan(&proposal.plan, site.verbosity > 0)).as_bytes())?;
         if let Some(journal) = &proposal.interrupted {
-            note(&words::interrupted(journal));
+            note(&messages::interrupted(journal));
         }
         let request = LockRequest { command: command(args), breaks: args.break_lock };
         let mut agreed = Agreement { plan: args.yes, removals: args.max_removals };
@@ -67,7 +67,7 @@ fn answered(args: &ApplyArgs, question: &Question, agreed: &mut Agreement) -> Re
     let otherwise = "--yes applies without asking";
     match question {
         Question::Remove(members) => {
-            let (count, names) = (words::counted(members.len(), "member"), members.join(", "));
+            let (count, names) = (messages::counted(members.len(), "member"), members.join(", "));
             if args.yes {
                 return Err(anyhow!(
                     "refusing to remove {count} ({names}): --max-removals allows {}",

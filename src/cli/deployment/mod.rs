@@ -3,9 +3,9 @@
 
 pub(super) mod apply;
 pub(super) mod destroy;
+pub(super) mod messages;
 pub(super) mod plan;
 pub(super) mod status;
-pub(super) mod words;
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -84,7 +84,7 @@ impl SiteArgs {
         launch::in_runtime(async || {
             let telling = self.telling(&site).await?;
             let control =
-                Control { run: telling.control.clone(), progress: Arc::new(|progress| words::tell(&progress)) };
+                Control { run: telling.control.clone(), progress: Arc::new(|progress| messages::tell(&progress)) };
             let done = work(&site, &control).await;
             drop(control);
             telling.end_with(done).await

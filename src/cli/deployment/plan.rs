@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 use clap::Args;
 
-use super::{SiteArgs, words};
+use super::{SiteArgs, messages};
 use crate::cli::{ExitCode, Failure, print};
 use crate::deployment::plan::{LAYOUT, Plan, State};
-use crate::deployment::trial;
+use crate::deployment::planning;
 use crate::report::harmless;
 
 #[derive(Debug, Args)]
@@ -25,8 +25,8 @@ pub(crate) struct PlanArgs {
 /// Tries every stage out, and says what it would change.
 pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
     args.site.carry_out(&[], async |site, control| {
-        let Some(plan) = trial::plan(site, control).await? else { return Ok(ExitCode::Interrupted) };
-        print(harmless(&words::plan(&plan, site.verbosity > 0)).as_bytes())?;
+        let Some(plan) = planning::plan(site, control).await? else { return Ok(ExitCode::Interrupted) };
+        print(harmless(&messages::plan(&plan, site.verbosity > 0)).as_bytes())?;
         if let Some(file) = &args.out {
             save(&plan, file)?;
         }

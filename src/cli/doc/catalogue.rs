@@ -6,7 +6,7 @@ use crate::engine::VARIABLES;
 use crate::modules::MODULES;
 use crate::playbook::include;
 use crate::playbook::keywords::{self, Keyword};
-use crate::template::words;
+use crate::template::catalogue;
 use crate::value::doc::{Doc, Word};
 use crate::value::origin::nearest;
 
@@ -78,10 +78,10 @@ pub(crate) fn all() -> Vec<Entry> {
     modules.extend(include::DOCS.iter().map(Entry::Module));
     let keywords = keywords::all().map(Entry::Keyword);
     let words = [
-        (Kind::Filter, words::filters()),
-        (Kind::Test, words::tests()),
-        (Kind::Lookup, words::lookups()),
-        (Kind::Function, words::functions()),
+        (Kind::Filter, catalogue::filters()),
+        (Kind::Test, catalogue::tests()),
+        (Kind::Lookup, catalogue::lookups()),
+        (Kind::Function, catalogue::functions()),
         (Kind::Variable, VARIABLES.iter().collect()),
     ];
     let words = words.into_iter().flat_map(|(kind, words)| words.into_iter().map(move |word| Entry::Word(kind, word)));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::{Candidate, did_you_mean, host_names};
-use crate::inventory::{Inventory, graph, literal, words};
+use crate::inventory::{Inventory, graph, literal, shell_words};
 use crate::value::Value;
 use crate::value::origin::{Complaint, Origin, Source};
 
@@ -164,7 +164,7 @@ impl Reader<'_> {
 
     fn host(&mut self, text: &str, origin: &Origin) -> Result<(), Complaint> {
         let at = |column: usize| Origin { column: origin.column + column - 1, ..origin.clone() };
-        let words = words::split(text)
+        let words = shell_words::split(text)
             .map_err(|unfinished| Complaint::new(unfinished.message, Some(&at(unfinished.column))))?;
         let Some((entry, vars)) = words.split_first() else {
             return Ok(());

@@ -144,7 +144,7 @@ pub(super) fn given(text: &str, options: Option<&str>, comment: Option<&str>) ->
 
 /// What is to become of a file's keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(super) enum DesiredKeys {
     Present,
     /// And nothing else.
     Exclusive,
@@ -152,7 +152,7 @@ pub(super) enum Wish {
 }
 
 /// The file's text as it is to be; the same text if it is right already.
-pub(super) fn edited(text: &str, keys: &[Key], wish: Wish) -> String {
+pub(super) fn edited(text: &str, keys: &[Key], wish: DesiredKeys) -> String {
     let lines: Vec<(&str, Option<Key>)> = text.split_inclusive('\n').map(|line| (line, Key::parse(line))).collect();
     let of = |key: &Key| {
         let found = lines.iter().filter_map(|(_, found)| found.as_ref()).filter(|found| found.blob == key.blob);
@@ -163,13 +163,13 @@ pub(super) fn edited(text: &str, keys: &[Key], wish: Wish) -> String {
     let kept = lines.iter().filter(|(_, found)| {
         let known = found.as_ref().and_then(|found| keys.iter().rfind(|key| key.blob == found.blob));
         match (known, wish) {
-            (Some(key), Wish::Present | Wish::Exclusive) => stays(key),
-            (Some(_), Wish::Absent) | (None, Wish::Exclusive) => false,
-            (None, Wish::Present | Wish::Absent) => true,
+            (Some(key), DesiredKeys::Present | DesiredKeys::Exclusive) => stays(key),
+            (Some(_), DesiredKeys::Absent) | (None, DesiredKeys::Exclusive) => false,
+            (None, DesiredKeys::Present | DesiredKeys::Absent) => true,
         }
     });
     let mut edited: String = kept.map(|(line, _)| *line).collect();
-    if wish == Wish::Absent {
+    if wish == DesiredKeys::Absent {
         return edited;
     }
     for (at, key) in keys.iter().enumerate() {
@@ -222,21 +222,21 @@ mod tests {
     #[test]
     fn keys_are_added_changed_and_removed_and_all_else_stays() {
         let text = format!("# comment\n\n{A}\nrubbish");
-        assert_eq!(edited(&text, &keys(A), Wish::Present), text);
-        assert_eq!(edited(&text, &keys(B), Wish::Present), format!("{text}\n{B}\n"));
+        assert_eq!(edited(&text, &keys(A), DesiredKeys::Present), text);
+        assert_eq!(edited(&text, &keys(B), DesiredKeys::Present), format!("{text}\n{B}\n"));
         let other = "no-pty ssh-ed25519 AAAA a@x";
-        assert_eq!(edited(&text, &keys(other), Wish::Present), format!("# comment\n\nrubbish\n{other}\n"));
-        assert_eq!(edited(&text, &keys(other), Wish::Absent), "# comment\n\nrubbish");
-        assert_eq!(edited(&text, &keys(B), Wish::Absent), text);
-        assert_eq!(edited(&text, &keys(&format!("{A}\n{B}")), Wish::Exclusive), format!("{A}\n{B}\n"));
-        assert_eq!(edited("", &keys(&format!("{A}\n{A}")), Wish::Present), format!("{A}\n"));
+        assert_eq!(edited(&text, &keys(other), DesiredKeys::Present), format!("# comment\n\nrubbish\n{other}\n"));
+        assert_eq!(edited(&text, &keys(other), DesiredKeys::Absent), "# comment\n\nrubbish");
+        assert_eq!(edited(&text, &keys(B), DesiredKeys::Absent), text);
+        assert_eq!(edited(&text, &keys(&format!("{A}\n{B}")), DesiredKeys::Exclusive), format!("{A}\n{B}\n"));
+        assert_eq!(edited("", &keys(&format!("{A}\n{A}")), DesiredKeys::Present), format!("{A}\n"));
     }
 
     #[test]
     fn a_key_that_is_there_twice_with_other_rights_is_left_once() {
         let text = format!("no-pty {A}\n{A}\n");
-        assert_eq!(edited(&text, &keys(A), Wish::Present), format!("{A}\n"));
+        assert_eq!(edited(&text, &keys(A), DesiredKeys::Present), format!("{A}\n"));
         let (one, other) = ("no-pty,from=\"x\" ssh-rsa B", "from=\"x\",no-pty ssh-rsa B");
-        assert_eq!(edited(&format!("{one}\n"), &keys(other), Wish::Present), format!("{one}\n"));
+        assert_eq!(edited(&format!("{one}\n"), &keys(other), DesiredKeys::Present), format!("{one}\n"));
     }
 }

@@ -3,7 +3,7 @@
 use crate::modules::file_edit::{bare, lines};
 
 /// What is wanted, in the characters of the file.
-pub(super) struct Wish {
+pub(super) struct DesiredOption {
     /// None: what stands before the first section.
     pub section: Option<String>,
     pub conditions: Vec<Condition>,
@@ -43,7 +43,7 @@ impl Condition {
     }
 }
 
-impl Wish {
+impl DesiredOption {
     /// The text as it is to be, None if it stays; and Ansible's word for what was done.
     pub(super) fn applied(&self, text: &str) -> (Option<String>, &'static str) {
         // A mark of the encoding is no part of the first line; in a text that is not UTF-8 it is three characters.
@@ -260,8 +260,8 @@ fn is_idle(line: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn wish(option: &str, values: &[&str]) -> Wish {
-        Wish {
+    fn wish(option: &str, values: &[&str]) -> DesiredOption {
+        DesiredOption {
             section: Some("s".into()),
             conditions: Vec::new(),
             option: Some(option.into()).filter(|option: &String| !option.is_empty()),
@@ -278,7 +278,7 @@ mod tests {
     }
 
     /// The text afterwards, and the word for it; nothing may be left to do.
-    fn edited(wish: &Wish, text: &str) -> (String, &'static str) {
+    fn edited(wish: &DesiredOption, text: &str) -> (String, &'static str) {
         let (edited, message) = wish.applied(text);
         let edited = edited.unwrap_or_else(|| text.to_owned());
         assert_eq!(wish.applied(&edited), (None, "OK"), "again: {edited:?}");
@@ -292,7 +292,7 @@ mod tests {
         assert_eq!((with.as_str(), message), ("a=1\n[s]\nx = 1\nk = 2\n\n# end\n\n[t]\nk = 5\n", "option added"));
         assert_eq!(edited(&wish("k", &["2"]), "[ s ]").0, "[ s ]\nk = 2\n");
         assert_eq!(edited(&wish("k", &["2"]), ""), ("\n[s]\nk = 2\n".into(), "section and option added"));
-        assert_eq!(edited(&Wish { section: None, ..wish("k", &["2"]) }, "a=1\n[s]\n").0, "a=1\nk = 2\n[s]\n");
+        assert_eq!(edited(&DesiredOption { section: None, ..wish("k", &["2"]) }, "a=1\n[s]\n").0, "a=1\nk = 2\n[s]\n");
     }
 
     #[test]
@@ -300,7 +300,7 @@ mod tests {
         for mark in ["\u{feff}", "\u{ef}\u{bb}\u{bf}"] {
             let (text, message) = edited(&wish("k", &["2"]), &format!("{mark}[s]\nk = 1\n"));
             assert_eq!((text, message), (format!("{mark}[s]\nk = 2\n"), "option changed"));
-            let first = Wish { section: None, ..wish("k", &["2"]) };
+            let first = DesiredOption { section: None, ..wish("k", &["2"]) };
             assert_eq!(edited(&first, &format!("{mark}k = 1\n")).0, format!("{mark}k = 2\n"));
         }
     }
@@ -310,7 +310,7 @@ mod tests {
         let text = "[s]\r\nx = 1\r\nk = 1\r\n";
         assert_eq!(edited(&wish("k", &["2"]), text).0, "[s]\r\nx = 1\r\nk = 2\r\n");
         assert_eq!(edited(&wish("k", &["1", "3"]), text).0, format!("{text}k = 3\r\n"));
-        let other = Wish { section: Some("t".into()), ..wish("k", &["2"]) };
+        let other = DesiredOption { section: Some("t".into()), ..wish("k", &["2"]) };
         assert_eq!(edited(&other, text.trim_end()).0, format!("{text}[t]\r\nk = 2\r\n"));
         assert_eq!(edited(&wish("k", &["2"]), "[s]\nx = 1\r\n").0, "[s]\nx = 1\r\nk = 2\n");
         let mut bare = wish("b", &[]);
@@ -322,10 +322,10 @@ mod tests {
     fn an_option_is_found_again_whatever_it_begins_with() {
         for option in [" k", "\tk", "#k", ";k", "# k"] {
             for exclusive in [true, false] {
-                let wish = Wish { exclusive, ..wish(option, &["2"]) };
+                let wish = DesiredOption { exclusive, ..wish(option, &["2"]) };
                 assert_eq!(edited(&wish, "[s]\nx = 1\n").0, format!("[s]\nx = 1\n{option} = 2\n"));
             }
-            let gone = Wish { present: false, ..wish(option, &[]) };
+            let gone = DesiredOption { present: false, ..wish(option, &[]) };
             assert_eq!(edited(&gone, &format!("[s]\n{option} = 2\nx = 1\n")).0, "[s]\nx = 1\n");
         }
     }
@@ -343,9 +343,9 @@ mod tests {
     fn several_values_are_several_lines() {
         let text = "[s]\nk = 1\nk = 2\nk = 3\n";
         assert_eq!(edited(&wish("k", &["2", "4"]), text).0, "[s]\nk = 4\nk = 2\n");
-        let more = Wish { exclusive: false, ..wish("k", &["2", "4"]) };
+        let more = DesiredOption { exclusive: false, ..wish("k", &["2", "4"]) };
         assert_eq!(edited(&more, text).0, "[s]\nk = 1\nk = 2\nk = 3\nk = 4\n");
-        let fewer = Wish { exclusive: false, present: false, ..wish("k", &["2"]) };
+        let fewer = DesiredOption { exclusive: false, present: false, ..wish("k", &["2"]) };
         assert_eq!(edited(&fewer, text), ("[s]\nk = 1\nk = 3\n".into(), "option changed"));
     }
 
@@ -371,10 +371,10 @@ mod tests {
 
     #[test]
     fn a_section_goes_with_all_that_is_in_it() {
-        let gone = Wish { present: false, ..wish("", &[]) };
+        let gone = DesiredOption { present: false, ..wish("", &[]) };
         assert_eq!(edited(&gone, "a\n[s]\nk\n[t]\n"), ("a\n[t]\n".into(), "section removed"));
         assert_eq!(gone.applied("[t]\n"), (None, "OK"));
-        let option = Wish { present: false, ..wish("k", &[]) };
+        let option = DesiredOption { present: false, ..wish("k", &[]) };
         assert_eq!(edited(&option, "[s]\n#k = 1\nk = 1\nkk = 1\n").0, "[s]\n#k = 1\nkk = 1\n");
     }
 
@@ -382,9 +382,9 @@ mod tests {
     fn one_of_several_sections_is_known_by_what_it_has() {
         let text = "[s]\nn = 1\nk = 1\n[s]\nn = 2\nk = 1\n";
         let condition = |value: &str| vec![Condition { option: "n".into(), values: vec![value.into()] }];
-        let second = Wish { conditions: condition("2"), ..wish("k", &["5"]) };
+        let second = DesiredOption { conditions: condition("2"), ..wish("k", &["5"]) };
         assert_eq!(edited(&second, text).0, "[s]\nn = 1\nk = 1\n[s]\nn = 2\nk = 5\n");
-        let third = Wish { conditions: condition("3"), ..wish("k", &["5"]) };
+        let third = DesiredOption { conditions: condition("3"), ..wish("k", &["5"]) };
         assert_eq!(edited(&third, text).0, format!("{text}[s]\nn = 3\nk = 5\n"));
     }
 }

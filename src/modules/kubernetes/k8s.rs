@@ -11,7 +11,7 @@ use super::access::{Access, arguments};
 use super::api::Api;
 use super::definitions::{self, Given, Object};
 use super::wait::{Condition, Patience};
-use super::work::{Deed, MergeType, State, Step, Wish, Work};
+use super::work::{Desired, MergeType, Operation, State, Step, Work};
 use super::{compare, structure};
 use crate::modules::{Changes, Controller, Error, Module, Outcome, Plan};
 use crate::remote::{Probe, Remote};
@@ -192,13 +192,13 @@ impl K8s {
     }
 
     /// The arguments that are mappings, taken apart; and those that all objects share.
-    fn wish(&self, check: bool) -> Result<Wish, Error> {
+    fn wish(&self, check: bool) -> Result<Desired, Error> {
         let apply =
             structure("server_side_apply", "field_manager and force_conflicts", self.server_side_apply.as_ref())?;
         let takes = "propagationPolicy (Background, Foreground, Orphan) and gracePeriodSeconds";
         let delete = structure("delete_options", takes, self.delete_options.as_ref())?;
         let (limit, pause) = (Duration::from_secs(self.wait_timeout), Duration::from_secs(self.wait_sleep));
-        Ok(Wish {
+        Ok(Desired {
             state: self.state,
             apply: apply.unwrap_or_default(),
             merge: self.merge_type.clone(),
@@ -213,10 +213,10 @@ impl K8s {
 fn outcome(steps: &[Step]) -> Outcome {
     let method = |step: &Step| match step.deed {
         None => "nothing",
-        Some(Deed::Create) => "create",
-        Some(Deed::Update) => "update",
-        Some(Deed::Patch) => "patch",
-        Some(Deed::Delete) => "delete",
+        Some(Operation::Create) => "create",
+        Some(Operation::Update) => "update",
+        Some(Operation::Patch) => "patch",
+        Some(Operation::Delete) => "delete",
     };
     let value = |json: Json| Value::from(Serde(json));
     match steps {

@@ -70,7 +70,7 @@ impl From<Propagation> for PropagationPolicy {
 }
 
 /// What is wanted of all objects alike.
-pub(crate) struct Wish {
+pub(crate) struct Desired {
     pub state: State,
     pub apply: ServerSideApply,
     pub merge: Vec<MergeType>,
@@ -84,7 +84,7 @@ pub(crate) struct Wish {
 /// What is to be done, and what it is done with.
 pub(crate) struct Work {
     api: Api,
-    wish: Wish,
+    wish: Desired,
     pub steps: Vec<Step>,
 }
 
@@ -94,14 +94,14 @@ pub(crate) struct Step {
     /// None: the API has no such kind yet.
     place: Option<Place>,
     /// None: nothing.
-    pub deed: Option<Deed>,
+    pub deed: Option<Operation>,
     pub diff: Option<Diff>,
     /// The object as it is, or would be.
     pub known: Json,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Deed {
+pub(crate) enum Operation {
     Create,
     Update,
     Patch,
@@ -110,7 +110,7 @@ pub(crate) enum Deed {
 
 impl Work {
     /// Looks at every object; nothing is changed.
-    pub(crate) async fn plan(api: Api, wish: Wish, objects: &[Object]) -> Result<Work, Error> {
+    pub(crate) async fn plan(api: Api, wish: Desired, objects: &[Object]) -> Result<Work, Error> {
         let mut work = Work { api, wish, steps: Vec::new() };
         let mut looks = Vec::with_capacity(objects.len());
         for object in objects {
@@ -175,17 +175,17 @@ impl Work {
                 if self.wish.check {
                     self.api.delete(&place, &self.delete_params(None, true)).await?;
                 }
-                (Some(Deed::Delete), None)
+                (Some(Operation::Delete), None)
             }
             (State::Patched, Some(before)) => {
                 let after = self.patch(&place, object, true).await?;
-                (compare::differs(before, &after, self.manager()).then_some(Deed::Patch), Some(after))
+                (compare::differs(before, &after, self.manager()).then_some(Operation::Patch), Some(after))
             }
             (State::Present, before) => {
                 let after = self.tried(&place, object, all).await?;
                 let deed = match before {
-                    None => Some(Deed::Create),
-                    Some(before) => compare::differs(before, &after, self.manager()).then_some(Deed::Update),
+                    None => Some(Operation::Create),
+                    Some(before) => compare::differs(before, &after, self.manager()).then_some(Operation::Update),
                 };
                 (deed, Some(after))
             }
@@ -211,7 +211,7 @@ impl Work {
 
     /// An object of a kind that the API does not have, or not yet.
     fn without_kind(&self, object: &Object, all: &[Object]) -> Result<Step, Error> {
-        let deed = (self.wish.state == State::Present).then_some(Deed::Create);
+        let deed = (self.wish.state == State::Present).then_some(Operation::Create);
         if deed.is_some() && !self.wish.check && !is_defined(all, object) {
             let Object { api_version, kind, name, .. } = object;
             let message = format!("cannot apply {kind} {name}: the API has no kind {kind} in {api_version}");
@@ -230,12 +230,12 @@ impl Work {
             None => self.place_of_defined(&step.object).await?,
         };
         let known = match deed {
-            Deed::Create | Deed::Update => {
+            Operation::Create | Operation::Update => {
                 let applied = self.api.patch(&place, &self.apply_params(false), &Patch::Apply(&step.object.body)).await;
                 applied.map_err(|error| explain(error, &format!("apply {}", place.label)))?
             }
-            Deed::Patch => self.patch(&place, &step.object, false).await?,
-            Deed::Delete => {
+            Operation::Patch => self.patch(&place, &step.object, false).await?,
+            Operation::Delete => {
                 self.api.delete(&place, &self.delete_params(uid(&step.known), false)).await?;
                 step.known.clone()
             }

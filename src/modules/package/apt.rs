@@ -1,7 +1,7 @@
 //! `apt`: packages of Debian and its kin.
 
+mod options;
 mod policy;
-mod words;
 
 use std::time::{Duration, Instant};
 

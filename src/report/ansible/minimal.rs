@@ -162,22 +162,22 @@ fn code(object: &Map<String, Plain>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::script::{self, Sheet};
+    use crate::report::example_run::{self, Sheet};
     use crate::value::{Value, Vars};
 
     fn told(one_line: bool, result: TaskResult) -> String {
         let (out, err) = (Sheet::default(), Sheet::default());
         let style = Style { one_line, tree: None };
         let mut report = Minimal::new(Box::new(out.clone()), Box::new(err), style, false, 0, Shows::default());
-        let task = std::sync::Arc::new(script::task(1, "command"));
-        report.event(SystemTime::UNIX_EPOCH, &script::ended(&task, "h1", result)).unwrap();
+        let task = std::sync::Arc::new(example_run::task(1, "command"));
+        report.event(SystemTime::UNIX_EPOCH, &example_run::ended(&task, "h1", result)).unwrap();
         out.text()
     }
 
     fn ran(status: Status, code: i32) -> TaskResult {
         let values = [("rc", Value::from(code)), ("stdout", Value::from("a\nb")), ("stderr", Value::from("c"))];
         let values: Vars = values.into_iter().map(|(name, value)| (name.into(), value)).collect();
-        TaskResult { values, message: Some("m".into()), ..script::result(status) }
+        TaskResult { values, message: Some("m".into()), ..example_run::result(status) }
     }
 
     #[test]

@@ -86,7 +86,7 @@ enum Way {
 }
 
 /// Where a result belongs.
-struct Told<'a> {
+struct TimedEvent<'a> {
     task: &'a TaskStart,
     host: String,
     /// ` (item=x)`, or nothing.
@@ -181,7 +181,7 @@ impl Ansible {
         }
     }
 
-    fn result(&mut self, told: &Told, result: &TaskResult) {
+    fn result(&mut self, told: &TimedEvent, result: &TaskResult) {
         if result.changed {
             for (colour, line) in
                 result.diff.iter().flat_map(|one| diff::lines(one, self.shows.context)).collect::<Vec<_>>()
@@ -196,7 +196,7 @@ impl Ansible {
         }
     }
 
-    fn good(&mut self, told: &Told, result: &TaskResult) {
+    fn good(&mut self, told: &TimedEvent, result: &TaskResult) {
         let (word, colour) = match result.status {
             Status::Skipped => ("skipping", Colour::Cyan),
             _ if result.changed => ("changed", Colour::Yellow),
@@ -215,11 +215,11 @@ impl Ansible {
         self.line(Way::Out, colour, &line);
     }
 
-    fn values(&self, told: &Told, result: &TaskResult) -> String {
+    fn values(&self, told: &TimedEvent, result: &TaskResult) -> String {
         result::text(told.task.action, result, told.whole, self.page.verbosity, self.style.shape)
     }
 
-    fn failure(&mut self, told: &Told, result: &TaskResult) {
+    fn failure(&mut self, told: &TimedEvent, result: &TaskResult) {
         let way = if self.style.failures_to_stderr { Way::Err } else { Way::Out };
         let unreachable = result.status == Status::Unreachable || result.values.contains_key("unreachable");
         if !told.whole {
@@ -372,20 +372,20 @@ impl Ansible {
             Event::Item { result, .. } | Event::Result { result, .. } if !self.shown(result) => {}
             Event::Item { task, host, delegated, label, result } => {
                 let item = item_label(label, result.no_log);
-                let told = Told { task, host: host_label(host, delegated), item, whole: false };
+                let told = TimedEvent { task, host: host_label(host, delegated), item, whole: false };
                 self.result(&told, result);
             }
             Event::Result { task, host, delegated, looped, result } => {
                 self.job_ended(task, host, result);
                 let delegated = delegated.clone().filter(|_| result.status != Status::Skipped);
                 let host = host_label(host, &delegated);
-                self.result(&Told { task, host, item: String::new(), whole: *looped }, result);
+                self.result(&TimedEvent { task, host, item: String::new(), whole: *looped }, result);
             }
             Event::Retry { task, host, left, result, .. } => {
                 let mut words =
                     format!("FAILED - RETRYING: [{}]: {} ({left} retries left).", one_line(host), one_line(&task.name));
                 if self.page.verbosity > 2 {
-                    let told = Told { task, host: String::new(), item: String::new(), whole: false };
+                    let told = TimedEvent { task, host: String::new(), item: String::new(), whole: false };
                     words.push_str(&format!("Result was: {}", self.values(&told, result)));
                 }
                 self.line(Way::Out, Colour::Plain, &words);

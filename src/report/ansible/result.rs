@@ -111,12 +111,12 @@ fn as_yaml(mut object: Map<String, Plain>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::script;
+    use crate::report::example_run;
     use crate::value::Vars;
 
     fn shown(action: &str, values: &[(&str, &str)], verbosity: u8) -> String {
         let values: Vars = values.iter().map(|(name, value)| ((*name).into(), Value::from(*value))).collect();
-        text(action, &TaskResult { values, ..script::result(Status::Ok) }, false, verbosity, Shape::default())
+        text(action, &TaskResult { values, ..example_run::result(Status::Ok) }, false, verbosity, Shape::default())
     }
 
     #[test]
@@ -128,14 +128,14 @@ mod tests {
 
     #[test]
     fn facts_are_shown_to_nobody_and_a_skipped_debug_is_like_any_other() {
-        assert!(!is_shown("setup", &script::result(Status::Ok), 4));
-        assert!(is_shown("debug", &script::result(Status::Ok), 0));
-        assert!(!is_shown("debug", &script::result(Status::Skipped), 0));
+        assert!(!is_shown("setup", &example_run::result(Status::Ok), 4));
+        assert!(is_shown("debug", &example_run::result(Status::Ok), 0));
+        assert!(!is_shown("debug", &example_run::result(Status::Skipped), 0));
     }
 
     #[test]
     fn under_no_log_it_is_said_that_something_is_hidden() {
-        let result = TaskResult { no_log: true, ..script::result(Status::Changed) };
+        let result = TaskResult { no_log: true, ..example_run::result(Status::Changed) };
         let told = text("command", &result, false, 1, Shape::default());
         assert_eq!(told, format!(r#"{{"censored": "{CENSORED}", "changed": true}}"#));
     }
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn yaml_stands_below_the_line_and_says_nothing_twice() {
         let values = Vars::from([("stdout".into(), Value::from("x")), ("stdout_lines".into(), Value::from(vec!["x"]))]);
-        let result = TaskResult { values, ..script::result(Status::Changed) };
+        let result = TaskResult { values, ..example_run::result(Status::Changed) };
         let told = text("command", &result, false, 1, Shape { yaml: true, pretty: None });
         assert_eq!(told, "\n    changed: true\n    stdout: x\n    stdout_lines: <omitted>");
     }

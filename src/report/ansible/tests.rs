@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use super::*;
-use crate::report::script::{self, Sheet};
+use crate::report::example_run::{self, Sheet};
 use crate::value::Vars;
 
 /// What the events are told as: on standard output, on standard error.
@@ -23,12 +23,12 @@ fn shown(events: &[Event]) -> String {
 }
 
 fn task(name: &str) -> Arc<TaskStart> {
-    Arc::new(script::task(1, name))
+    Arc::new(example_run::task(1, name))
 }
 
 #[test]
 fn a_run_is_told_in_the_lines_of_the_default_callback() {
-    let events: Vec<Event> = script::run().into_iter().map(|told| told.event).collect();
+    let events: Vec<Event> = example_run::run().into_iter().map(|told| told.event).collect();
     let place = std::path::absolute("site.yml").unwrap();
     let expected = format!(
         "
@@ -53,7 +53,7 @@ h2                         : ok=0    changed=0    unreachable=0    failed=1    s
 
 #[test]
 fn a_banner_fills_79_columns_and_wide_characters_take_two() {
-    let banner = |name: &str| shown(&[script::play(name)]).trim().to_owned();
+    let banner = |name: &str| shown(&[example_run::play(name)]).trim().to_owned();
     assert_eq!(banner("x").chars().count(), 80);
     assert_eq!(banner("網").chars().count(), 79);
     assert!(banner(&"x".repeat(200)).ends_with("] ***"));
@@ -67,14 +67,14 @@ fn items_have_their_labels_and_the_whole_says_only_that_it_was_skipped_or_ignore
         host: "h1".into(),
         delegated: None,
         label: "a".into(),
-        result: Arc::new(script::result(status)),
+        result: Arc::new(example_run::result(status)),
     };
     let whole = |status| Event::Result {
         task: task.clone(),
         host: "h1".into(),
         delegated: None,
         looped: true,
-        result: Arc::new(script::result(status)),
+        result: Arc::new(example_run::result(status)),
     };
     assert_eq!(shown(&[item(Status::Changed), whole(Status::Changed)]), "changed: [h1] => (item=a)\n");
     let skipped = shown(&[item(Status::Skipped), whole(Status::Skipped)]);
@@ -85,7 +85,7 @@ fn items_have_their_labels_and_the_whole_says_only_that_it_was_skipped_or_ignore
 
 #[test]
 fn what_no_log_hides_is_censored_in_labels_and_results() {
-    let result = TaskResult { no_log: true, ..script::result(Status::Changed) };
+    let result = TaskResult { no_log: true, ..example_run::result(Status::Changed) };
     let item = Event::Item {
         task: task("Secret"),
         host: "h1".into(),
@@ -111,7 +111,7 @@ fn a_task_that_has_nothing_to_tell_has_no_banner_when_ok_hosts_are_not_displayed
     let events = |status| {
         [
             Event::TaskStart(task.clone()),
-            script::ended(&task, "h1", script::result(status)),
+            example_run::ended(&task, "h1", example_run::result(status)),
             Event::TaskEnd(task.clone()),
         ]
     };
@@ -131,9 +131,9 @@ fn the_switches_of_the_callback_are_heard() {
         playbooks: vec![("a/site.yml".into(), 1)],
         ..Style::default()
     };
-    let play = Event::PlayStart { name: "P".into(), origin: script::origin(1), hosts: Vec::new(), check: true };
+    let play = Event::PlayStart { name: "P".into(), origin: example_run::origin(1), hosts: Vec::new(), check: true };
     let task = task("T");
-    let failure = script::ended(&task, "h1", script::result(Status::Failed));
+    let failure = example_run::ended(&task, "h1", example_run::result(Status::Failed));
     let (out, err) = told(style, 0, Shows::default(), &[play, Event::TaskStart(task), failure]);
     assert!(out.starts_with("\nDRY RUN ***") && out.contains("PLAY [P] [CHECK MODE] *"), "{out}");
     assert!(out.contains("TASK [T] [CHECK MODE]") && out.contains("task path: /"), "{out}");
@@ -146,7 +146,7 @@ fn a_job_that_was_waited_for_is_told_to_have_ended() {
     let second = std::time::Duration::from_secs(1);
     let poll =
         Event::AsyncPoll { task: task.clone(), host: "h1".into(), job: "j1".into(), elapsed: second, limit: second };
-    let ended = script::ended(&task, "h1", script::result(Status::Changed));
+    let ended = example_run::ended(&task, "h1", example_run::result(Status::Changed));
     let expected = "ASYNC POLL on h1: jid=j1 started=True finished=False\nASYNC OK on h1: jid=j1\nchanged: [h1]\n";
     assert_eq!(shown(&[poll, ended]), expected);
 }
@@ -154,7 +154,7 @@ fn a_job_that_was_waited_for_is_told_to_have_ended() {
 #[test]
 fn what_a_host_answers_draws_nothing_on_the_terminal() {
     let values = Vars::from([("stdout".into(), Value::from("\u{1b}[2Jx"))]);
-    let result = TaskResult { values, message: Some("\u{1b}[31mno".into()), ..script::result(Status::Failed) };
-    let out = shown(&[script::ended(&task("T"), "h1", result)]);
+    let result = TaskResult { values, message: Some("\u{1b}[31mno".into()), ..example_run::result(Status::Failed) };
+    let out = shown(&[example_run::ended(&task("T"), "h1", result)]);
     assert!(!out.contains('\u{1b}'), "{out}");
 }

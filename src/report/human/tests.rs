@@ -1,6 +1,6 @@
 //! What a person reads of a run: in a log, above a live view, and of texts that would forge lines.
 
-use super::super::script::{self, Sheet};
+use super::super::example_run::{self, Sheet};
 use super::*;
 
 fn style(stamped: bool) -> Style {
@@ -11,7 +11,7 @@ fn style(stamped: bool) -> Style {
 fn a_log_has_the_moment_of_every_event_before_its_lines() {
     let sheet = Sheet::default();
     let mut log = Human::new(Box::new(sheet.clone()), Style { width: 0, ..style(true) });
-    for told in script::run() {
+    for told in example_run::run() {
         log.event(told.at, &told.event).unwrap();
         log.show().unwrap();
     }
@@ -28,9 +28,10 @@ fn no_text_of_data_forges_a_line() {
     let sheet = Sheet::default();
     let mut human = Human::new(Box::new(sheet.clone()), style(false));
     let evil = "x\nok: [h2]\u{1b}[2J\u{9b}";
-    let task = Arc::new(TaskStart { action: "assert", ..script::task(1, evil) });
-    let result =
-        |status| Arc::new(TaskResult { message: Some(evil.into()), hint: Some(evil.into()), ..script::result(status) });
+    let task = Arc::new(TaskStart { action: "assert", ..example_run::task(1, evil) });
+    let result = |status| {
+        Arc::new(TaskResult { message: Some(evil.into()), hint: Some(evil.into()), ..example_run::result(status) })
+    };
     let diff = crate::modules::Diff { before_header: evil.into(), after: evil.into(), ..Default::default() };
     let events = [
         Event::TaskStart(task.clone()),
@@ -41,8 +42,8 @@ fn no_text_of_data_forges_a_line() {
             label: evil.into(),
             result: result(Status::Ok),
         },
-        script::ended(&task, "h1", TaskResult { diff: vec![diff], ..(*result(Status::Ok)).clone() }),
-        script::ended(&task, "h1", (*result(Status::Failed)).clone()),
+        example_run::ended(&task, "h1", TaskResult { diff: vec![diff], ..(*result(Status::Ok)).clone() }),
+        example_run::ended(&task, "h1", (*result(Status::Failed)).clone()),
         Event::Warning(evil.into()),
         Event::Included { what: evil.into(), path: None, item: None, hosts: vec!["h1".into()] },
         Event::Retry { task: task.clone(), host: "h1".into(), attempt: 1, left: 1, result: result(Status::Failed) },
@@ -61,7 +62,7 @@ fn no_text_of_data_forges_a_line() {
 fn the_view_is_gone_when_the_run_ends_although_no_recap_came() {
     let sheet = Sheet::default();
     let mut human = Human::live(Screen::new(Box::new(sheet.clone()), || (24, 80)), style(false));
-    for told in script::run().into_iter().take(5) {
+    for told in example_run::run().into_iter().take(5) {
         human.event(told.at, &told.event).unwrap();
     }
     std::thread::sleep(Duration::from_millis(750));

@@ -24,11 +24,11 @@ pub enum DuplicateKeys {
 #[derive(Debug, Clone, Default)]
 pub struct Duplicates {
     pub rule: DuplicateKeys,
-    told: Arc<Mutex<Told>>,
+    told: Arc<Mutex<TimedEvent>>,
 }
 
 #[derive(Debug, Default)]
-struct Told {
+struct TimedEvent {
     /// A file may be read again, and is not told again.
     known: HashSet<String>,
     waiting: Vec<Complaint>,
@@ -41,7 +41,7 @@ impl Duplicates {
             (DuplicateKeys::Error, mut found) => found.next().map_or(Ok(()), Err),
             (DuplicateKeys::Warn, found) => {
                 let mut told = self.told.lock();
-                let Told { known, waiting } = &mut *told;
+                let TimedEvent { known, waiting } = &mut *told;
                 waiting.extend(found.map(warning).filter(|complaint| known.insert(complaint.to_string())));
                 Ok(())
             }

@@ -39,7 +39,7 @@ impl Words {
         String::from_utf8_lossy(&text).into_owned()
     }
 
-    /// Told each time that there are more words.
+    /// TimedEvent each time that there are more words.
     pub(super) fn changed(&self) -> watch::Receiver<u64> {
         self.changed.clone()
     }

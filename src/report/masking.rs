@@ -168,7 +168,7 @@ impl Mask<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::script;
+    use super::super::example_run;
     use super::*;
     use crate::engine::Status;
     use crate::value::mapping;
@@ -181,7 +181,7 @@ mod tests {
             values: Vars::from([("stdout".into(), Value::from("s"))]),
             diff: vec![Diff::default()],
             no_log: true,
-            ..script::result(Status::Failed)
+            ..example_run::result(Status::Failed)
         };
         let shown = without_secrets(Arc::new(result));
         assert_eq!((shown.message.as_ref(), shown.hint.as_ref(), shown.diff.len()), (None, None, 0));
@@ -199,9 +199,9 @@ mod tests {
             message: Some("not tops3cret".into()),
             values: Vars::from([("out".into(), nested)]),
             diff: vec![diff],
-            ..script::result(Status::Ok)
+            ..example_run::result(Status::Ok)
         };
-        let task = Arc::new(TaskStart { name: "use tops3cret".into(), ..script::task(1, "") });
+        let task = Arc::new(TaskStart { name: "use tops3cret".into(), ..example_run::task(1, "") });
         let event = Event::Result { task, host: "h1".into(), delegated: None, looped: false, result: Arc::new(result) };
         let shown = veiled(event, &hidden);
         assert!(!format!("{shown:?}").contains("tops3cret"), "{shown:?}");

@@ -3,17 +3,20 @@
 //! A token is one more than any that a majority has seen, so of two runs the later one has the higher. A run that is taken
 //! over is refused by every host that has heard of it, and by itself, as its lease runs out before the other begins.
 
+mod held;
+pub mod holder;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{BoxFuture, join_all};
 
-use super::held::Lock;
-use super::holder::{self, Process};
 use crate::connection::Connection;
 use crate::remote::lock::{Claimed, Record, Seen};
 use crate::remote::{self, Become, Hold, Lease, Remote, Roots, Sessions};
+pub use held::Lock;
+use holder::Process;
 
 /// How long a host may take for anything that has to do with its lock. One that takes longer does not answer.
 const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 5 } else { 30 });
@@ -26,13 +29,13 @@ const TURNS: u64 = 5;
 
 /// A host of the deployment, reached as root.
 #[derive(Clone)]
-pub struct Door {
+pub struct LockHost {
     pub name: Arc<str>,
     pub connection: Arc<dyn Connection>,
     pub user: Option<Become>,
 }
 
-impl Door {
+impl LockHost {
     pub(super) async fn remote(&self, hold: Option<&Hold>) -> Result<Remote, remote::Error> {
         let badge = hold.map(|hold| hold.on(&self.name));
         let sessions = Sessions::sharing(self.connection.clone(), None, badge);
@@ -40,14 +43,14 @@ impl Door {
     }
 }
 
-/// Opens the door of a host.
-pub type Opens = Arc<dyn Fn(Arc<str>) -> BoxFuture<'static, Result<Door, String>> + Send + Sync>;
+/// OpenLockHost the door of a host.
+pub type OpenLockHost = Arc<dyn Fn(Arc<str>) -> BoxFuture<'static, Result<LockHost, String>> + Send + Sync>;
 
 /// A host as root, to look at and to take the lock; or why it does not answer.
 ///
 /// # Errors
 /// It cannot be reached, or not in time.
-pub async fn open(opens: &Opens, name: &Arc<str>) -> Result<(Door, Remote), String> {
+pub async fn open(opens: &OpenLockHost, name: &Arc<str>) -> Result<(LockHost, Remote), String> {
     let open = async {
         let door = opens(name.clone()).await?;
         let remote = door.remote(None).await.map_err(|error| format!("{name}: {error}"))?;
@@ -132,7 +135,7 @@ struct Other {
 
 /// What was claimed.
 struct Claims<'d> {
-    hosts: Vec<(&'d Door, &'d Remote)>,
+    hosts: Vec<(&'d LockHost, &'d Remote)>,
     /// For how long others may still believe that they hold it.
     waits: Duration,
 }
@@ -147,8 +150,8 @@ pub struct Asked<'a> {
     pub run: Record,
     /// A holder that is still there is taken over, too.
     pub breaks: bool,
-    pub opens: Opens,
-    /// Told what a person should know meanwhile.
+    pub opens: OpenLockHost,
+    /// TimedEvent what a person should know meanwhile.
     pub tell: &'a (dyn Fn(&str) + Send + Sync),
 }
 
@@ -196,7 +199,7 @@ impl Asked<'_> {
     /// left out from now on.
     async fn wait_for_ending(
         &mut self,
-        doors: &mut Vec<(Door, Remote)>,
+        doors: &mut Vec<(LockHost, Remote)>,
         why: &mut Vec<String>,
     ) -> Result<Vec<Other>, Error> {
         let begun = tokio::time::Instant::now();
@@ -222,7 +225,7 @@ impl Asked<'_> {
     }
 
     /// Whom the hosts' locks name beside us.
-    async fn look(&mut self, doors: &mut Vec<(Door, Remote)>, why: &mut Vec<String>) -> Result<Vec<Other>, Error> {
+    async fn look(&mut self, doors: &mut Vec<(LockHost, Remote)>, why: &mut Vec<String>) -> Result<Vec<Other>, Error> {
         let looks = join_all(doors.iter().map(|(_, remote)| within(remote.lock(self.directory)))).await;
         let tokens = looks.iter().flatten().map(|seen| seen.as_ref().map_or(0, |seen| seen.record.token));
         let most = believable(tokens.collect());
@@ -287,7 +290,7 @@ impl Asked<'_> {
     /// None: somebody else was first.
     async fn claim<'d>(
         &mut self,
-        doors: &'d [(Door, Remote)],
+        doors: &'d [(LockHost, Remote)],
         over: &[Record],
         why: &mut Vec<String>,
     ) -> Result<Option<Claims<'d>>, Error> {
@@ -407,9 +410,9 @@ mod tests {
     /// Hosts that share a lock's directory; those whose names begin with `silent` do not answer.
     async fn acquired(names: &[&str], directory: &str) -> Result<Lock, Error> {
         let hosts: Vec<Arc<str>> = names.iter().map(|name| Arc::from(*name)).collect();
-        let opens: Opens = Arc::new(|name: Arc<str>| {
+        let opens: OpenLockHost = Arc::new(|name: Arc<str>| {
             let host = Host((!name.starts_with("silent")).then(|| Local::new("here")));
-            Box::pin(async { Ok(Door { name, connection: Arc::new(host), user: None }) })
+            Box::pin(async { Ok(LockHost { name, connection: Arc::new(host), user: None }) })
         });
         let run = holder::this_run("windlass apply");
         Asked { hosts: &hosts, directory, run, breaks: false, opens, tell: &|_| () }.acquire().await
@@ -439,7 +442,7 @@ mod tests {
 
     #[test]
     fn a_holder_has_ended_only_if_all_hosts_say_so() {
-        let opens: Opens = Arc::new(|_| Box::pin(async { Err("no host is asked".to_owned()) }));
+        let opens: OpenLockHost = Arc::new(|_| Box::pin(async { Err("no host is asked".to_owned()) }));
         let asked = Asked {
             hosts: &[],
             directory: "",

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use crate::engine::{Counts, Event, Lost, Recap, Status, TaskResult, TaskStart, Told};
+use crate::engine::{Counts, Event, Lost, Recap, Status, TaskResult, TaskStart, TimedEvent};
 use crate::value::lock::Mutex;
 use crate::value::{Origin, Source, Vars};
 
@@ -47,13 +47,13 @@ pub(super) fn play(name: &str) -> Event {
 }
 
 /// The events, a second apart.
-pub(super) fn apart(events: Vec<Event>) -> Vec<Told> {
+pub(super) fn apart(events: Vec<Event>) -> Vec<TimedEvent> {
     let times = (0..).map(|second| start() + Duration::from_secs(second));
-    times.zip(events).map(|(at, event)| Told { at, event }).collect()
+    times.zip(events).map(|(at, event)| TimedEvent { at, event }).collect()
 }
 
 /// Play, task `etcd : Start it`, both hosts begin, h1 changed, h2 failed, task end, recap.
-pub(super) fn run() -> Vec<Told> {
+pub(super) fn run() -> Vec<TimedEvent> {
     let task = Arc::new(task(1, "etcd : Start it"));
     let failure = TaskResult { message: Some("no <such> unit & no hope".into()), ..result(Status::Failed) };
     let counts = |failed| Counts { ok: 1 - failed, changed: 1 - failed, failed, ..Counts::default() };

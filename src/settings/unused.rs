@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
+use super::ansible_only::{GROUPS, Group, NO_SETTINGS, Relevance, Row};
 use super::ini::Entry;
-use super::others::{GROUPS, Group, NO_SETTINGS, Row, Standing};
 use super::{SETTINGS, SetBy, Surroundings, known_variables};
 use crate::value::origin::{Complaint, Origin, nearest};
 use crate::value::truth;
@@ -19,8 +19,8 @@ pub(super) struct Judged {
 impl Judged {
     fn found(&mut self, name: &str, set_by: SetBy, origin: Option<&Origin>, group: &'static Group) {
         match group.standing {
-            Standing::NotNeeded => self.not_needed.push((set_by, name.to_owned(), group.why)),
-            Standing::NotHonoured => {
+            Relevance::NotNeeded => self.not_needed.push((set_by, name.to_owned(), group.why)),
+            Relevance::NotHonoured => {
                 let message = format!("{name} is not supported: {}", group.why);
                 self.warnings.push(Complaint::new(message, origin));
             }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use tokio::task::JoinHandle;
 
-use super::lock::{Opens, within};
+use super::{OpenLockHost, within};
 use crate::remote::{self, Command, Hold, Remote, uptime};
 
 /// How often the holder says that it is there.
@@ -34,7 +34,7 @@ impl Drop for Lock {
 
 impl Lock {
     /// Begins to beat. `held`: where it was taken, as root; `majority`: on how many hosts it has to stay.
-    pub(super) fn begin(hold: Hold, held: Vec<(Arc<str>, Remote)>, majority: usize, opens: Opens) -> Lock {
+    pub(super) fn begin(hold: Hold, held: Vec<(Arc<str>, Remote)>, majority: usize, opens: OpenLockHost) -> Lock {
         let root = |name: &Arc<str>| held.iter().find(|(other, _)| other == name).map(|(_, remote)| remote.clone());
         let hosts: Vec<Heard> = hold.hosts.iter().map(|name| (name.clone(), root(name))).collect();
         let pulse = Pulse { hold: hold.clone(), majority, opens };
@@ -85,7 +85,7 @@ impl Lock {
 struct Pulse {
     hold: Hold,
     majority: usize,
-    opens: Opens,
+    opens: OpenLockHost,
 }
 
 impl Pulse {

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::profile::{Profile, Timings};
-use super::{Report, otlp, question, veil};
-use crate::engine::{Event, Told};
+use super::{Report, masking, otlp, question};
+use crate::engine::{Event, TimedEvent};
 use crate::modules::question::Question;
 use crate::value::Hidden;
 
@@ -70,13 +70,13 @@ impl Reports {
     ///
     /// # Panics
     /// Outside of a tokio runtime.
-    pub async fn tell(self, events: UnboundedReceiver<Told>) -> Ending {
+    pub async fn tell(self, events: UnboundedReceiver<TimedEvent>) -> Ending {
         let runtime = tokio::runtime::Handle::current();
         let told = tokio::task::spawn_blocking(move || runtime.block_on(self.follow(events))).await;
         told.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
     }
 
-    async fn follow(mut self, mut events: UnboundedReceiver<Told>) -> Ending {
+    async fn follow(mut self, mut events: UnboundedReceiver<TimedEvent>) -> Ending {
         let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
         let mut burst = Vec::with_capacity(BURST);
@@ -97,9 +97,9 @@ impl Reports {
         self.ending().await
     }
 
-    fn take(&mut self, told: Told) {
+    fn take(&mut self, told: TimedEvent) {
         let at = told.at;
-        let event = veil::veiled(told.event, &self.hidden);
+        let event = masking::veiled(told.event, &self.hidden);
         if let Some(timings) = &mut self.timings {
             timings.event(at, &event);
             if let Event::Recap(recap) = &event {
@@ -186,7 +186,7 @@ impl Report for Box<dyn Report> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::script::{self, Sheet};
+    use super::super::example_run::{self, Sheet};
     use super::super::{human, json};
     use super::*;
 
@@ -208,7 +208,7 @@ mod tests {
             reports.add("standard output", human::Human::new(Box::new(sheet.clone()), style));
         }
         let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
-        script::run().into_iter().for_each(|told| sender.send(told).unwrap());
+        example_run::run().into_iter().for_each(|told| sender.send(told).unwrap());
         drop(sender);
         reports.tell(receiver).await
     }

@@ -4,7 +4,7 @@
 
 /// What becomes of a setting that has no meaning here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum Relevance {
     /// Nothing is lost by leaving it out: no warning.
     NotNeeded,
     /// Somebody who sets it wants what they do not get: a warning.
@@ -17,7 +17,7 @@ pub type Row = (&'static str, &'static [&'static str], &'static str);
 /// Settings that share a reason.
 #[derive(Debug)]
 pub struct Group {
-    pub standing: Standing,
+    pub standing: Relevance,
     pub why: &'static str,
     pub settings: &'static [Row],
 }
@@ -34,7 +34,7 @@ pub const NO_SETTINGS: &[&str] = &[
 /// All of them.
 pub static GROUPS: &[Group] = &[
     Group {
-        standing: Standing::NotNeeded,
+        standing: Relevance::NotNeeded,
         why: "hosts need no Python",
         settings: &[
             ("defaults.interpreter_python", &["ANSIBLE_PYTHON_INTERPRETER"], "auto"),
@@ -49,7 +49,7 @@ pub static GROUPS: &[Group] = &[
         ],
     },
     Group {
-        standing: Standing::NotNeeded,
+        standing: Relevance::NotNeeded,
         why: "windlass puts nothing into a temporary directory of the host",
         settings: &[
             ("defaults.remote_tmp", &["ANSIBLE_REMOTE_TEMP", "ANSIBLE_REMOTE_TMP"], "~/.ansible/tmp"),
@@ -61,7 +61,7 @@ pub static GROUPS: &[Group] = &[
         ],
     },
     Group {
-        standing: Standing::NotNeeded,
+        standing: Relevance::NotNeeded,
         why: "windlass keeps one session per host and user open for the whole run",
         settings: &[
             ("defaults.pipelining", &["ANSIBLE_PIPELINING", "ANSIBLE_SSH_PIPELINING"], "false"),
@@ -75,7 +75,7 @@ pub static GROUPS: &[Group] = &[
         ],
     },
     Group {
-        standing: Standing::NotNeeded,
+        standing: Relevance::NotNeeded,
         why: "windlass sends files through the session, without sftp or scp",
         settings: &[
             ("ssh_connection.transfer_method", &["ANSIBLE_SSH_TRANSFER_METHOD"], "smart"),
@@ -87,7 +87,7 @@ pub static GROUPS: &[Group] = &[
         ],
     },
     Group {
-        standing: Standing::NotNeeded,
+        standing: Relevance::NotNeeded,
         why: "SSH is built in and asks no program for passwords",
         settings: &[
             ("ssh_connection.usetty", &["ANSIBLE_SSH_USETTY"], "true"),
@@ -100,7 +100,7 @@ pub static GROUPS: &[Group] = &[
         ],
     },
     Group {
-        standing: Standing::NotHonoured,
+        standing: Relevance::NotHonoured,
         why: "windlass always does this",
         settings: &[
             ("defaults.jinja2_native", &["ANSIBLE_JINJA2_NATIVE"], "true"),
@@ -112,7 +112,7 @@ pub static GROUPS: &[Group] = &[
         ],
     },
     Group {
-        standing: Standing::NotNeeded,
+        standing: Relevance::NotNeeded,
         why: "windlass has no such choice",
         settings: &[
             ("defaults.validate_action_group_metadata", &["ANSIBLE_VALIDATE_ACTION_GROUP_METADATA"], "true"),
@@ -125,7 +125,7 @@ pub static GROUPS: &[Group] = &[
         ],
     },
     Group {
-        standing: Standing::NotNeeded,
+        standing: Relevance::NotNeeded,
         why: "windlass has nothing of this kind to warn about or to wait for",
         settings: &[
             ("defaults.deprecation_warnings", &["ANSIBLE_DEPRECATION_WARNINGS"], "true"),
@@ -154,17 +154,17 @@ pub static GROUPS: &[Group] = &[
         ],
     },
     Group {
-        standing: Standing::NotNeeded,
+        standing: Relevance::NotNeeded,
         why: "windlass does not download from Galaxy",
         settings: &[("galaxy.*", &["ANSIBLE_GALAXY_*"], "")],
     },
     Group {
-        standing: Standing::NotNeeded,
+        standing: Relevance::NotNeeded,
         why: "windlass has no directory of its own",
         settings: &[("defaults.home", &["ANSIBLE_HOME"], "~/.ansible")],
     },
     Group {
-        standing: Standing::NotHonoured,
+        standing: Relevance::NotHonoured,
         why: "windlass runs no Python plugins; your own modules, filters and lookups are programs \
             (docs/how-to/own-code.md)",
         settings: &[
@@ -191,12 +191,12 @@ pub static GROUPS: &[Group] = &[
         ],
     },
     Group {
-        standing: Standing::NotHonoured,
+        standing: Relevance::NotHonoured,
         why: "windlass uses only roles of collections, from collections_path",
         settings: &[("defaults.collections_scan_sys_path", &["ANSIBLE_COLLECTIONS_SCAN_SYS_PATH"], "true")],
     },
     Group {
-        standing: Standing::NotHonoured,
+        standing: Relevance::NotHonoured,
         why: "windlass has no callback plugins; --output chooses the report",
         settings: &[
             ("defaults.callbacks_enabled", &["ANSIBLE_CALLBACKS_ENABLED"], ""),
@@ -206,7 +206,7 @@ pub static GROUPS: &[Group] = &[
         ],
     },
     Group {
-        standing: Standing::NotHonoured,
+        standing: Relevance::NotHonoured,
         why: "the report has no such option",
         settings: &[
             ("defaults.display_args_to_stdout", &["ANSIBLE_DISPLAY_ARGS_TO_STDOUT"], "false"),
@@ -218,7 +218,7 @@ pub static GROUPS: &[Group] = &[
         ],
     },
     Group {
-        standing: Standing::NotHonoured,
+        standing: Relevance::NotHonoured,
         why: "the precedence of variables is Ansible's default",
         settings: &[
             ("defaults.precedence", &["ANSIBLE_PRECEDENCE"], ""),
@@ -226,7 +226,7 @@ pub static GROUPS: &[Group] = &[
         ],
     },
     Group {
-        standing: Standing::NotHonoured,
+        standing: Relevance::NotHonoured,
         why: "file extensions are Ansible's defaults",
         settings: &[
             (
@@ -242,17 +242,17 @@ pub static GROUPS: &[Group] = &[
         ],
     },
     Group {
-        standing: Standing::NotHonoured,
+        standing: Relevance::NotHonoured,
         why: "windlass does not change group names",
         settings: &[("defaults.force_valid_group_names", &["ANSIBLE_TRANSFORM_INVALID_GROUP_CHARS"], "never")],
     },
     Group {
-        standing: Standing::NotHonoured,
+        standing: Relevance::NotHonoured,
         why: "a pattern that matches nothing is a warning",
         settings: &[("inventory.host_pattern_mismatch", &["ANSIBLE_HOST_PATTERN_MISMATCH"], "warning")],
     },
     Group {
-        standing: Standing::NotHonoured,
+        standing: Relevance::NotHonoured,
         why: "the behaviour of templates cannot be changed",
         settings: &[
             ("defaults.allow_embedded_templates", &["ANSIBLE_ALLOW_EMBEDDED_TEMPLATES"], "true"),
@@ -260,17 +260,17 @@ pub static GROUPS: &[Group] = &[
         ],
     },
     Group {
-        standing: Standing::NotHonoured,
+        standing: Relevance::NotHonoured,
         why: "ansible-core no longer has it; set the variable ansible_managed",
         settings: &[("defaults.ansible_managed", &[], "Ansible managed")],
     },
     Group {
-        standing: Standing::NotHonoured,
+        standing: Relevance::NotHonoured,
         why: "set the variable ansible_async_dir instead",
         settings: &[("defaults.async_dir", &["ANSIBLE_ASYNC_DIR"], "~/.ansible_async")],
     },
     Group {
-        standing: Standing::NotHonoured,
+        standing: Relevance::NotHonoured,
         why: "windlass has no debugger",
         settings: &[
             ("defaults.enable_task_debugger", &["ANSIBLE_ENABLE_TASK_DEBUGGER"], "false"),
@@ -279,12 +279,12 @@ pub static GROUPS: &[Group] = &[
         ],
     },
     Group {
-        standing: Standing::NotHonoured,
+        standing: Relevance::NotHonoured,
         why: "windlass has no pager",
         settings: &[("defaults.pager", &["ANSIBLE_PAGER", "PAGER"], "less")],
     },
     Group {
-        standing: Standing::NotHonoured,
+        standing: Relevance::NotHonoured,
         why: "SSH is built in, and has no such program or choice",
         settings: &[
             ("ssh_connection.ssh_executable", &["ANSIBLE_SSH_EXECUTABLE"], "ssh"),
@@ -296,7 +296,7 @@ pub static GROUPS: &[Group] = &[
         ],
     },
     Group {
-        standing: Standing::NotHonoured,
+        standing: Relevance::NotHonoured,
         why: "commands run by /bin/sh unless a task says otherwise",
         settings: &[
             ("defaults.executable", &["ANSIBLE_EXECUTABLE"], "/bin/sh"),
@@ -306,7 +306,7 @@ pub static GROUPS: &[Group] = &[
         ],
     },
     Group {
-        standing: Standing::NotHonoured,
+        standing: Relevance::NotHonoured,
         why: "windlass tries every vault password, and gives every text its own salt",
         settings: &[
             ("defaults.vault_id_match", &["ANSIBLE_VAULT_ID_MATCH"], "false"),
@@ -314,7 +314,7 @@ pub static GROUPS: &[Group] = &[
         ],
     },
     Group {
-        standing: Standing::NotHonoured,
+        standing: Relevance::NotHonoured,
         why: "windlass does not support SELinux",
         settings: &[("selinux.special_context_filesystems", &["ANSIBLE_SELINUX_SPECIAL_FS"], "")],
     },

@@ -7,10 +7,11 @@ use sha2::{Digest, Sha256};
 
 use super::changes::Changes;
 use super::control::{Control, Progress};
+use super::lock::holder;
 use super::observation::{self, Observer};
 use super::plan::{ASKED, LAYOUT, Observed, Plan, Planned, State};
 use super::stage::{STAGES, Stage};
-use super::{Deployment, Error, Phase, Run, Site, holder};
+use super::{Deployment, Error, Phase, Run, Site};
 use crate::bundle::Bundle;
 use crate::engine::{self, Job};
 use crate::report::plain;

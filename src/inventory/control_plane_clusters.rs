@@ -11,16 +11,16 @@ use crate::value::origin::Complaint;
 
 /// The Clusters of a control plane, as far as windlass is concerned.
 #[derive(Debug, Clone, Default)]
-pub struct Standing {
+pub struct ControlPlaneClusters {
     /// Those that joined for this very deployment.
-    pub joined: Vec<Seen>,
+    pub joined: Vec<JoinedCluster>,
     /// The names of all others.
     pub foreign: Vec<String>,
 }
 
 /// A Cluster that is there, and the variables that a removal needs.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub struct JoinedCluster {
     pub name: String,
     pub vars: Vec<(String, Json)>,
 }
@@ -28,7 +28,7 @@ pub struct Seen {
 impl Inventory {
     /// Fills `add_member` with the members that are not joined, `del_member` with the Clusters that are members no more,
     /// and `foreign_members` of the control plane with the names of those that are none of ours.
-    pub fn put_standing(&mut self, standing: &Standing) -> Result<(), Complaint> {
+    pub fn put_clusters(&mut self, standing: &ControlPlaneClusters) -> Result<(), Complaint> {
         let wanted = self.hosts_of("members");
         let joined = |name: &str| standing.joined.iter().any(|seen| seen.name == name);
         for name in wanted.iter().filter(|name| !joined(name)) {
@@ -82,9 +82,11 @@ mod tests {
     #[test]
     fn members_come_and_go_by_what_the_control_plane_has() {
         let (_directory, mut inventory) = inventory();
-        let seen = |name: &str| Seen { name: name.into(), vars: vec![("member_workloads".into(), "keep".into())] };
-        let standing = Standing { joined: vec![seen("m1"), seen("m9"), seen("cp-1")], foreign: vec!["theirs".into()] };
-        inventory.put_standing(&standing).unwrap();
+        let seen =
+            |name: &str| JoinedCluster { name: name.into(), vars: vec![("member_workloads".into(), "keep".into())] };
+        let standing =
+            ControlPlaneClusters { joined: vec![seen("m1"), seen("m9"), seen("cp-1")], foreign: vec!["theirs".into()] };
+        inventory.put_clusters(&standing).unwrap();
         assert_eq!(group(&inventory, "members"), ["m1", "m2"]);
         assert_eq!(group(&inventory, "add_member"), ["m2"]);
         assert_eq!(group(&inventory, "del_member"), ["m9"]);
