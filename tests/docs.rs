@@ -310,3 +310,29 @@ fn the_checks_find_what_is_broken() {
         ["README.md:1: there is no docs/none.md", "notes.txt:1: there is no docs/gone.md"]
     );
 }
+
+/// Files of the source that documents point at, such as the tests in docs/explanation/security.md.
+#[test]
+fn every_source_file_that_a_document_names_exists() {
+    let mut missing = BTreeSet::new();
+    let documents = files(repository()).into_iter().filter(|(path, _)| path.extension().is_some_and(|end| end == "md"));
+    let mut named = 0;
+    for (path, text) in documents {
+        for (at, _) in text.match_indices("src/") {
+            let end =
+                text[at..].find(|c: char| !c.is_ascii_alphanumeric() && !"_/.-".contains(c)).unwrap_or(text.len() - at);
+            let file = text[at..at + end].trim_end_matches('.');
+            let is_file = [".rs", ".sh"].iter().any(|ending| file.ends_with(ending));
+            // Not a path below something else, and no placeholder.
+            if !is_file || text[..at].ends_with(['/', '.']) || file.contains("NAME") {
+                continue;
+            }
+            named += 1;
+            if !repository().join(file).is_file() {
+                missing.insert(format!("{}: {file}", path.display()));
+            }
+        }
+    }
+    assert!(named > 50, "only {named} files are named");
+    assert!(missing.is_empty(), "{missing:#?}");
+}

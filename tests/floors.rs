@@ -101,7 +101,7 @@ fn only_the_faces_print() {
 fn a_test_skips_itself_in_one_way_only() {
     let wrong: Vec<_> = sources()
         .into_iter()
-        .filter(|(path, text)| !path.ends_with("modules/testing.rs") && text.contains("println!(\"skipped"))
+        .filter(|(path, text)| !path.ends_with("support/testing.rs") && text.contains("println!(\"skipped"))
         .map(|(path, _)| path)
         .collect();
     assert!(wrong.is_empty(), "{wrong:?}");
@@ -122,4 +122,54 @@ fn files_stay_readable() {
         .filter(|(lines, _)| *lines > 500)
         .collect();
     assert!(long.is_empty(), "split these: {long:?}");
+}
+
+/// A module that uses another one, and why.
+const MODULES_THAT_USE_OTHERS: &[(&str, &str)] = &[
+    // A new source is followed by `apt-get update`.
+    ("apt_sources", "package"),
+    // It waits until the host is back.
+    ("reboot", "wait_for_connection"),
+    // Both take variables of any name.
+    ("set_stats", "set_fact"),
+];
+
+#[test]
+fn modules_do_not_know_each_other() {
+    let modules = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/modules");
+    let own = |path: &Path| -> Option<(String, usize)> {
+        let inside = path.strip_prefix(&modules).ok()?;
+        let parts: Vec<&str> = inside.iter().map(|part| part.to_str().unwrap()).collect();
+        let name = parts[0].trim_end_matches(".rs").to_owned();
+        let depth = parts.len() - usize::from(parts.len() > 1 && parts.last() == Some(&"mod.rs"));
+        (!matches!(name.as_str(), "mod" | "support")).then_some((name, depth))
+    };
+    let sources: Vec<(String, usize, String)> = sources()
+        .into_iter()
+        .filter(|(path, _)| !is_tests(path))
+        .filter_map(|(path, text)| own(&path).map(|(name, depth)| (name, depth, code(&text))))
+        .collect();
+    let names: std::collections::BTreeSet<&str> = sources.iter().map(|(name, ..)| name.as_str()).collect();
+    assert!(names.len() > 60, "{names:?}");
+    let mut found = std::collections::BTreeSet::new();
+    for (name, depth, text) in &sources {
+        for start in ["crate::modules::".to_owned(), "super::".repeat(*depth)] {
+            for (at, _) in text.match_indices(&start) {
+                // `super::super::` has `super::` in it.
+                if at > 0 && text[..at].ends_with("::") {
+                    continue;
+                }
+                let rest = &text[at + start.len()..];
+                let used = match rest.strip_prefix('{') {
+                    Some(list) => &list[..list.find("};").unwrap_or(0)],
+                    None => rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default(),
+                };
+                let words = used.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+                let others = words.filter(|word| *word != name.as_str() && names.contains(word));
+                found.extend(others.map(|other| (name.as_str(), other)));
+            }
+        }
+    }
+    let expected: std::collections::BTreeSet<(&str, &str)> = MODULES_THAT_USE_OTHERS.iter().copied().collect();
+    assert_eq!(found, expected);
 }

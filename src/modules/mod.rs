@@ -1,15 +1,13 @@
 //! What a task can do to one host. Knows one host through [`Probe`] and [`Remote`]; no engine, no terminal.
 //!
 //! To add a module: write `src/modules/<name>.rs` (a `//!` line, the arguments as a struct, `DOC` with an
-//! example, `plan`, `apply`, tests), then add its `mod` line and its line in [`MODULES`] below.
+//! example, `plan`, `apply`, tests), then add its `mod` line and its line in [`MODULES`] below. What modules share is in
+//! `support`.
 
-mod accounts;
 mod add_host;
 mod apt_sources;
-pub mod arguments;
 mod assemble;
 mod assert;
-pub mod async_job;
 mod async_status;
 mod authorized_key;
 mod blockinfile;
@@ -19,27 +17,15 @@ mod copy;
 mod cron;
 mod debug;
 mod etcd;
-mod execution;
 mod fail;
 mod fetch;
 mod file;
-mod file_arguments;
-mod file_attributes;
-mod file_diff;
-mod file_digest;
-mod file_edit;
-mod file_labels;
-mod file_mode;
-mod file_write;
 mod find;
 mod get_url;
 mod getent;
 mod git;
 mod group;
 mod group_by;
-mod host_copy;
-mod host_path;
-mod host_tree;
 mod hostname;
 mod include_vars;
 mod ini_file;
@@ -52,13 +38,9 @@ mod meta;
 mod modprobe;
 mod mount;
 mod mount_facts;
-mod name_pattern;
-pub mod own;
 mod package;
 mod pause;
 mod ping;
-mod python_regex;
-pub mod question;
 mod raw;
 mod reboot;
 mod replace;
@@ -69,25 +51,20 @@ mod set_stats;
 mod setup;
 mod slurp;
 mod stat;
-mod stat_fields;
+pub(crate) mod support;
 mod synchronize;
 mod sysctl;
 mod systemd_service;
 mod tempfile;
 mod template;
-#[cfg(test)]
-mod testing;
 mod timezone;
 mod ufw;
 mod unarchive;
 mod uri;
 mod user;
 mod validate_argument_spec;
-mod vault_file;
 mod wait_for;
 mod wait_for_connection;
-mod web;
-mod x509;
 mod x509_ca;
 mod x509_certificate;
 mod x509_certificate_info;
@@ -103,8 +80,15 @@ use futures::future::BoxFuture;
 use serde::de::DeserializeOwned;
 
 pub use setup::gathers_facts;
+#[cfg(test)]
+use support::testing;
+use support::{
+    accounts, execution, file_arguments, file_attributes, file_diff, file_digest, file_edit, file_labels, file_mode,
+    file_write, host_copy, host_path, host_tree, name_pattern, python_regex, stat_fields, vault_file, web, x509,
+};
+pub use support::{arguments, async_job, own, question};
 
-use self::file_labels::Labels;
+use self::support::file_labels::Labels;
 use crate::remote::{Probe, Remote};
 use crate::template::{Scope, Templar};
 use crate::value::doc::Doc;

@@ -2,7 +2,7 @@
 
 /// What a `mode` argument asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(in crate::modules) enum Mode {
     Exact(u32),
     /// `u=rw,g+w`: depends on what the mode is now.
     Symbolic(String),
@@ -12,7 +12,7 @@ pub(super) enum Mode {
 
 impl Mode {
     /// Reads a coerced argument of kind `Mode`.
-    pub(super) fn parse(text: &str) -> Mode {
+    pub(in crate::modules) fn parse(text: &str) -> Mode {
         match u32::from_str_radix(text.strip_prefix("0o").unwrap_or(text), 8) {
             Ok(mode) => Mode::Exact(mode),
             Err(_) if text == "preserve" => Mode::Preserve,
@@ -21,7 +21,7 @@ impl Mode {
     }
 
     /// The mode that something of mode `now` is to get. `umask` counts where a symbolic mode names no user (`+x`).
-    pub(super) fn apply(&self, now: u32, directory: bool, umask: u32) -> u32 {
+    pub(in crate::modules) fn apply(&self, now: u32, directory: bool, umask: u32) -> u32 {
         match self {
             Mode::Exact(mode) => *mode,
             Mode::Preserve => now,
@@ -33,7 +33,7 @@ impl Mode {
 }
 
 /// `0644`, as Ansible shows a mode.
-pub(super) fn octal(mode: u32) -> String {
+pub(in crate::modules) fn octal(mode: u32) -> String {
     format!("{mode:04o}")
 }
 

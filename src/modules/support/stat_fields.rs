@@ -1,6 +1,6 @@
 //! What one `stat` of a path tells, under the names that Ansible's modules return.
 
-use super::file_mode::octal;
+use crate::modules::file_mode::octal;
 use crate::remote::{FileKind, Stat};
 use crate::value::{Value, Vars};
 
@@ -29,7 +29,7 @@ const BITS: [(&str, u32); 11] = [
 ];
 
 /// `path`, `mode`, `isdir` and so on.
-pub(super) fn of(path: &str, stat: &Stat) -> Vars {
+pub(in crate::modules) fn of(path: &str, stat: &Stat) -> Vars {
     let mut fields = Vars::new();
     set(&mut fields, "path", path);
     set(&mut fields, "mode", octal(stat.mode));
@@ -58,6 +58,6 @@ pub(super) fn of(path: &str, stat: &Stat) -> Vars {
 }
 
 /// Adds a field.
-pub(super) fn set(fields: &mut Vars, name: &str, value: impl Into<Value>) {
+pub(in crate::modules) fn set(fields: &mut Vars, name: &str, value: impl Into<Value>) {
     fields.insert(name.into(), value.into());
 }

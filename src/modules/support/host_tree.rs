@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::Error;
+use crate::modules::Error;
 use crate::remote::{Command, FileKind, Links, Probe, Stat};
 
 /// A record's parts, then the name. `//` and a newline end it: no name that `find .` gives has two slashes in a row,
@@ -10,7 +10,7 @@ use crate::remote::{Command, FileKind, Links, Probe, Stat};
 const FORMAT: &str = "%f %u %g %U %G %s %i %d %h %X %Y %Z %n//";
 
 /// What is below a directory, by path relative to it.
-pub(super) struct Tree {
+pub(in crate::modules) struct Tree {
     entries: HashMap<String, Stat>,
     whole: bool,
 }
@@ -18,12 +18,12 @@ pub(super) struct Tree {
 impl Tree {
     /// Reads a directory, which must exist. `Links::Follow` sees what links lead to (those that lead nowhere stay
     /// links); `Links::Keep` sees the links.
-    pub(super) async fn read(probe: &Probe, directory: &str, links: Links) -> Result<Tree, Error> {
+    pub(in crate::modules) async fn read(probe: &Probe, directory: &str, links: Links) -> Result<Tree, Error> {
         Tree::search(probe, directory, links, &[]).await
     }
 
     /// As [`Tree::read`], with options for `find`, such as `-maxdepth`.
-    pub(super) async fn search(
+    pub(in crate::modules) async fn search(
         probe: &Probe,
         directory: &str,
         links: Links,
@@ -33,7 +33,7 @@ impl Tree {
     }
 
     /// As [`Tree::search`]; sees the links themselves, but also what is in directories that they lead to if asked.
-    pub(super) async fn walk(
+    pub(in crate::modules) async fn walk(
         probe: &Probe,
         directory: &str,
         through_links: bool,
@@ -44,7 +44,7 @@ impl Tree {
     }
 
     /// Only these paths of a directory, as far as they are there; links are not followed.
-    pub(super) async fn of_paths(probe: &Probe, directory: &str, paths: &[String]) -> Result<Tree, Error> {
+    pub(in crate::modules) async fn of_paths(probe: &Probe, directory: &str, paths: &[String]) -> Result<Tree, Error> {
         /// Paths per command: well below what a host lets through as arguments.
         const MOST: usize = 200;
         let mut found = HashMap::new();
@@ -82,24 +82,24 @@ impl Tree {
     }
 
     /// Whether all could be read.
-    pub(super) fn is_whole(&self) -> bool {
+    pub(in crate::modules) fn is_whole(&self) -> bool {
         self.whole
     }
 
     /// What is at a path relative to the directory.
-    pub(super) fn get(&self, path: &str) -> Option<&Stat> {
+    pub(in crate::modules) fn get(&self, path: &str) -> Option<&Stat> {
         self.entries.get(path)
     }
 
     /// All paths, sorted, so that a directory comes before what is in it.
-    pub(super) fn sorted(self) -> Vec<(String, Stat)> {
+    pub(in crate::modules) fn sorted(self) -> Vec<(String, Stat)> {
         let mut entries: Vec<_> = self.entries.into_iter().collect();
         entries.sort_by(|(a, _), (b, _)| a.split('/').cmp(b.split('/')));
         entries
     }
 
     /// Whether a link stands in the way to a path, so that the tree cannot know what is there.
-    pub(super) fn is_behind_link(&self, path: &str) -> bool {
+    pub(in crate::modules) fn is_behind_link(&self, path: &str) -> bool {
         path.match_indices('/').any(|(at, _)| self.get(&path[..at]).is_some_and(|stat| stat.kind == FileKind::Link))
     }
 }

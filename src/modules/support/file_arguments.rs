@@ -2,40 +2,42 @@
 
 use crate::value::doc::{Argument, Kind, Return};
 
-pub(super) const OWNER: Argument = Argument::new("owner", Kind::Str, "The owner");
-pub(super) const GROUP: Argument = Argument::new("group", Kind::Str, "The group");
-pub(super) const MODE: Argument = Argument::new("mode", Kind::Mode, "File mode, octal or symbolic");
-pub(super) const ATTRIBUTES: Argument =
+pub(in crate::modules) const OWNER: Argument = Argument::new("owner", Kind::Str, "The owner");
+pub(in crate::modules) const GROUP: Argument = Argument::new("group", Kind::Str, "The group");
+pub(in crate::modules) const MODE: Argument = Argument::new("mode", Kind::Mode, "File mode, octal or symbolic");
+pub(in crate::modules) const ATTRIBUTES: Argument =
     Argument::new("attributes", Kind::Str, "Flags of chattr, such as +i, -i or =a; with a directory only its top")
         .alias(&["attr"]);
-pub(super) const SEUSER: Argument =
+pub(in crate::modules) const SEUSER: Argument =
     Argument::new("seuser", Kind::Str, "User of its SELinux context, where SELinux is on");
-pub(super) const SEROLE: Argument = Argument::new("serole", Kind::Str, "Role of its SELinux context");
-pub(super) const SETYPE: Argument = Argument::new("setype", Kind::Str, "Type of its SELinux context");
-pub(super) const SELEVEL: Argument = Argument::new("selevel", Kind::Str, "Level of its SELinux context");
-pub(super) const UNSAFE_WRITES: Argument =
+pub(in crate::modules) const SEROLE: Argument = Argument::new("serole", Kind::Str, "Role of its SELinux context");
+pub(in crate::modules) const SETYPE: Argument = Argument::new("setype", Kind::Str, "Type of its SELinux context");
+pub(in crate::modules) const SELEVEL: Argument = Argument::new("selevel", Kind::Str, "Level of its SELinux context");
+pub(in crate::modules) const UNSAFE_WRITES: Argument =
     Argument::new("unsafe_writes", Kind::Bool, "Only false is supported: windlass replaces files atomically");
-pub(super) const DIRECTORY_MODE: Argument = Argument::new("directory_mode", Kind::Mode, "File mode of new directories");
-pub(super) const BACKUP: Argument =
+pub(in crate::modules) const DIRECTORY_MODE: Argument =
+    Argument::new("directory_mode", Kind::Mode, "File mode of new directories");
+pub(in crate::modules) const BACKUP: Argument =
     Argument::new("backup", Kind::Bool, "Whether to keep a backup of the old file next to it").default("false");
-pub(super) const VALIDATE: Argument =
+pub(in crate::modules) const VALIDATE: Argument =
     Argument::new("validate", Kind::Str, "Command that must succeed before the file is replaced; %s is the new file");
-pub(super) const FORCE: Argument =
+pub(in crate::modules) const FORCE: Argument =
     Argument::new("force", Kind::Bool, "Whether to replace a file that differs").default("true");
-pub(super) const DECRYPT: Argument =
+pub(in crate::modules) const DECRYPT: Argument =
     Argument::new("decrypt", Kind::Bool, "Whether to decrypt a source that is a vault file").default("true");
 /// Without a default: it differs from module to module.
-pub(super) const REMOTE_SRC: Argument = Argument::new("remote_src", Kind::Bool, "Whether src is on the host");
-pub(super) const FOLLOW_DEST: Argument =
+pub(in crate::modules) const REMOTE_SRC: Argument =
+    Argument::new("remote_src", Kind::Bool, "Whether src is on the host");
+pub(in crate::modules) const FOLLOW_DEST: Argument =
     Argument::new("follow", Kind::Bool, "Whether to write through a symbolic link at dest").default("false");
 /// The file that is edited in place.
-pub(super) const TEXT_FILE: Argument =
+pub(in crate::modules) const TEXT_FILE: Argument =
     Argument::new("path", Kind::Path, "The file on the host").required().alias(&["dest", "destfile", "name"]);
-pub(super) const CREATE: Argument =
+pub(in crate::modules) const CREATE: Argument =
     Argument::new("create", Kind::Bool, "Whether to create the file if it is missing").default("false");
 
 /// What is returned of a file.
-pub(super) mod returns {
+pub(in crate::modules) mod returns {
     use super::Return;
 
     pub(crate) const MODE: Return = Return::new("mode", "Permissions, octal");

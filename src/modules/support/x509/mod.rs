@@ -1,15 +1,15 @@
 //! What `x509_ca` and `x509_certificate` share: keys, what a certificate says, and how both lie on a host.
 
-pub(super) mod certificate;
-pub(super) mod key;
+pub(in crate::modules) mod certificate;
+pub(in crate::modules) mod key;
 
 use rcgen::{CertificateParams, DistinguishedName, DnType, DnValue, SerialNumber};
 use time::{Duration, OffsetDateTime};
 
-pub(super) use certificate::Certificate;
+pub(in crate::modules) use certificate::Certificate;
 
-use super::file_attributes::{self, Wanted};
-use super::{Diff, Error, Outcome};
+use crate::modules::file_attributes::{self, Wanted};
+use crate::modules::{Diff, Error, Outcome};
 use crate::remote::{Attributes, Links, Probe, Remote, Stat};
 use crate::value::Value;
 
@@ -17,43 +17,43 @@ use crate::value::Value;
 const BACKDATED: Duration = Duration::minutes(5);
 
 /// A file of PEM text and what it is.
-pub(super) struct Found {
+pub(in crate::modules) struct Found {
     pub stat: Stat,
     pub text: Vec<u8>,
 }
 
 /// Reads a file of PEM text; None if it is not there.
-pub(super) async fn read(probe: &Probe, path: &str) -> Result<Option<Found>, Error> {
+pub(in crate::modules) async fn read(probe: &Probe, path: &str) -> Result<Option<Found>, Error> {
     let Some(stat) = probe.stat(path, Links::Follow).await? else { return Ok(None) };
     Ok(probe.read(path).await?.map(|text| Found { stat, text }))
 }
 
 /// Attributes that a certificate and its key lack.
 #[derive(Debug, Default)]
-pub(super) struct Lacking {
+pub(in crate::modules) struct Lacking {
     pub certificate: Attributes,
     pub key: Attributes,
 }
 
 impl Lacking {
     /// Owner and group are for both files, the mode for the certificate alone. A key that everybody may read is shut.
-    pub(super) fn of(wanted: &Wanted, certificate: &Stat, key: Option<&Stat>) -> Lacking {
+    pub(in crate::modules) fn of(wanted: &Wanted, certificate: &Stat, key: Option<&Stat>) -> Lacking {
         let key = key.map_or_else(Attributes::default, |stat| Lacking::of_key(wanted, stat));
         Lacking { certificate: wanted.lacking(certificate), key }
     }
 
     /// What a key alone lacks.
-    pub(super) fn of_key(wanted: &Wanted, key: &Stat) -> Attributes {
+    pub(in crate::modules) fn of_key(wanted: &Wanted, key: &Stat) -> Attributes {
         let mut lacking = wanted.with_mode(None).lacking(key);
         lacking.mode = (key.mode & 0o007 != 0).then_some(0o600);
         lacking
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::modules) fn is_empty(&self) -> bool {
         file_attributes::is_empty(&self.certificate) && file_attributes::is_empty(&self.key)
     }
 
-    pub(super) async fn set(&self, remote: &Remote, path: &str, key_path: &str) -> Result<(), Error> {
+    pub(in crate::modules) async fn set(&self, remote: &Remote, path: &str, key_path: &str) -> Result<(), Error> {
         if !file_attributes::is_empty(&self.certificate) {
             remote.set_attributes(path, &self.certificate, Links::Follow).await?;
         }
@@ -65,20 +65,30 @@ impl Lacking {
 }
 
 /// Writes a new private key: nobody but its owner can read it, at no moment.
-pub(super) async fn write_key(remote: &Remote, path: &str, pem: &str, wanted: &Wanted) -> Result<(), Error> {
+pub(in crate::modules) async fn write_key(
+    remote: &Remote,
+    path: &str,
+    pem: &str,
+    wanted: &Wanted,
+) -> Result<(), Error> {
     let attributes = Attributes { owner: wanted.owner.clone(), group: wanted.group.clone(), mode: Some(0o600) };
     Ok(remote.write(path, pem.as_bytes(), &attributes).await?)
 }
 
 /// Writes a certificate, 0644 unless something else is wanted.
-pub(super) async fn write_certificate(remote: &Remote, path: &str, pem: &str, wanted: &Wanted) -> Result<(), Error> {
+pub(in crate::modules) async fn write_certificate(
+    remote: &Remote,
+    path: &str,
+    pem: &str,
+    wanted: &Wanted,
+) -> Result<(), Error> {
     let mut attributes = wanted.for_new(crate::remote::FileKind::File);
     attributes.mode = attributes.mode.or(Some(0o644));
     Ok(remote.write(path, pem.as_bytes(), &attributes).await?)
 }
 
 /// Whom a certificate, or the request for one, is for.
-pub(super) fn name(common_name: &str, organization: Option<&str>) -> DistinguishedName {
+pub(in crate::modules) fn name(common_name: &str, organization: Option<&str>) -> DistinguishedName {
     let mut name = DistinguishedName::new();
     if let Some(organization) = organization {
         name.push(DnType::OrganizationName, DnValue::Utf8String(organization.to_owned()));
@@ -88,7 +98,7 @@ pub(super) fn name(common_name: &str, organization: Option<&str>) -> Distinguish
 }
 
 /// What every certificate of ours has: subject, serial, and when it is valid.
-pub(super) fn parameters(
+pub(in crate::modules) fn parameters(
     common_name: &str,
     organization: Option<&str>,
     not_after: OffsetDateTime,
@@ -109,12 +119,12 @@ fn serial() -> SerialNumber {
 }
 
 /// The end of so many days from now.
-pub(super) fn in_days(days: i64) -> OffsetDateTime {
+pub(in crate::modules) fn in_days(days: i64) -> OffsetDateTime {
     OffsetDateTime::now_utc() + Duration::days(days)
 }
 
 /// Refuses days that make no sense together.
-pub(super) fn check_days(validity: i64, renew_before: i64) -> Result<(), Error> {
+pub(in crate::modules) fn check_days(validity: i64, renew_before: i64) -> Result<(), Error> {
     const LONGEST: i64 = 100 * 366;
     match (validity, renew_before) {
         (1..=LONGEST, 0..) if renew_before < validity => Ok(()),
@@ -126,7 +136,7 @@ pub(super) fn check_days(validity: i64, renew_before: i64) -> Result<(), Error> 
 }
 
 /// Return values that describe a certificate.
-pub(super) fn described(outcome: Outcome, certificate: &Certificate) -> Outcome {
+pub(in crate::modules) fn described(outcome: Outcome, certificate: &Certificate) -> Outcome {
     outcome
         .with("subject", certificate.subject.as_str())
         .with("issuer", certificate.issuer.as_str())
@@ -138,7 +148,7 @@ pub(super) fn described(outcome: Outcome, certificate: &Certificate) -> Outcome 
 }
 
 /// The outcome of having done something for a reason, or nothing.
-pub(super) fn explained(reason: Option<&str>, path: &str, key_path: &str) -> Outcome {
+pub(in crate::modules) fn explained(reason: Option<&str>, path: &str, key_path: &str) -> Outcome {
     let outcome = Outcome { message: reason.map(str::to_owned), ..Outcome::default() };
     outcome
         .with("reason", reason.map_or_else(|| Value::from(()), Value::from))
@@ -147,13 +157,13 @@ pub(super) fn explained(reason: Option<&str>, path: &str, key_path: &str) -> Out
 }
 
 /// Two certificates side by side, described in words; keys never.
-pub(super) fn diff(path: &str, before: Option<&Certificate>, after: &str) -> Diff {
+pub(in crate::modules) fn diff(path: &str, before: Option<&Certificate>, after: &str) -> Diff {
     let before = before.map(Certificate::description).unwrap_or_default();
     Diff { before_header: path.to_owned(), after_header: path.to_owned(), before, after: after.to_owned() }
 }
 
 /// `2027-11-20T10:00:00Z`
-pub(super) fn timestamp(seconds: i64) -> String {
+pub(in crate::modules) fn timestamp(seconds: i64) -> String {
     let time = OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(OffsetDateTime::UNIX_EPOCH);
     format!(
         "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z",
@@ -167,12 +177,12 @@ pub(super) fn timestamp(seconds: i64) -> String {
 }
 
 /// The error of rcgen, which knows no secrets.
-pub(super) fn cannot(what: &str) -> impl Fn(rcgen::Error) -> Error {
+pub(in crate::modules) fn cannot(what: &str) -> impl Fn(rcgen::Error) -> Error {
     move |error| Error::failed(format!("cannot {what}: {error}"))
 }
 
 /// A subject as text: `O=example, CN=host`.
-pub(super) fn subject(common_name: &str, organization: Option<&str>) -> String {
+pub(in crate::modules) fn subject(common_name: &str, organization: Option<&str>) -> String {
     match organization {
         Some(organization) => format!("O={organization}, CN={common_name}"),
         None => format!("CN={common_name}"),

@@ -1,10 +1,10 @@
 //! Copying a file from one place of a host to another without it passing through the controller.
 
-use super::Error;
+use crate::modules::Error;
 use crate::remote::{Attributes, Command, FLUSH, Remote};
 
 /// A file of the host to be copied to another path of the host.
-pub(super) struct HostCopy {
+pub(in crate::modules) struct HostCopy {
     pub from: String,
     pub to: String,
     /// `to`'s directory.
@@ -43,7 +43,7 @@ mv -f -- "$new" "$to"
 
 impl HostCopy {
     /// Does it. Gives the path of the backup, if one was made.
-    pub(super) async fn apply(self, remote: &Remote) -> Result<Option<String>, Error> {
+    pub(in crate::modules) async fn apply(self, remote: &Remote) -> Result<Option<String>, Error> {
         let new = format!("{}/.windlass.{:016x}", self.directory.trim_end_matches('/'), rand::random::<u64>());
         let validate = self.validating(&new)?;
         let backup = match self.back_up {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use minijinja::value::ValueKind;
 use serde::de::DeserializeOwned;
 
-use super::Error;
+use crate::modules::Error;
 use crate::template;
 use crate::value::doc::{ANY_NAME, Argument, Doc, Kind};
 use crate::value::origin::nearest;

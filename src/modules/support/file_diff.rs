@@ -1,12 +1,12 @@
 //! The diff of a file's content, or a note where content cannot or must not be shown.
 
-use super::Diff;
+use crate::modules::Diff;
 
 /// Longer content is not shown, as in Ansible.
-pub(super) const LONGEST: u64 = 104_448;
+pub(in crate::modules) const LONGEST: u64 = 104_448;
 
 /// One side of a diff.
-pub(super) enum Side<'a> {
+pub(in crate::modules) enum Side<'a> {
     /// There is no file.
     Nothing,
     Text(&'a [u8]),
@@ -15,7 +15,7 @@ pub(super) enum Side<'a> {
 }
 
 /// The content of a file before and after. Headers say whose content it is.
-pub(super) fn content(before_header: &str, before: &Side, after_header: &str, after: &Side) -> Diff {
+pub(in crate::modules) fn content(before_header: &str, before: &Side, after_header: &str, after: &Side) -> Diff {
     Diff {
         before_header: before_header.to_owned(),
         after_header: after_header.to_owned(),
@@ -25,7 +25,7 @@ pub(super) fn content(before_header: &str, before: &Side, after_header: &str, af
 }
 
 /// That content changes, and nothing of it.
-pub(super) fn hidden(path: &str) -> Diff {
+pub(in crate::modules) fn hidden(path: &str) -> Diff {
     Diff {
         before_header: path.to_owned(),
         after_header: path.to_owned(),
@@ -35,7 +35,7 @@ pub(super) fn hidden(path: &str) -> Diff {
 }
 
 /// Content of the same file before and after an edit, under Ansible's headers for it.
-pub(super) fn edit(path: &str, before: &[u8], after: &[u8]) -> Diff {
+pub(in crate::modules) fn edit(path: &str, before: &[u8], after: &[u8]) -> Diff {
     let header = format!("{path} (content)");
     content(&header, &Side::Text(before), &header, &Side::Text(after))
 }

@@ -2,43 +2,43 @@
 
 use fancy_regex::{Captures, Regex};
 
-use super::Error;
+use crate::modules::Error;
 
 /// Compiles a pattern. `argument` names it in the message.
-pub(super) fn compile(pattern: &str, argument: &str) -> Result<Regex, Error> {
+pub(in crate::modules) fn compile(pattern: &str, argument: &str) -> Result<Regex, Error> {
     Regex::new(&translate(pattern))
         .map_err(|error| Error::failed(format!("invalid regular expression {pattern:?} in {argument}: {error}")))
 }
 
 /// As [`compile`], with `^` and `$` at every line (`re.MULTILINE`).
-pub(super) fn compile_multiline(pattern: &str, argument: &str) -> Result<Regex, Error> {
+pub(in crate::modules) fn compile_multiline(pattern: &str, argument: &str) -> Result<Regex, Error> {
     Regex::new(&format!("(?m){}", translate(pattern)))
         .map_err(|error| Error::failed(format!("invalid regular expression {pattern:?} in {argument}: {error}")))
 }
 
 /// Whether a pattern is found; a search that would take for ever is an error.
-pub(super) fn is_match(regex: &Regex, text: &str) -> Result<bool, Error> {
+pub(in crate::modules) fn is_match(regex: &Regex, text: &str) -> Result<bool, Error> {
     regex.is_match(text).map_err(|error| too_hard(regex, &error))
 }
 
 /// As [`is_match`], of a line that may end in a newline: Python's `$` matches before it, too.
-pub(super) fn is_match_in_line(regex: &Regex, line: &str) -> Result<bool, Error> {
+pub(in crate::modules) fn is_match_in_line(regex: &Regex, line: &str) -> Result<bool, Error> {
     let bare = line.strip_suffix('\n').unwrap_or(line);
     Ok(is_match(regex, bare)? || is_match(regex, line)?)
 }
 
 /// The first match and its groups.
-pub(super) fn captures<'t>(regex: &Regex, text: &'t str) -> Result<Option<Captures<'t>>, Error> {
+pub(in crate::modules) fn captures<'t>(regex: &Regex, text: &'t str) -> Result<Option<Captures<'t>>, Error> {
     regex.captures(text).map_err(|error| too_hard(regex, &error))
 }
 
 /// A search that was given up.
-pub(super) fn too_hard(regex: &Regex, error: &fancy_regex::Error) -> Error {
+pub(in crate::modules) fn too_hard(regex: &Regex, error: &fancy_regex::Error) -> Error {
     Error::failed(format!("cannot search for the regular expression {:?}: {error}", regex.as_str()))
 }
 
 /// A replacement with its `\1`, `\g<name>` and escapes filled in, as `re.Match.expand` does.
-pub(super) fn expand(template: &str, captures: &Captures) -> Result<String, Error> {
+pub(in crate::modules) fn expand(template: &str, captures: &Captures) -> Result<String, Error> {
     let mut out = String::new();
     let mut rest = template;
     while let Some(at) = rest.find('\\') {

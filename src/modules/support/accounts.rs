@@ -1,11 +1,11 @@
 //! Users and groups as a host knows them, and which tools it has to change them. For `user` and `group`.
 
-use super::execution::quote;
-use super::{Error, Outcome};
+use crate::modules::execution::quote;
+use crate::modules::{Error, Outcome};
 use crate::remote::{Command, Probe, Remote};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Account {
+pub(in crate::modules) struct Account {
     pub name: String,
     pub uid: u32,
     pub gid: u32,
@@ -15,7 +15,7 @@ pub(super) struct Account {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Group {
+pub(in crate::modules) struct Group {
     pub name: String,
     pub gid: u32,
     pub members: Vec<String>,
@@ -23,7 +23,7 @@ pub(super) struct Group {
 
 /// What only root can see of an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Shadow {
+pub(in crate::modules) struct Shadow {
     /// The hash; an exclamation mark before it locks the account.
     pub password: String,
     /// Days since 1970 on which the account ends.
@@ -35,7 +35,7 @@ pub(super) struct Shadow {
 
 /// The tools of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tools {
+pub(in crate::modules) enum Tools {
     /// useradd, usermod, groupadd and so on.
     Shadow,
     /// adduser and addgroup of busybox, which can add and remove but hardly change.
@@ -44,7 +44,7 @@ pub(super) enum Tools {
 
 /// What there is of one user (or none), and all groups.
 #[derive(Debug)]
-pub(super) struct Accounts {
+pub(in crate::modules) struct Accounts {
     pub account: Option<Account>,
     pub shadow: Option<Shadow>,
     pub groups: Vec<Group>,
@@ -52,7 +52,7 @@ pub(super) struct Accounts {
 }
 
 /// Asks for a user, the groups and the tools in one request. Without getent (busybox) the files themselves are read.
-pub(super) async fn look(probe: &Probe, user: &str) -> Result<Accounts, Error> {
+pub(in crate::modules) async fn look(probe: &Probe, user: &str) -> Result<Accounts, Error> {
     let line = format!(
         "n={}\n\
          field() {{ getent \"$1\" \"$n\" 2>/dev/null || awk -F: -v n=\"$n\" '$1 == n' \"/etc/$1\" 2>/dev/null; }}\n\
@@ -68,7 +68,7 @@ pub(super) async fn look(probe: &Probe, user: &str) -> Result<Accounts, Error> {
 }
 
 /// Refuses names that no tool would take, or would take for an option.
-pub(super) fn check_name(name: &str, what: &str) -> Result<(), Error> {
+pub(in crate::modules) fn check_name(name: &str, what: &str) -> Result<(), Error> {
     let good = !name.is_empty()
         && !name.starts_with('-')
         && !name.contains([':', ',', '/', '\n'])
@@ -77,7 +77,7 @@ pub(super) fn check_name(name: &str, what: &str) -> Result<(), Error> {
 }
 
 /// Runs a tool; its words are the error if it fails.
-pub(super) async fn run(remote: &Remote, argv: &[String]) -> Result<(), Error> {
+pub(in crate::modules) async fn run(remote: &Remote, argv: &[String]) -> Result<(), Error> {
     let output = remote.run(&Command::program(argv.iter().cloned())).await?;
     if output.code == 0 {
         return Ok(());
@@ -88,7 +88,7 @@ pub(super) async fn run(remote: &Remote, argv: &[String]) -> Result<(), Error> {
 }
 
 /// A host without any tool.
-pub(super) fn no_tools() -> Error {
+pub(in crate::modules) fn no_tools() -> Error {
     Error::Failed {
         message: "the host has no program useradd or adduser".to_owned(),
         hint: Some("install the package passwd, shadow-utils or shadow, or become root".to_owned()),
@@ -121,13 +121,13 @@ impl Accounts {
     }
 
     /// A group by its name, or else by its number.
-    pub(super) fn group(&self, written: &str) -> Option<&Group> {
+    pub(in crate::modules) fn group(&self, written: &str) -> Option<&Group> {
         let by_number = || written.parse().ok().and_then(|gid: u32| self.groups.iter().find(|group| group.gid == gid));
         self.groups.iter().find(|group| group.name == written).or_else(by_number)
     }
 
     /// The groups that name a user as their member, sorted.
-    pub(super) fn groups_of(&self, user: &str) -> Vec<&str> {
+    pub(in crate::modules) fn groups_of(&self, user: &str) -> Vec<&str> {
         let mut groups: Vec<&str> = self
             .groups
             .iter()
@@ -164,7 +164,7 @@ fn group(fields: &[&str]) -> Option<Group> {
 }
 
 /// Return values that describe an account.
-pub(super) fn describe(outcome: Outcome, account: &Account) -> Outcome {
+pub(in crate::modules) fn describe(outcome: Outcome, account: &Account) -> Outcome {
     outcome
         .with("uid", account.uid)
         .with("group", account.gid)

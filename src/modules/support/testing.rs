@@ -11,9 +11,9 @@ use std::time::Duration;
 use indexmap::IndexMap;
 use tempfile::TempDir;
 
-use super::question::{Answer, Question};
-use super::{Controller, Done, Error, Outcome, arguments, find};
 use crate::connection::{Method, Target};
+use crate::modules::question::{Answer, Question};
+use crate::modules::{Controller, Done, Error, Outcome, arguments, find};
 use crate::remote::{Remote, Sessions};
 use crate::template::{Scope, Templar};
 use crate::value::doc::{Argument, Doc, Kind};
@@ -24,13 +24,13 @@ use crate::value::yaml::NodeKind;
 use crate::value::{Template, Value, Vars, yaml};
 
 /// Says that this machine lacks what a test needs, which then ends. An error where every test has to run.
-pub(super) fn cannot_run(missing: &str) {
+pub(in crate::modules) fn cannot_run(missing: &str) {
     assert!(std::env::var_os("TESTS_COMPLETE").is_none(), "the test cannot run: {missing}");
     println!("skipped: {missing}");
 }
 
 /// A host, a controller, and what modules need to run between them.
-pub(super) struct Bench {
+pub(in crate::modules) struct Bench {
     directory: TempDir,
     remote: Remote,
     sessions: Arc<Sessions>,
@@ -47,17 +47,17 @@ pub(super) struct Bench {
 }
 
 impl Bench {
-    pub(super) async fn new() -> Bench {
+    pub(in crate::modules) async fn new() -> Bench {
         Bench::with_environment(&[]).await
     }
 
     /// The host counts as another machine.
-    pub(super) async fn far() -> Bench {
+    pub(in crate::modules) async fn far() -> Bench {
         Bench { far: true, ..Bench::new().await }
     }
 
     /// The host's programs get these variables.
-    pub(super) async fn with_environment(variables: &[(&str, &str)]) -> Bench {
+    pub(in crate::modules) async fn with_environment(variables: &[(&str, &str)]) -> Bench {
         // This machine's own proxy and logins are none of a test's.
         let variables = [&[("no_proxy", "*"), ("NETRC", "/nonexistent")][..], variables].concat();
         let directory = tempfile::Builder::new().prefix("windlass-test-").tempdir().unwrap();
@@ -85,70 +85,70 @@ impl Bench {
     }
 
     /// How many requests the host has answered.
-    pub(super) fn requests(&self) -> u64 {
+    pub(in crate::modules) fn requests(&self) -> u64 {
         self.sessions.requests()
     }
 
     /// The host itself.
-    pub(super) fn remote(&self) -> &Remote {
+    pub(in crate::modules) fn remote(&self) -> &Remote {
         &self.remote
     }
 
     /// A path of the host, inside its directory.
-    pub(super) fn host(&self, name: &str) -> PathBuf {
+    pub(in crate::modules) fn host(&self, name: &str) -> PathBuf {
         self.directory.path().join("host").join(name)
     }
 
     /// A path of the controller, inside its directory.
-    pub(super) fn here(&self, name: &str) -> PathBuf {
+    pub(in crate::modules) fn here(&self, name: &str) -> PathBuf {
         self.directory.path().join("here").join(name)
     }
 
     /// Writes a file of the host, with its parents.
-    pub(super) fn on_host(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+    pub(in crate::modules) fn on_host(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         write(self.host(name), content.as_ref())
     }
 
     /// Writes a file of the controller, with its parents.
-    pub(super) fn on_controller(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+    pub(in crate::modules) fn on_controller(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         write(self.here(name), content.as_ref())
     }
 
     /// The text of a file of the host.
-    pub(super) fn text(&self, name: &str) -> String {
+    pub(in crate::modules) fn text(&self, name: &str) -> String {
         std::fs::read_to_string(self.host(name)).unwrap()
     }
 
     /// The lower 12 bits of the mode of a file of the host.
-    pub(super) fn mode(&self, name: &str) -> u32 {
+    pub(in crate::modules) fn mode(&self, name: &str) -> u32 {
         std::fs::metadata(self.host(name)).unwrap().permissions().mode() & 0o7777
     }
 
     /// Adds variables, as YAML.
-    pub(super) fn vars(&mut self, text: &str) {
+    pub(in crate::modules) fn vars(&mut self, text: &str) {
         let vars = yaml_value(text);
         self.scope.push(Arc::new(pairs(&vars)));
     }
 
     /// Says what the person answers from now on.
-    pub(super) fn answers(&mut self, answer: Option<Answer>) {
+    pub(in crate::modules) fn answers(&mut self, answer: Option<Answer>) {
         self.answer = answer;
     }
 
     /// What the person was asked: the words, whether typing is shown, and the time limit.
-    pub(super) fn asked(&self) -> Vec<(String, bool, Option<Duration>)> {
+    pub(in crate::modules) fn asked(&self) -> Vec<(String, bool, Option<Duration>)> {
         let questions = self.questions.lock();
         questions.iter().map(|it| (it.words.clone(), it.echo, it.limit)).collect()
     }
 
     /// Runs `module: {arguments}`, given as YAML, with diff.
-    pub(super) async fn run(&self, task: &str) -> Result<Done, Error> {
+    pub(in crate::modules) async fn run(&self, task: &str) -> Result<Done, Error> {
         self.task(task, false).await
     }
 
     /// Runs a task that must succeed, then again, which must change nothing, neither by word nor by deed.
     /// Gives what the first run left.
-    pub(super) async fn run_twice(&self, task: &str) -> Done {
+    pub(in crate::modules) async fn run_twice(&self, task: &str) -> Done {
         let first = self.run(task).await.unwrap();
         let before = self.snapshot();
         let second = self.run(task).await.unwrap();
@@ -159,7 +159,7 @@ impl Bench {
     }
 
     /// Runs a task in check mode with diff, and sees that nothing was touched.
-    pub(super) async fn check(&self, task: &str) -> Result<Done, Error> {
+    pub(in crate::modules) async fn check(&self, task: &str) -> Result<Done, Error> {
         let before = self.snapshot();
         let done = self.task(task, true).await;
         assert_eq!(before, self.snapshot(), "check mode touched something: {task}");
@@ -167,7 +167,7 @@ impl Bench {
     }
 
     /// The message of a task that must fail.
-    pub(super) async fn failure(&self, task: &str) -> String {
+    pub(in crate::modules) async fn failure(&self, task: &str) -> String {
         match self.run(task).await {
             Err(error) => error.to_string(),
             Ok(done) => done.outcome.failed.unwrap_or_else(|| panic!("did not fail: {task}")),
@@ -216,13 +216,13 @@ impl Bench {
     }
 
     /// Ends the session.
-    pub(super) async fn close(self) {
+    pub(in crate::modules) async fn close(self) {
         self.sessions.close().await;
     }
 }
 
 #[async_trait::async_trait]
-impl super::Open for Bench {
+impl crate::modules::Open for Bench {
     async fn open(&self, _: bool) -> Result<Remote, Error> {
         Ok(Remote::open(&self.sessions, None, &IndexMap::new()).await?)
     }
@@ -233,12 +233,12 @@ impl super::Open for Bench {
 }
 
 /// A return value as text; empty if it is not there.
-pub(super) fn value(outcome: &Outcome, name: &str) -> String {
+pub(in crate::modules) fn value(outcome: &Outcome, name: &str) -> String {
     outcome.values.get(name).map(Value::to_string).unwrap_or_default()
 }
 
 /// The tasks of an example: each its module's documentation and its arguments.
-pub(super) fn tasks(example: &str) -> Vec<(&'static Doc, Vars)> {
+pub(in crate::modules) fn tasks(example: &str) -> Vec<(&'static Doc, Vars)> {
     let tasks = yaml_value(example);
     let found: Vec<_> = tasks.try_iter().expect("an example is a list of tasks").map(|task| action(&task)).collect();
     assert!(!found.is_empty(), "an example without tasks: {example}");
@@ -246,7 +246,7 @@ pub(super) fn tasks(example: &str) -> Vec<(&'static Doc, Vars)> {
 }
 
 /// Asserts that every argument exists and, as far as it has no templates, has a value of its kind.
-pub(super) fn assert_fits(doc: &Doc, args: &Vars) {
+pub(in crate::modules) fn assert_fits(doc: &Doc, args: &Vars) {
     let known = |(name, value): (&Arc<str>, &Value)| {
         let argument = doc.argument(name);
         let argument = argument.unwrap_or_else(|| panic!("{}: the example has an unknown argument {name:?}", doc.name));
@@ -259,7 +259,7 @@ pub(super) fn assert_fits(doc: &Doc, args: &Vars) {
 }
 
 /// A value of the kind, for the argument.
-pub(super) fn sample(argument: &Argument, kind: Kind) -> Value {
+pub(in crate::modules) fn sample(argument: &Argument, kind: Kind) -> Value {
     match kind {
         Kind::Bool => Value::from(true),
         Kind::Int | Kind::Float => Value::from(1),

@@ -3,21 +3,21 @@
 
 use std::path::{Path, PathBuf};
 
-use super::file_attributes::{self, Wanted, is_empty};
-use super::file_diff::{self, Side};
-use super::file_digest::{self, Digests};
-use super::{Controller, Diff, Error, Outcome, Progress, host_path};
+use crate::modules::file_attributes::{self, Wanted, is_empty};
+use crate::modules::file_diff::{self, Side};
+use crate::modules::file_digest::{self, Digests};
+use crate::modules::{Controller, Diff, Error, Outcome, Progress, host_path};
 use crate::remote::{Attributes, Command, Digest, Expected, FileKind, Links, Probe, Remote, Stat};
 
 /// Content from the controller.
 #[derive(Clone)]
-pub(super) enum Content {
+pub(in crate::modules) enum Content {
     Bytes(Vec<u8>),
     Local(PathBuf),
 }
 
 impl Content {
-    pub(super) async fn digests(&self) -> Result<Digests, Error> {
+    pub(in crate::modules) async fn digests(&self) -> Result<Digests, Error> {
         match self {
             Content::Bytes(bytes) => Ok(file_digest::of_bytes(bytes)),
             Content::Local(path) => file_digest::of_file(path).await,
@@ -43,13 +43,13 @@ impl Content {
 }
 
 /// Reads a file of the controller.
-pub(super) async fn read(path: &Path) -> Result<Vec<u8>, Error> {
+pub(in crate::modules) async fn read(path: &Path) -> Result<Vec<u8>, Error> {
     tokio::fs::read(path).await.map_err(|error| unreadable(path, &error))
 }
 
 /// Where content goes, and what is there.
 #[derive(Debug)]
-pub(super) struct Destination {
+pub(in crate::modules) struct Destination {
     /// Never a directory.
     pub path: String,
     /// What is there, and its SHA-1 if it is a file.
@@ -63,7 +63,7 @@ pub(super) struct Destination {
 impl Destination {
     /// Finds where `dest` leads: into a directory, under `base_name`, if it is one or ends with a slash (which also
     /// asks for it to be made). `follow`: through a symbolic link to its target; otherwise the link is replaced.
-    pub(super) async fn find(
+    pub(in crate::modules) async fn find(
         probe: &Probe,
         dest: &str,
         base_name: Option<&str>,
@@ -93,13 +93,13 @@ impl Destination {
     }
 
     /// A destination that was looked at already, in a directory that exists or will.
-    pub(super) fn known(path: String, there: Option<(Stat, Option<String>)>) -> Destination {
+    pub(in crate::modules) fn known(path: String, there: Option<(Stat, Option<String>)>) -> Destination {
         Destination { path, there, new_directories: Vec::new(), missing_parent: None }
     }
 
     /// An error if the directory that must hold the file is missing. In check mode an earlier task would have made
     /// it, so nobody should ask then.
-    pub(super) fn check_parent(&self) -> Result<(), Error> {
+    pub(in crate::modules) fn check_parent(&self) -> Result<(), Error> {
         let Some(parent) = &self.missing_parent else { return Ok(()) };
         Err(Error::Failed {
             message: format!("cannot write {}: the directory {parent} does not exist", self.path),
@@ -121,7 +121,7 @@ impl Destination {
 }
 
 /// How a file is to be.
-pub(super) struct Wish<'a> {
+pub(in crate::modules) struct Wish<'a> {
     pub content: Content,
     pub wanted: &'a Wanted,
     /// For directories that are made on the way.
@@ -135,7 +135,7 @@ pub(super) struct Wish<'a> {
 }
 
 /// What is to be done to a file.
-pub(super) struct Write {
+pub(in crate::modules) struct Write {
     pub path: String,
     /// Made first.
     pub directories: Vec<(String, Attributes)>,
@@ -147,7 +147,7 @@ pub(super) struct Write {
 }
 
 /// What differs between a wish and what is there.
-pub(super) struct Difference {
+pub(in crate::modules) struct Difference {
     pub digests: Digests,
     /// None: nothing.
     pub write: Option<Write>,
@@ -155,7 +155,7 @@ pub(super) struct Difference {
 }
 
 /// Compares a wish with what is at its destination.
-pub(super) async fn compare(
+pub(in crate::modules) async fn compare(
     probe: &Probe,
     here: &Controller<'_>,
     destination: &Destination,
@@ -192,12 +192,16 @@ pub(super) async fn compare(
 
 impl Write {
     /// Does it. Gives the path of the backup, if one was made.
-    pub(super) async fn apply(self, remote: &Remote, here: &Controller<'_>) -> Result<Option<String>, Error> {
+    pub(in crate::modules) async fn apply(
+        self,
+        remote: &Remote,
+        here: &Controller<'_>,
+    ) -> Result<Option<String>, Error> {
         Ok(self.put(remote, here).await?.0)
     }
 
     /// Does it, and tells what is there then.
-    pub(super) async fn apply_and_tell(
+    pub(in crate::modules) async fn apply_and_tell(
         self,
         remote: &Remote,
         here: &Controller<'_>,
@@ -239,7 +243,7 @@ impl Write {
 }
 
 /// Sends a file of the controller, telling how far it is.
-pub(super) async fn upload(
+pub(in crate::modules) async fn upload(
     remote: &Remote,
     here: &Controller<'_>,
     file: &Path,
@@ -254,7 +258,7 @@ pub(super) async fn upload(
 }
 
 /// What Ansible returns of a file that was or would be written. `probe`: None if it is not written yet.
-pub(super) async fn outcome(
+pub(in crate::modules) async fn outcome(
     path: &str,
     digests: &Digests,
     backup: Option<String>,
@@ -275,7 +279,7 @@ pub(super) async fn outcome(
 }
 
 /// A directory that does not exist and those above it that do not, outermost first.
-pub(super) async fn missing_directories(probe: &Probe, path: &str) -> Result<Vec<String>, Error> {
+pub(in crate::modules) async fn missing_directories(probe: &Probe, path: &str) -> Result<Vec<String>, Error> {
     // Most are there; to know that needs no program on the host.
     if probe.is_directory(path).await? {
         return Ok(Vec::new());
@@ -298,7 +302,7 @@ pub(super) async fn missing_directories(probe: &Probe, path: &str) -> Result<Vec
 }
 
 /// The path without symbolic links.
-pub(super) async fn real_path(probe: &Probe, path: &str) -> Result<String, Error> {
+pub(in crate::modules) async fn real_path(probe: &Probe, path: &str) -> Result<String, Error> {
     let output = probe.query(&Command::program(["readlink", "-f", "--", path])).await?;
     let text = String::from_utf8(output.stdout).ok().filter(|text| output.code == 0 && !text.is_empty());
     match text {
@@ -362,6 +366,6 @@ async fn content_diff(probe: &Probe, destination: &Destination, wish: &Wish<'_>)
 }
 
 /// A file of the controller that cannot be read.
-pub(super) fn unreadable(path: &Path, error: &std::io::Error) -> Error {
+pub(in crate::modules) fn unreadable(path: &Path, error: &std::io::Error) -> Error {
     Error::failed(format!("cannot read {} on the controller: {error}", path.display()))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Controller, Error, Outcome, execution};
+use crate::modules::{Controller, Error, Outcome, execution};
 use crate::remote::{Command, Ended, JobPlace, JobState, Probe, Remote};
 use crate::template::{Scope, Templar};
 use crate::value::Value;

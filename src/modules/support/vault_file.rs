@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use super::{Controller, Error, file_write};
+use crate::modules::{Controller, Error, file_write};
 use crate::value::vault;
 
 /// Whether a file begins as vault files do.
-pub(super) fn is_vault(path: &Path) -> Result<bool, Error> {
+pub(in crate::modules) fn is_vault(path: &Path) -> Result<bool, Error> {
     vault::is_vault_file(path).map_err(|error| file_write::unreadable(path, &error))
 }
 
 /// The content of a file, decrypted if it is a vault file.
-pub(super) async fn read(here: &Controller<'_>, path: &Path) -> Result<Vec<u8>, Error> {
+pub(in crate::modules) async fn read(here: &Controller<'_>, path: &Path) -> Result<Vec<u8>, Error> {
     match is_vault(path)? {
         true => decrypt(here, path).await,
         false => file_write::read(path).await,
@@ -19,13 +19,13 @@ pub(super) async fn read(here: &Controller<'_>, path: &Path) -> Result<Vec<u8>, 
 }
 
 /// The plain content of a vault file.
-pub(super) async fn decrypt(here: &Controller<'_>, path: &Path) -> Result<Vec<u8>, Error> {
+pub(in crate::modules) async fn decrypt(here: &Controller<'_>, path: &Path) -> Result<Vec<u8>, Error> {
     let bytes = file_write::read(path).await?;
     open(here, &bytes, &path.display().to_string())
 }
 
 /// The plain content of a vault file that has been read; `name` is for the error.
-pub(super) fn open(here: &Controller<'_>, bytes: &[u8], name: &str) -> Result<Vec<u8>, Error> {
+pub(in crate::modules) fn open(here: &Controller<'_>, bytes: &[u8], name: &str) -> Result<Vec<u8>, Error> {
     let text = std::str::from_utf8(bytes).map_err(|_| vault::Error::Damaged);
     let plain = text.and_then(|text| here.scope.keyring.decrypt_hidden(text));
     plain.map_err(|error| Error::Failed {
@@ -34,18 +34,18 @@ pub(super) fn open(here: &Controller<'_>, bytes: &[u8], name: &str) -> Result<Ve
     })
 }
 
-pub(super) fn is_sealed(bytes: &[u8]) -> bool {
+pub(in crate::modules) fn is_sealed(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_ok_and(vault::is_vault)
 }
 
 /// A text that only the first vault password of the run opens; None if it has none.
-pub(super) fn seal(here: &Controller<'_>, plain: &[u8]) -> Option<String> {
+pub(in crate::modules) fn seal(here: &Controller<'_>, plain: &[u8]) -> Option<String> {
     let (identity, password) = here.scope.keyring.passwords.first()?;
     let identity = Some(identity.as_str()).filter(|identity| *identity != "default");
     Some(vault::encrypt(plain, password, identity))
 }
 
 /// The same; as it is if there is none.
-pub(super) fn sealed(here: &Controller<'_>, plain: Vec<u8>) -> Vec<u8> {
+pub(in crate::modules) fn sealed(here: &Controller<'_>, plain: Vec<u8>) -> Vec<u8> {
     seal(here, &plain).map_or(plain, String::into_bytes)
 }

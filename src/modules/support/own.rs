@@ -8,8 +8,8 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use minijinja::value::{Serde, ValueKind};
 
-use super::execution::quote;
-use super::{Async, Changes, Controller, Diff, Done, Effect, Entry, Error, Outcome, Place, Run, script};
+use crate::modules::execution::quote;
+use crate::modules::{Async, Changes, Controller, Diff, Done, Effect, Entry, Error, Outcome, Place, Run, script};
 use crate::remote::{Attributes, Command, Output, Remote};
 use crate::value::doc::{ANY_NAME, Argument, Doc, Kind, OWN};
 use crate::value::lock::Mutex;

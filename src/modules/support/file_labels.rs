@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use super::file_attributes::look;
-use super::host_tree::Tree;
-use super::{Controller, Done, Error, host_path};
+use crate::modules::file_attributes::look;
+use crate::modules::host_tree::Tree;
+use crate::modules::{Controller, Done, Error, host_path};
 use crate::remote::{Command, FileKind, Links, Output, Probe, Remote, Stat};
 use crate::value::doc::Doc;
 use crate::value::{Value, Vars};
@@ -18,7 +18,7 @@ const CAN_BE_SET: &str = "aAcCdDijmPsStTux";
 
 /// What a task asks for.
 #[derive(Debug, Default)]
-pub(super) struct Labels {
+pub(in crate::modules) struct Labels {
     context: [Option<String>; 4],
     flags: Option<String>,
     /// The file, if the result names none.
@@ -29,7 +29,7 @@ pub(super) struct Labels {
 
 impl Labels {
     /// Takes them out of the arguments of a module that has them.
-    pub(super) fn take(doc: &Doc, args: Value) -> (Value, Labels) {
+    pub(in crate::modules) fn take(doc: &Doc, args: Value) -> (Value, Labels) {
         if !doc.arguments.iter().any(|argument| argument.name == FLAGS) {
             return (args, Labels::default());
         }
@@ -46,7 +46,7 @@ impl Labels {
     }
 
     /// What cannot be done is told before anything is.
-    pub(super) fn check(&self) -> Result<(), Error> {
+    pub(in crate::modules) fn check(&self) -> Result<(), Error> {
         if self.unsafe_writes {
             return Err(Error::Failed {
                 message: "unsafe_writes must not be true: windlass replaces files atomically".to_owned(),
@@ -60,7 +60,12 @@ impl Labels {
     }
 
     /// Sees to what the file lacks of them; a file that is not there, yet or any more, lacks nothing.
-    pub(super) async fn settle(self, done: &mut Done, remote: &Remote, here: &Controller<'_>) -> Result<(), Error> {
+    pub(in crate::modules) async fn settle(
+        self,
+        done: &mut Done,
+        remote: &Remote,
+        here: &Controller<'_>,
+    ) -> Result<(), Error> {
         if self.flags.is_none() && (!remote.has_selinux() || self.context.iter().all(Option::is_none)) {
             return Ok(());
         }
@@ -129,7 +134,7 @@ impl Labels {
 }
 
 /// The SELinux context of a file.
-pub(super) async fn context(probe: &Probe, path: &str) -> Result<String, Error> {
+pub(in crate::modules) async fn context(probe: &Probe, path: &str) -> Result<String, Error> {
     answer(probe, &["stat", "-c", "%C", path]).await
 }
 
@@ -197,8 +202,8 @@ fn with_flags(found: &BTreeSet<char>, text: &str) -> Result<BTreeSet<char>, Erro
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Bench, cannot_run};
     use super::*;
+    use crate::modules::testing::{Bench, cannot_run};
 
     #[tokio::test]
     async fn flags_are_set_once_and_taken_away() {

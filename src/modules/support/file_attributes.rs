@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use super::file_mode::{Mode, octal};
-use super::{Diff, Error, Outcome, file_labels};
+use crate::modules::file_mode::{Mode, octal};
+use crate::modules::{Diff, Error, Outcome, file_labels};
 use crate::remote::{self, Attributes, Command, FileKind, Links, Probe, Stat};
 
 /// The attributes that a task asks for.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Wanted {
+pub(in crate::modules) struct Wanted {
     pub owner: Option<String>,
     pub group: Option<String>,
     pub mode: Option<Mode>,
@@ -17,7 +17,7 @@ pub(super) struct Wanted {
 
 impl Wanted {
     /// Reads the arguments `owner`, `group` and `mode`. Asks the host for its umask if the mode depends on it.
-    pub(super) async fn load(
+    pub(in crate::modules) async fn load(
         probe: &Probe,
         owner: Option<&str>,
         group: Option<&str>,
@@ -32,17 +32,17 @@ impl Wanted {
     }
 
     /// These attributes with another mode.
-    pub(super) fn with_mode(&self, mode: Option<Mode>) -> Wanted {
+    pub(in crate::modules) fn with_mode(&self, mode: Option<Mode>) -> Wanted {
         Wanted { mode, ..self.clone() }
     }
 
     /// Whether nothing is asked for.
-    pub(super) fn is_nothing(&self) -> bool {
+    pub(in crate::modules) fn is_nothing(&self) -> bool {
         self.owner.is_none() && self.group.is_none() && self.mode.is_none()
     }
 
     /// What differs from a file that is there.
-    pub(super) fn lacking(&self, stat: &Stat) -> Attributes {
+    pub(in crate::modules) fn lacking(&self, stat: &Stat) -> Attributes {
         let differs = |wanted: &&String, name: &str, id: u32| wanted.as_str() != name && wanted.parse() != Ok(id);
         let directory = stat.kind == FileKind::Directory;
         let mode = self.mode.as_ref().map(|mode| mode.apply(stat.mode, directory, self.umask));
@@ -55,7 +55,7 @@ impl Wanted {
     }
 
     /// What something new is to get.
-    pub(super) fn for_new(&self, kind: FileKind) -> Attributes {
+    pub(in crate::modules) fn for_new(&self, kind: FileKind) -> Attributes {
         let directory = kind == FileKind::Directory;
         let usual = if directory { 0o777 } else { 0o666 } & !self.umask;
         let mode = match &self.mode {
@@ -67,12 +67,12 @@ impl Wanted {
 }
 
 /// Whether nothing is to be set.
-pub(super) fn is_empty(attributes: &Attributes) -> bool {
+pub(in crate::modules) fn is_empty(attributes: &Attributes) -> bool {
     *attributes == Attributes::default()
 }
 
 /// Adds what Ansible returns of a path: `owner`, `mode`, `size`, `state` and so on.
-pub(super) fn describe(outcome: Outcome, stat: &Stat) -> Outcome {
+pub(in crate::modules) fn describe(outcome: Outcome, stat: &Stat) -> Outcome {
     // Who has no name is shown by number.
     let name = |name: &str, id: u32| if name.is_empty() { id.to_string() } else { name.to_owned() };
     outcome
@@ -86,7 +86,7 @@ pub(super) fn describe(outcome: Outcome, stat: &Stat) -> Outcome {
 }
 
 /// Adds what Ansible tells of the file that a result names, unless the module did.
-pub(super) async fn complete(outcome: Outcome, probe: &Probe) -> Result<Outcome, Error> {
+pub(in crate::modules) async fn complete(outcome: Outcome, probe: &Probe) -> Result<Outcome, Error> {
     let named = outcome.values.get("path").or_else(|| outcome.values.get("dest"));
     let Some(path) = named.and_then(|path| path.as_str()).map(str::to_owned) else { return Ok(outcome) };
     if outcome.values.contains_key("uid") {
@@ -114,7 +114,7 @@ async fn with_context(outcome: Outcome, path: &str, probe: &Probe) -> Result<Out
 }
 
 /// What is at a path; a symbolic link is looked at itself, if there is something where it leads.
-pub(super) async fn look(probe: &Probe, path: &str) -> Result<Option<Stat>, remote::Error> {
+pub(in crate::modules) async fn look(probe: &Probe, path: &str) -> Result<Option<Stat>, remote::Error> {
     let stat = probe.stat(path, Links::Keep).await?;
     match stat.as_ref().map(|stat| stat.kind) {
         Some(FileKind::Link) => Ok(probe.stat(path, Links::Follow).await?.and(stat)),
@@ -123,7 +123,7 @@ pub(super) async fn look(probe: &Probe, path: &str) -> Result<Option<Stat>, remo
 }
 
 /// Ansible's word for what a path is.
-pub(super) fn state(stat: Option<&Stat>) -> &'static str {
+pub(in crate::modules) fn state(stat: Option<&Stat>) -> &'static str {
     match stat {
         None => "absent",
         Some(stat) => match stat.kind {
@@ -136,7 +136,7 @@ pub(super) fn state(stat: Option<&Stat>) -> &'static str {
 }
 
 /// The attributes before and after; None if they stay.
-pub(super) fn diff(path: &str, stat: &Stat, lacking: &Attributes) -> Option<Diff> {
+pub(in crate::modules) fn diff(path: &str, stat: &Stat, lacking: &Attributes) -> Option<Diff> {
     if is_empty(lacking) {
         return None;
     }
@@ -147,19 +147,19 @@ pub(super) fn diff(path: &str, stat: &Stat, lacking: &Attributes) -> Option<Diff
 }
 
 /// What is said of a path before and after, shown as JSON with sorted names, as Ansible does.
-pub(super) struct Properties {
+pub(in crate::modules) struct Properties {
     before: serde_json::Map<String, serde_json::Value>,
     after: serde_json::Map<String, serde_json::Value>,
 }
 
 impl Properties {
-    pub(super) fn new(path: &str) -> Self {
+    pub(in crate::modules) fn new(path: &str) -> Self {
         let both = serde_json::Map::from_iter([("path".to_owned(), json!(path))]);
         Properties { before: both.clone(), after: both }
     }
 
     /// Adds a property if it changes.
-    pub(super) fn change(
+    pub(in crate::modules) fn change(
         &mut self,
         name: &str,
         before: impl Into<serde_json::Value>,
@@ -173,7 +173,7 @@ impl Properties {
     }
 
     /// Adds the attributes that are lacking.
-    pub(super) fn attributes(&mut self, stat: &Stat, lacking: &Attributes) {
+    pub(in crate::modules) fn attributes(&mut self, stat: &Stat, lacking: &Attributes) {
         if let Some(owner) = &lacking.owner {
             self.change("owner", stat.user.as_str(), owner.as_str());
         }
@@ -185,7 +185,7 @@ impl Properties {
         }
     }
 
-    pub(super) fn diff(self, header: &str) -> Diff {
+    pub(in crate::modules) fn diff(self, header: &str) -> Diff {
         Diff {
             before_header: header.to_owned(),
             after_header: header.to_owned(),

@@ -2,10 +2,10 @@
 
 use fancy_regex::Regex;
 
-use super::{Error, python_regex};
+use crate::modules::{Error, python_regex};
 
 /// The expression that matches what the pattern does. `argument` is where it was written.
-pub(super) fn compile(pattern: &str, argument: &str) -> Result<Regex, Error> {
+pub(in crate::modules) fn compile(pattern: &str, argument: &str) -> Result<Regex, Error> {
     python_regex::compile(&expression(pattern), argument)
 }
 

@@ -1,13 +1,13 @@
 //! Paths of a host, as text: the host is always a POSIX one, whatever the controller is.
 
 /// The last part of a path: `c` of `/a/b/c` and of `/a/b/c/`; empty for `/`.
-pub(super) fn base_name(path: &str) -> &str {
+pub(in crate::modules) fn base_name(path: &str) -> &str {
     let path = path.trim_end_matches('/');
     path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
 /// The directory that holds a path: `/a/b` of `/a/b/c`, `/` of `/a`, `.` of `a`.
-pub(super) fn parent(path: &str) -> &str {
+pub(in crate::modules) fn parent(path: &str) -> &str {
     let path = path.trim_end_matches('/');
     match path.rsplit_once('/') {
         Some(("", _)) => "/",
@@ -18,7 +18,7 @@ pub(super) fn parent(path: &str) -> &str {
 }
 
 /// A path below a directory; an absolute one stays as it is.
-pub(super) fn join(directory: &str, path: &str) -> String {
+pub(in crate::modules) fn join(directory: &str, path: &str) -> String {
     if path.starts_with('/') || directory.is_empty() {
         return path.to_owned();
     }

@@ -10,20 +10,20 @@ use std::sync::{Arc, LazyLock};
 use sha1::{Digest, Sha1};
 use tokio::sync::OnceCell;
 
-use super::Error;
-use super::file_write::unreadable;
+use crate::modules::Error;
+use crate::modules::file_write::unreadable;
 use crate::value::lock::Mutex;
 
 /// SHA-1 (Ansible's `checksum`) and MD5 (its `md5sum`), lower-case hex.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Digests {
+pub(in crate::modules) struct Digests {
     pub sha1: String,
     pub md5: String,
 }
 
 /// A file as it was when it was hashed: a changed one has another key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Key {
+pub(in crate::modules) struct Key {
     path: PathBuf,
     device: u64,
     inode: u64,
@@ -39,7 +39,7 @@ type Known = HashMap<Key, Arc<OnceCell<Digests>>>;
 static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
 
 /// Digests of a file of the controller. Whoever asks first hashes; others wait for it.
-pub(super) async fn of_file(path: &Path) -> Result<Digests, Error> {
+pub(in crate::modules) async fn of_file(path: &Path) -> Result<Digests, Error> {
     let key = key(path).map_err(|error| unreadable(path, &error))?;
     let cell = {
         let mut known = KNOWN.lock();
@@ -54,12 +54,12 @@ pub(super) async fn of_file(path: &Path) -> Result<Digests, Error> {
 }
 
 /// Digests of bytes at hand.
-pub(super) fn of_bytes(bytes: &[u8]) -> Digests {
+pub(in crate::modules) fn of_bytes(bytes: &[u8]) -> Digests {
     Digests { sha1: hex(&Sha1::digest(bytes)), md5: hex(&md5::Md5::digest(bytes)) }
 }
 
 /// What a file looks like now.
-pub(super) fn key(path: &Path) -> std::io::Result<Key> {
+pub(in crate::modules) fn key(path: &Path) -> std::io::Result<Key> {
     let meta = std::fs::metadata(path)?;
     Ok(Key {
         path: path.to_owned(),

@@ -6,12 +6,12 @@ use std::time::Instant;
 use chrono::{DateTime, Local as LocalTime};
 use minijinja::value::{Enumerator, Object, ObjectRepr};
 
-use super::{Error, Outcome};
+use crate::modules::{Error, Outcome};
 use crate::remote::{Command, Links, Output, Probe, Remote};
 use crate::value::Value;
 
 /// When a command is not to be run.
-pub(super) struct Guard<'a> {
+pub(in crate::modules) struct Guard<'a> {
     pub chdir: Option<&'a str>,
     pub creates: Option<&'a str>,
     pub removes: Option<&'a str>,
@@ -19,19 +19,19 @@ pub(super) struct Guard<'a> {
 
 /// Why a command is not run.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Reason {
+pub(in crate::modules) struct Reason {
     pub path: String,
     pub exists: bool,
 }
 
 impl Guard<'_> {
     /// Whether `creates` or `removes` were given: then check mode can tell what would happen.
-    pub(super) fn decides(&self) -> bool {
+    pub(in crate::modules) fn decides(&self) -> bool {
         self.creates.is_some() || self.removes.is_some()
     }
 
     /// The reason not to run, if there is one. Patterns (`/etc/*.conf`) count as existing if anything matches.
-    pub(super) async fn reason(&self, probe: &Probe) -> Result<Option<Reason>, Error> {
+    pub(in crate::modules) async fn reason(&self, probe: &Probe) -> Result<Option<Reason>, Error> {
         if let Some(path) = self.creates
             && self.exists(probe, path).await?
         {
@@ -74,12 +74,12 @@ fn quote_pattern(pattern: &str) -> String {
 }
 
 /// Puts a text into single quotes for a shell.
-pub(super) fn quote(text: &str) -> String {
+pub(in crate::modules) fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 /// Ansible's outcome of `command` and `shell` that were not run for a reason.
-pub(super) fn not_run(reason: &Reason, cmd: Value, check: bool) -> Outcome {
+pub(in crate::modules) fn not_run(reason: &Reason, cmd: Value, check: bool) -> Outcome {
     let would = if check { "Would" } else { "Did" };
     let state = if reason.exists { "exists" } else { "does not exist" };
     let stdout = format!("skipped, since {} {state}", reason.path);
@@ -97,7 +97,7 @@ pub(super) fn not_run(reason: &Reason, cmd: Value, check: bool) -> Outcome {
 }
 
 /// The outcome of a run in check mode that `creates` or `removes` let through.
-pub(super) fn would_run(cmd: Value) -> Outcome {
+pub(in crate::modules) fn would_run(cmd: Value) -> Outcome {
     Outcome::default()
         .message("Command would have run if not in check mode")
         .with("cmd", cmd)
@@ -109,14 +109,14 @@ pub(super) fn would_run(cmd: Value) -> Outcome {
 }
 
 /// Runs a command and takes the time.
-pub(super) async fn timed(remote: &Remote, command: &Command) -> Result<(Output, Times), Error> {
+pub(in crate::modules) async fn timed(remote: &Remote, command: &Command) -> Result<(Output, Times), Error> {
     let (start, clock) = (LocalTime::now(), Instant::now());
     let output = remote.run(command).await?;
     Ok((output, Times { start, end: LocalTime::now(), delta: clock.elapsed() }))
 }
 
 /// When a command ran, by the controller's clock.
-pub(super) struct Times {
+pub(in crate::modules) struct Times {
     start: DateTime<LocalTime>,
     end: DateTime<LocalTime>,
     delta: std::time::Duration,
@@ -124,7 +124,7 @@ pub(super) struct Times {
 
 impl Times {
     /// Adds `start`, `end` and `delta` as Ansible writes them.
-    pub(super) fn add_to(&self, outcome: Outcome) -> Outcome {
+    pub(in crate::modules) fn add_to(&self, outcome: Outcome) -> Outcome {
         const FORMAT: &str = "%Y-%m-%d %H:%M:%S%.6f";
         outcome
             .with("start", self.start.format(FORMAT).to_string())
@@ -134,13 +134,13 @@ impl Times {
 }
 
 /// `0:00:01.250000`
-pub(super) fn delta(time: std::time::Duration) -> String {
+pub(in crate::modules) fn delta(time: std::time::Duration) -> String {
     let seconds = time.as_secs();
     format!("{}:{:02}:{:02}.{:06}", seconds / 3600, seconds / 60 % 60, seconds % 60, time.subsec_micros())
 }
 
 /// What a command left, under Ansible's names; a code other than 0 is a failure. `strip` takes line ends off the end.
-pub(super) fn outcome(output: Output, strip: bool) -> Outcome {
+pub(in crate::modules) fn outcome(output: Output, strip: bool) -> Outcome {
     let code = output.code;
     let text = |bytes: Vec<u8>| {
         let mut text =
@@ -200,7 +200,7 @@ impl Object for Lines {
 }
 
 /// The outcome, unless the code says that there is no such program and that is so: then Ansible's words for it.
-pub(super) async fn unless_missing(
+pub(in crate::modules) async fn unless_missing(
     outcome: Outcome,
     code: i32,
     program: &str,

@@ -4,11 +4,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::{Controller, Error, vault_file};
 use crate::http::follow::{Manner, Redirects};
 use crate::http::network::Network;
 use crate::http::tls::{authorities, identity, system_authorities};
 use crate::http::{Failure, Request, Tls, Url};
+use crate::modules::{Controller, Error, vault_file};
 use crate::remote::Probe;
 use crate::value::doc::{Argument, Kind};
 

@@ -1,14 +1,14 @@
 //! Editing a text file of the host: what is in it, and the write that makes it so.
 //! What `lineinfile`, `blockinfile` and `replace` have in common.
 
-use super::file_attributes::{self, Wanted, is_empty};
-use super::file_diff;
-use super::file_write::{self, Content, Write};
-use super::{Controller, Diff, Error, host_path};
+use crate::modules::file_attributes::{self, Wanted, is_empty};
+use crate::modules::file_diff;
+use crate::modules::file_write::{self, Content, Write};
+use crate::modules::{Controller, Diff, Error, host_path};
 use crate::remote::{Attributes, FileKind, Links, Probe, Stat};
 
 /// A file that is to be edited; through a symbolic link, what it leads to.
-pub(super) struct Target {
+pub(in crate::modules) struct Target {
     pub path: String,
     pub there: Option<Stat>,
     pub text: Text,
@@ -17,12 +17,12 @@ pub(super) struct Target {
 
 impl Target {
     /// Reads the file, if there is one.
-    pub(super) async fn open(probe: &Probe, path: &str) -> Result<Target, Error> {
+    pub(in crate::modules) async fn open(probe: &Probe, path: &str) -> Result<Target, Error> {
         Target::at(probe, path, true).await
     }
 
     /// As [`Target::open`]; unless it follows a symbolic link, that is to be replaced by the edited file.
-    pub(super) async fn at(probe: &Probe, path: &str, follow: bool) -> Result<Target, Error> {
+    pub(in crate::modules) async fn at(probe: &Probe, path: &str, follow: bool) -> Result<Target, Error> {
         let mut path = probe.expand(path).await?;
         let mut there = probe.stat(&path, Links::Keep).await?;
         if there.as_ref().is_some_and(|stat| stat.kind == FileKind::Link) {
@@ -42,7 +42,7 @@ impl Target {
     }
 
     /// An error unless the file is there.
-    pub(super) fn must_exist(&self) -> Result<(), Error> {
+    pub(in crate::modules) fn must_exist(&self) -> Result<(), Error> {
         match self.there {
             Some(_) => Ok(()),
             None => Err(Error::failed(format!("cannot edit {}: no such file on the host", self.path))),
@@ -50,7 +50,7 @@ impl Target {
     }
 
     /// As [`Target::must_exist`], for modules that make it when asked.
-    pub(super) fn must_exist_or_be_made(&self, create: bool) -> Result<(), Error> {
+    pub(in crate::modules) fn must_exist_or_be_made(&self, create: bool) -> Result<(), Error> {
         if self.there.is_some() || create {
             return Ok(());
         }
@@ -63,13 +63,13 @@ impl Target {
 
 /// Text of a file that need not be UTF-8: bytes of another encoding become one character each, and bytes again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Text {
+pub(in crate::modules) struct Text {
     pub characters: String,
     is_utf8: bool,
 }
 
 impl Text {
-    pub(super) fn decode(bytes: &[u8]) -> Text {
+    pub(in crate::modules) fn decode(bytes: &[u8]) -> Text {
         match std::str::from_utf8(bytes) {
             Ok(text) => Text { characters: text.to_owned(), is_utf8: true },
             Err(_) => Text { characters: bytes.iter().copied().map(char::from).collect(), is_utf8: false },
@@ -77,12 +77,12 @@ impl Text {
     }
 
     /// A text of ours in the file's characters, to be compared with it or put into it.
-    pub(super) fn adapt(&self, text: &str) -> String {
+    pub(in crate::modules) fn adapt(&self, text: &str) -> String {
         if self.is_utf8 { text.to_owned() } else { text.bytes().map(char::from).collect() }
     }
 
     /// The bytes of an edited text.
-    pub(super) fn encode(&self, edited: &str) -> Vec<u8> {
+    pub(in crate::modules) fn encode(&self, edited: &str) -> Vec<u8> {
         if self.is_utf8 {
             return edited.as_bytes().to_vec();
         }
@@ -92,7 +92,7 @@ impl Text {
 }
 
 /// How an edited file is to be written.
-pub(super) struct Manner<'a> {
+pub(in crate::modules) struct Manner<'a> {
     pub wanted: &'a Wanted,
     pub backup: bool,
     pub validate: Option<&'a str>,
@@ -101,7 +101,7 @@ pub(super) struct Manner<'a> {
 }
 
 /// What an edit makes of a file.
-pub(super) struct Edit {
+pub(in crate::modules) struct Edit {
     /// None: nothing is to be done.
     pub write: Option<Write>,
     pub diff: Vec<Diff>,
@@ -110,7 +110,7 @@ pub(super) struct Edit {
 }
 
 /// Compares the edited text with what is there.
-pub(super) async fn compare(
+pub(in crate::modules) async fn compare(
     probe: &Probe,
     here: &Controller<'_>,
     target: &Target,
@@ -156,7 +156,7 @@ pub(super) async fn compare(
 }
 
 /// Ansible's message for a change of the content and of the attributes.
-pub(super) fn message(content: &str, attributes_change: bool) -> String {
+pub(in crate::modules) fn message(content: &str, attributes_change: bool) -> String {
     match (content, attributes_change) {
         (content, false) => content.to_owned(),
         ("", true) => "ownership, perms or SE linux context changed".to_owned(),
@@ -165,12 +165,12 @@ pub(super) fn message(content: &str, attributes_change: bool) -> String {
 }
 
 /// The lines of a text, each with its newline.
-pub(super) fn lines(text: &str) -> Vec<String> {
+pub(in crate::modules) fn lines(text: &str) -> Vec<String> {
     text.split_inclusive('\n').map(str::to_owned).collect()
 }
 
 /// A line without what ends it.
-pub(super) fn bare(line: &str) -> &str {
+pub(in crate::modules) fn bare(line: &str) -> &str {
     line.trim_end_matches(['\r', '\n'])
 }
 
