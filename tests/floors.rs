@@ -60,9 +60,36 @@ fn is_tests(path: &Path) -> bool {
         || path.components().any(|part| part.as_os_str() == "tests")
 }
 
+/// The first names of a path, or of each path in a list: `a`, `b` of `{a::x, b::{y, z}}`.
+fn first_names(text: &str) -> Vec<&str> {
+    let until = |c: char| !c.is_ascii_alphanumeric() && c != '_';
+    let Some(list) = text.strip_prefix('{') else { return text.split(until).next().into_iter().collect() };
+    let (mut depth, mut begun, mut names) = (0, true, Vec::new());
+    for (at, c) in list.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => begun = true,
+            c if begun && !c.is_whitespace() => {
+                names.extend(list[at..].split(until).next());
+                begun = false;
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
+#[test]
+fn the_names_of_a_list_are_seen() {
+    assert_eq!(first_names("value::Vars;"), ["value"]);
+    assert_eq!(first_names("{engine::{self, Job}, value, report::x};"), ["engine", "value", "report"]);
+}
+
 /// Without the tests at the foot, and without comments.
 fn code(text: &str) -> String {
-    let end = text.find("#[cfg(test)]\nmod tests").unwrap_or(text.len());
+    let end = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
     text[..end].lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
 }
 
@@ -71,12 +98,13 @@ fn a_folder_uses_lower_floors_only() {
     let mut wrong = Vec::new();
     for (path, text) in sources() {
         let Some(own) = folder(&path) else { continue };
-        for (at, _) in code(&text).match_indices("crate::") {
-            let used: String =
-                code(&text)[at + 7..].chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
-            let known = FLOORS.iter().any(|(name, _)| *name == used);
-            if known && used != own && floor(&used) >= floor(own) {
-                wrong.push(format!("{}: {own} uses {used}", path.display()));
+        let text = code(&text);
+        for (at, _) in text.match_indices("crate::") {
+            for used in first_names(&text[at + 7..]) {
+                let known = FLOORS.iter().any(|(name, _)| *name == used);
+                if known && used != own && floor(used) >= floor(own) {
+                    wrong.push(format!("{}: {own} uses {used}", path.display()));
+                }
             }
         }
     }
@@ -114,14 +142,36 @@ fn every_file_says_what_it_is() {
     assert!(wrong.is_empty(), "without a //! at the top: {wrong:?}");
 }
 
+/// Files with more than 400 lines of code, and why they are not split.
+const LONG_FILES: &[(&str, &str)] = &[
+    ("src/engine/item.rs", "the steps of one task on one host, in their order"),
+    ("src/engine/scope.rs", "the order of precedence of variables, in one place"),
+    ("src/modules/copy.rs", "half of it is the documentation of its arguments"),
+    ("src/modules/mod.rs", "what a module is; a third of it is the list of modules"),
+    ("src/modules/mount.rs", "half of it is the documentation of its arguments"),
+    ("src/modules/package/apt.rs", "half of it is the documentation of its arguments"),
+    ("src/modules/package/dnf.rs", "half of it is the documentation of its arguments"),
+    ("src/modules/synchronize.rs", "half of it is the documentation of its arguments"),
+    ("src/modules/systemd_service.rs", "two modules with the documentation of their arguments"),
+    ("src/modules/user.rs", "half of it is the documentation of its arguments"),
+    ("src/playbook/keywords_of_tasks.rs", "a list"),
+    ("src/remote/session.rs", "one protocol, both directions"),
+    ("src/report/ansible/mod.rs", "one form of output"),
+    ("src/settings/list.rs", "a list"),
+    ("src/template/behaviour.rs", "a table of tests"),
+    ("src/template/jinja_tests.rs", "a list"),
+];
+
 #[test]
 fn files_stay_readable() {
-    let long: Vec<_> = sources()
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let long: std::collections::BTreeSet<_> = sources()
         .into_iter()
-        .map(|(path, text)| (code(&text).lines().count(), path))
-        .filter(|(lines, _)| *lines > 500)
+        .filter(|(path, text)| !is_tests(path) && code(text).lines().count() > 400)
+        .map(|(path, _)| path.strip_prefix(root).unwrap().to_str().unwrap().to_owned())
         .collect();
-    assert!(long.is_empty(), "split these: {long:?}");
+    let expected = LONG_FILES.iter().map(|(path, _)| (*path).to_owned()).collect();
+    assert_eq!(long, expected, "split these, or take them off the list");
 }
 
 /// A module that uses another one, and why.
