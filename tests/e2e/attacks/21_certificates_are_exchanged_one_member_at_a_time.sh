@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Takes long: tests/e2e/campaign/run runs it.
 # A member reads its certificates again for every connection: they are not changed on all hosts at once, nor are two members
 # down at the same time, while all get new certificates and move to another client port. Nor when they move back.
 a_cluster

@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Takes long: tests/e2e/campaign/run runs it.
 # systemd restarts them for ever. While it waits for the next time, they are neither active nor failed.
 a_cluster
 for h in h1 h2 h3; do on $h "systemctl stop etcd && chown root /var/lib/etcd/data/member/snap/db && systemctl start --no-block etcd" & done

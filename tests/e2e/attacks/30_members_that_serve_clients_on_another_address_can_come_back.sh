@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# Takes long: tests/e2e/campaign/run runs it.
 # A network for clients: the members listen there and on the loopback address, and no longer where hosts reach each other. The
 # role brings them there and back, also if a run ended after it had installed certificates without the address that is still used.
 a_cluster
