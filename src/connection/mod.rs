@@ -24,7 +24,9 @@ pub use offline::Fence;
 use crate::value::Secret;
 
 /// How a host is reached, all variables already looked up. What is `None` comes from `~/.ssh/config`, then from defaults.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+///
+/// The default reaches nothing: name and address are empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Target {
     pub method: Method,
     /// The inventory's name of the host, for messages.
@@ -52,8 +54,9 @@ pub struct Target {
     pub confined: Option<Arc<Confinement>>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Method {
+    #[default]
     Ssh,
     Local,
 }

@@ -167,18 +167,8 @@ mod tests {
             name: name.to_owned(),
             address: address.to_owned(),
             port: Some(1),
-            user: None,
-            password: None,
-            private_key_file: None,
-            private_key_passphrase: None,
-            private_key: None,
-            fingerprint: None,
-            host_keys: None,
-            arguments: String::new(),
-            connect_timeout: None,
-            retries: 0,
             config_file: Some("/dev/null".into()),
-            confined: None,
+            ..Target::default()
         }
     }
 

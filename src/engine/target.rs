@@ -231,19 +231,8 @@ fn local(name: &str, confined: Option<Arc<Confinement>>) -> Target {
         method: Method::Local,
         name: name.to_string(),
         address: "localhost".to_string(),
-        port: None,
-        user: None,
-        password: None,
-        private_key_file: None,
-        private_key_passphrase: None,
-        private_key: None,
-        fingerprint: None,
-        host_keys: None,
-        arguments: String::new(),
-        connect_timeout: None,
-        retries: 0,
-        config_file: None,
         confined,
+        ..Target::default()
     }
 }
 

@@ -300,22 +300,11 @@ async fn a_key_and_a_password_can_both_be_asked_for() {
 async fn inner_default_keys() {
     let port: u16 = std::env::var("WINDLASS_TEST_PORT").unwrap().parse().unwrap();
     let target = Target {
-        confined: None,
         method: windlass::connection::Method::Ssh,
         name: "web1".to_owned(),
         address: "here".to_owned(),
         port: Some(port),
-        user: None,
-        password: None,
-        private_key_file: None,
-        private_key_passphrase: None,
-        private_key: None,
-        fingerprint: None,
-        host_keys: None,
-        arguments: String::new(),
-        connect_timeout: None,
-        retries: 0,
-        config_file: None,
+        ..Target::default()
     };
     let connection = try_open(&target).await.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(run(&*connection, "echo home").await.0, "home\n");

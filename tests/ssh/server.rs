@@ -125,17 +125,9 @@ impl Server {
             address: "127.0.0.1".to_owned(),
             port: Some(self.port),
             user: Some("root".to_owned()),
-            password: None,
-            private_key_file: None,
-            private_key_passphrase: None,
-            private_key: None,
-            fingerprint: None,
-            host_keys: None,
-            arguments: String::new(),
             connect_timeout: Some(Duration::from_secs(20)),
-            retries: 0,
             config_file: Some(config),
-            confined: None,
+            ..Target::default()
         }
     }
 

@@ -12,19 +12,8 @@ fn target(address: &str, config_file: Option<PathBuf>) -> Target {
         method: ConnectionMethod::Ssh,
         name: "web1".to_owned(),
         address: address.to_owned(),
-        port: None,
-        user: None,
-        password: None,
-        private_key_file: None,
-        private_key_passphrase: None,
-        private_key: None,
-        fingerprint: None,
-        host_keys: None,
-        arguments: String::new(),
-        connect_timeout: None,
-        retries: 0,
         config_file,
-        confined: None,
+        ..Target::default()
     }
 }
 

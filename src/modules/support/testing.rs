@@ -334,22 +334,5 @@ fn walk(directory: &Path, seen: &mut BTreeMap<PathBuf, String>) {
 }
 
 fn local() -> Target {
-    Target {
-        method: Method::Local,
-        name: "localhost".to_owned(),
-        address: "localhost".to_owned(),
-        port: None,
-        user: None,
-        password: None,
-        private_key_file: None,
-        private_key_passphrase: None,
-        private_key: None,
-        fingerprint: None,
-        host_keys: None,
-        arguments: String::new(),
-        connect_timeout: None,
-        retries: 0,
-        config_file: None,
-        confined: None,
-    }
+    Target { method: Method::Local, name: "localhost".to_owned(), address: "localhost".to_owned(), ..Target::default() }
 }
