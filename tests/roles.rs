@@ -132,6 +132,75 @@ fn etcd_is_restarted_only_if_a_majority_stays_and_leadership_goes_to_a_healthy_v
     expect(&["m1 true false 9", "m2 false false null", "m3 true false 8"], "no majority without m2");
 }
 
+/// What karmada_common says on each host of a layout: its name, and the etcd endpoints of its API server. `listens` is what
+/// etcd_flags sets.
+fn endpoints(control_plane: &str, etcd: &str, listens: &str) -> Vec<String> {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let resource = scratch.path().join("karmada.yaml");
+    let text = format!(
+        "apiVersion: windlass.dev/v1alpha1\nkind: KarmadaDeployment\nmetadata: {{name: production}}\nspec:\n  bundle: /nowhere\n  \
+         hosts:\n    - {{name: cp-1, address: 192.0.2.1, privateAddress: 10.0.0.1}}\n    \
+         - {{name: cp-2, address: 192.0.2.2, privateAddress: 10.0.0.2}}\n    \
+         - {{name: cp-3, address: 192.0.2.3, privateAddress: 10.0.0.3}}\n  \
+         controlPlane: {{{control_plane}}}\n  etcd: {{{etcd}}}\n"
+    );
+    fs::write(&resource, text).expect("it is written");
+    let playbook = scratch.path().join("playbook.yml");
+    let text = "- hosts: karmada_control_plane\n  gather_facts: false\n  tasks:\n    \
+        - import_role: {name: karmada_common, tasks_from: etcd_addresses}\n    \
+        - debug: {msg: \"{{ inventory_hostname }} uses {{ karmada_etcd_endpoints_here | join(' ') }}\"}\n";
+    fs::write(&playbook, text).expect("it is written");
+    let mut windlass = Command::cargo_bin("windlass").expect("it is built");
+    windlass.env("ANSIBLE_ROLES_PATH", root().join("roles")).args(["playbook", "-e", "ansible_connection=local"]);
+    if !listens.is_empty() {
+        windlass.args(["-e", &format!("{{\"etcd_flags\": {{\"listen-client-urls\": \"{listens}\"}}}}")]);
+    }
+    let output = windlass.arg("-i").arg(&resource).arg(&playbook).output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    let told = said.lines().filter_map(|line| line.trim().strip_prefix("\"msg\": \"")?.strip_suffix('"'));
+    let mut told: Vec<String> = told.map(|line| line.replace("https://", "").replace(":2379", "")).collect();
+    told.sort();
+    told
+}
+
+/// Wherever etcd is, each API server knows it, at the addresses that the members have certificates for.
+#[test]
+fn an_api_server_finds_etcd_in_every_layout() {
+    let (three, balanced) = ("hosts: [cp-1, cp-2, cp-3]", "loadBalancer: {virtualAddress: 192.0.2.100}");
+    let managed = |hosts: &str| format!("managed: {{hosts: [{hosts}]}}");
+    let all = "10.0.0.1 10.0.0.2 10.0.0.3";
+    // Stacked: behind a load balancer, an API server uses the member of its host alone.
+    let etcd = managed("cp-1, cp-2, cp-3");
+    let each = ["cp-1", "cp-2", "cp-3"].map(|host| format!("{host} uses {all}"));
+    assert_eq!(endpoints(three, &etcd, ""), each);
+    let own = ["cp-1 uses 10.0.0.1", "cp-2 uses 10.0.0.2", "cp-3 uses 10.0.0.3"];
+    assert_eq!(endpoints(&format!("{three}, {balanced}"), &etcd, ""), own);
+    // Partly shared, with members that have no control plane, and with a control plane that has no member.
+    let two = "hosts: [cp-1, cp-2]";
+    assert_eq!(endpoints(two, &etcd, ""), each[..2]);
+    assert_eq!(endpoints(&format!("{two}, {balanced}"), &etcd, ""), own[..2]);
+    let mixed = ["cp-1 uses 10.0.0.1", "cp-2 uses 10.0.0.1"];
+    assert_eq!(endpoints(&format!("{two}, {balanced}"), &managed("cp-1"), ""), mixed);
+    // Dedicated.
+    assert_eq!(endpoints(two, &managed("cp-3"), ""), ["cp-1 uses 10.0.0.3", "cp-2 uses 10.0.0.3"]);
+    // One host.
+    assert_eq!(endpoints("hosts: [cp-1]", &managed("cp-1"), ""), ["cp-1 uses 10.0.0.1"]);
+    // External.
+    let external = "external: {endpoints: ['https://192.0.2.7:2379'], caCert: {file: a}, clientCert: {file: b}, clientKey: {file: c}}";
+    assert_eq!(endpoints(two, external, ""), ["cp-1 uses 192.0.2.7", "cp-2 uses 192.0.2.7"]);
+    // Members that serve clients on a network of their own, on any address, or on the usual one among others.
+    let listens = "https://127.0.0.1:2379,https://{{ etcd_address | replace('10.0.', '10.9.') }}:2379";
+    let there = "10.9.0.1 10.9.0.2 10.9.0.3";
+    assert_eq!(endpoints("hosts: [cp-1]", &etcd, listens), [format!("cp-1 uses {there}")]);
+    assert_eq!(
+        endpoints("hosts: [cp-1]", &etcd, "https://0.0.0.0:2479"),
+        [format!("cp-1 uses {}", all.replace(' ', ":2479 ") + ":2479")]
+    );
+    let listens = "https://10.9.0.1:2379, https://{{ etcd_address }}:2379";
+    assert_eq!(endpoints("hosts: [cp-1]", &etcd, listens), [format!("cp-1 uses {all}")]);
+}
+
 /// What the release list promises is there, and every file has the form that `known_flags` reads.
 #[test]
 fn every_release_of_the_catalogue_has_its_flags() {
