@@ -57,6 +57,14 @@ enum Command {
     Apply(Box<deployment::apply::ApplyArgs>),
     /// Show the state of a deployment: etcd, components, members, certificates
     Status(Box<deployment::status::StatusArgs>),
+    /// Upgrade the control plane to the version in a bundle, one component and one host at a time
+    Upgrade(Box<deployment::operation::UpgradeArgs>),
+    /// Roll the control plane back to the version before the last upgrade
+    Rollback(Box<deployment::operation::RollbackArgs>),
+    /// Show all certificates with their days left, and renew those of the control plane that are due
+    Certificates(Box<deployment::operation::CertificatesArgs>),
+    /// Remove a healthy host from a running control plane
+    RemoveHost(Box<deployment::operation::RemoveHostArgs>),
     /// Remove a deployment from its hosts, with all its data
     Destroy(Box<deployment::destroy::DestroyArgs>),
     /// Run playbooks on the hosts of an inventory
@@ -150,6 +158,10 @@ pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Plan(args) => deployment::plan::run(&args),
         Command::Apply(args) => deployment::apply::run(&args),
         Command::Status(args) => deployment::status::run(&args),
+        Command::Upgrade(args) => deployment::operation::upgrade(&args),
+        Command::Rollback(args) => deployment::operation::rollback(&args),
+        Command::Certificates(args) => deployment::operation::certificates(&args),
+        Command::RemoveHost(args) => deployment::operation::remove_host(&args),
         Command::Destroy(args) => deployment::destroy::run(&args),
         Command::Playbook(args) => {
             settings().and_then(|settings| playbook::run(&args, &settings, |_, _, _| Form::Human))

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::control::{Control, LockRequest, Outcome, Progress};
 use super::journal::{self, Entry, Journal};
 use super::lock::Lock;
-use super::plan::{Plan, Planned, State, moved};
+use super::plan::{Plan, Planned, State, asked, moved};
 use super::stage::Stage;
 use super::{Deployment, Error, Run, Site, planning};
 
@@ -15,7 +15,7 @@ pub struct Proposal<'s> {
     site: &'s Site,
     deployment: Deployment,
     pub plan: Plan,
-    /// An earlier apply or destroy that did not come to its end: this one resumes it.
+    /// An earlier apply that did not come to its end: this one resumes it. Or another operation: this one cannot.
     pub interrupted: Option<Journal>,
     /// The plan was made by an earlier request.
     saved: bool,
@@ -81,7 +81,7 @@ impl<'s> Proposal<'s> {
         if let Some(unknown) = self.plan.stages.iter().find(|planned| planned.state == State::Unknown) {
             return Ok(Answer::Unknown(unknown.stage));
         }
-        if self.plan.is_empty() && self.interrupted.is_none() {
+        if self.plan.is_empty() && !self.interrupted.as_ref().is_some_and(Journal::is_apply) {
             return Ok(Answer::Nothing);
         }
         let questions = self.questions(agreed);
@@ -151,19 +151,7 @@ struct Stages<'a> {
 
 impl<'a> Stages<'a> {
     fn begin(proposal: &'a Proposal<'_>, lock: &'a Lock, control: &'a Control) -> Self {
-        let record = &lock.hold().record;
-        let journal = Journal {
-            token: record.token,
-            apply: record.run.clone().unwrap_or_default(),
-            deed: "apply".into(),
-            deployment: proposal.deployment.name.clone(),
-            digest: proposal.plan.asked().unwrap_or_default().to_owned(),
-            who: record.holder.clone(),
-            begun: record.since,
-            stages: Vec::new(),
-            done: false,
-            host: String::new(),
-        };
+        let journal = Journal::begin(journal::APPLY, &proposal.deployment.name, asked(&proposal.plan.observed), lock);
         Stages { site: proposal.site, deployment: &proposal.deployment, lock, control, journal, has_run: false }
     }
 

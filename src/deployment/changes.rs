@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use minijinja::value::ValueKind;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{Event, Status, TaskResult, TaskStart};
@@ -101,7 +102,7 @@ impl Changes {
             return self.failure(task, host, result);
         }
         if let ("debug", false, Some(words)) = (task.action, result.no_log, result.values.get("msg")) {
-            self.notes.push(words.to_string());
+            self.notes.push(text(words));
         }
         if !result.changed {
             return;
@@ -124,6 +125,14 @@ impl Changes {
             false => said.unwrap_or_else(|| "it failed".to_owned()),
         };
         self.failures.push(Failure { host: host.to_string(), task: task.name.clone(), message });
+    }
+}
+
+/// What a task says, a list a line each.
+fn text(words: &Value) -> String {
+    match (words.kind(), words.try_iter()) {
+        (ValueKind::Seq, Ok(lines)) => lines.map(|line| line.to_string()).collect::<Vec<_>>().join("\n"),
+        _ => words.to_string(),
     }
 }
 
@@ -240,6 +249,16 @@ mod tests {
             (Kind::Other, 1),
         ];
         assert_eq!(counts["h1"], BTreeMap::from(expected));
+    }
+
+    #[test]
+    fn a_message_of_several_lines_stays_so() {
+        let mut changes = Changes::default();
+        let mut said = result(Status::Ok, &[]);
+        said.values.insert("msg".into(), Value::from(vec!["HOST  DAYS", "h1    364"]));
+        changes.take(&told("debug", "Show", false, said));
+        changes.take(&told("debug", "Say", false, result(Status::Ok, &[("msg", "done")])));
+        assert_eq!(changes.notes, ["HOST  DAYS\nh1    364", "done"]);
     }
 
     #[test]

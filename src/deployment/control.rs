@@ -25,6 +25,10 @@ pub enum Progress {
     PlanningAgain,
     /// A playbook of a stage, or of its hooks, is run.
     Applying { stage: Stage, playbook: PathBuf },
+    /// The playbook of an operation is run in check mode.
+    DryRun(PathBuf),
+    /// The playbook of an operation is run.
+    Running(PathBuf),
     /// What is done about another holder of the lock.
     Lock(String),
     /// What a person should know although the request goes on.

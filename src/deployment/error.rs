@@ -39,6 +39,8 @@ pub enum Error {
     Journal(String),
     #[error("{0}")]
     Observation(String),
+    #[error("cannot carry out {operation}: its dry run failed; windlass changed nothing")]
+    Refused { operation: &'static str },
     #[error("the deployment is named {name}, not {typed}; windlass removed nothing")]
     WrongName { name: String, typed: String },
 }

@@ -1,5 +1,5 @@
-//! What a run has done of an apply, kept on the hosts beside the lock: so that an interrupted one is gone on with from
-//! anywhere. What the hosts can tell of themselves does not stand here.
+//! How far an apply or another operation came, kept on the hosts beside the lock: so that an interrupted one can be resumed from
+//! anywhere. What the hosts can say themselves is not in it.
 
 use std::sync::Arc;
 
@@ -11,15 +11,16 @@ use super::lock::within;
 use super::stage::Stage;
 use crate::remote::{Attributes, Remote};
 
-/// An apply as far as it came.
+/// How far an operation came.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Journal {
     /// The lock's token: of two journals the one with the higher is newer.
     pub token: u64,
     /// The run, as in the lock.
     pub apply: String,
-    /// `apply` or `destroy`.
-    pub deed: String,
+    /// `apply`, or the name of an [`Operation`](super::operation::Operation).
+    #[serde(rename = "deed")]
+    pub operation: String,
     pub deployment: String,
     /// SHA-256 of what was asked for.
     pub digest: String,
@@ -36,6 +37,9 @@ pub struct Journal {
     pub host: String,
 }
 
+/// The operation that makes a deployment what it is described to be.
+pub const APPLY: &str = "apply";
+
 /// A stage in a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
@@ -45,6 +49,28 @@ pub struct Entry {
 }
 
 impl Journal {
+    /// The journal of an operation that begins. `digest`: of what was asked for.
+    pub fn begin(operation: &str, deployment: &str, digest: Option<&str>, lock: &Lock) -> Journal {
+        let record = &lock.hold().record;
+        Journal {
+            token: record.token,
+            apply: record.run.clone().unwrap_or_default(),
+            operation: operation.to_owned(),
+            deployment: deployment.to_owned(),
+            digest: digest.unwrap_or_default().to_owned(),
+            who: record.holder.clone(),
+            begun: record.since,
+            stages: Vec::new(),
+            done: false,
+            host: String::new(),
+        }
+    }
+
+    /// Whether an apply resumes it.
+    pub fn is_apply(&self) -> bool {
+        self.operation == APPLY
+    }
+
     /// The stage that was begun and not ended.
     pub fn open_stage(&self) -> Option<Stage> {
         let open = self.stages.iter().rfind(|entry| !entry.done).filter(|_| !self.done)?;
@@ -116,7 +142,7 @@ mod tests {
         Journal {
             token: 7,
             apply: "r".into(),
-            deed: "apply".into(),
+            operation: APPLY.into(),
             deployment: "d".into(),
             digest: "0".into(),
             who: "a@b".into(),

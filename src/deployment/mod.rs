@@ -1,6 +1,6 @@
 //! A deployment as a whole: its stages, what each would change, the lock that keeps two runs from it, and the journal of
-//! what a run has done. A face makes a [`Site`], calls [`planning::plan`], [`apply::Proposal::make`], [`destroy::Removal::of`] or
-//! [`status::read`], and follows them through a [`Control`]. Nothing here prints, asks, or reads a command line.
+//! what a run has done. A face makes a [`Site`], calls [`planning::plan`], [`apply::Proposal::make`],
+//! [`operation::Prepared::make`], [`destroy::Removal::of`] or [`status::read`], and follows them through a [`Control`]. Nothing here prints, asks, or reads a command line.
 
 pub mod apply;
 pub mod changes;
@@ -13,6 +13,7 @@ pub mod journal;
 pub mod lock;
 pub mod members;
 pub mod observation;
+pub mod operation;
 pub mod plan;
 pub mod planning;
 mod site;

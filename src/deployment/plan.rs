@@ -56,12 +56,6 @@ pub struct Plan {
 pub const LAYOUT: u32 = 2;
 
 impl Plan {
-    /// The digest of what was asked for.
-    pub fn asked(&self) -> Option<&str> {
-        let asked = self.observed.get(ASKED)?;
-        asked.iter().find(|(name, _)| name.starts_with("deployment ")).map(|(_, digest)| digest.as_str())
-    }
-
     /// The stages to run, and the members to remove.
     pub fn course(&self) -> (Vec<Stage>, &[String]) {
         let runs = self.stages.iter().filter(|planned| planned.state != State::Same);
@@ -73,6 +67,12 @@ impl Plan {
     pub fn is_empty(&self) -> bool {
         self.stages.iter().all(|planned| planned.state == State::Same)
     }
+}
+
+/// The digest of what was asked for.
+pub fn asked(observed: &Observed) -> Option<&str> {
+    let asked = observed.get(ASKED)?;
+    asked.iter().find(|(name, _)| name.starts_with("deployment ")).map(|(_, digest)| digest.as_str())
 }
 
 /// What has changed now than it was: `h1: file /etc/etcd/etcd.yaml`, each with what became of it.

@@ -10,27 +10,38 @@ kubeconfig=$state/credentials/admin.kubeconfig
   printf '\n[karmada_control_plane:children]\netcd\n'
 } >"$karmada_inventory"
 
-# karmada PLAYBOOK [OPTION]...: of status, the sub-command with its table.
-karmada_arguments() {
-  printf '%s\n' playbook -i "$karmada_inventory" -e "karmada_bundle=$WINDLASS_BUNDLE" -e "etcd_bundle=$ROOT/target/etcd/3.5" \
-    ${WINDLASS_STAND_INS:+-e "@$WINDLASS_STAND_INS"}
-}
+# karmada NAME [OPTION]...: the sub-command of this name, or else the playbook. Sub-commands do not ask.
 karmada() {
-  local a playbook=$1
-  shift
-  mapfile -t a < <(karmada_arguments)
-  if [ "$playbook" = status ]; then
-    windlass status "${a[@]:1}" --playbooks "$ROOT/playbooks" "$@"
-    return
-  fi
-  windlass "${a[@]}" "$@" "$ROOT/playbooks/$playbook.yml"
+  local sub_command
+  karmada_command "$@"
+  windlass "${sub_command[@]}"
 }
-# karmada_in_background FILE PLAYBOOK: it goes on by itself; its words in FILE, its process in $background.
+# karmada_in_background FILE NAME: the same without waiting; its output in FILE, its process in $background.
 karmada_in_background() {
-  local a
-  mapfile -t a < <(karmada_arguments)
-  "$WINDLASS" "${a[@]}" "$ROOT/playbooks/$2.yml" >"$1" 2>&1 </dev/null &
+  local sub_command output=$1
+  shift
+  karmada_command "$@"
+  "$WINDLASS" "${sub_command[@]}" >"$output" 2>&1 </dev/null &
   background=$!
+}
+# karmada_playbook NAME [OPTION]...: the playbook, even if there is a sub-command.
+karmada_playbook() {
+  local sub_command playbook=$1
+  shift
+  karmada_command "$playbook"
+  windlass playbook "${karmada_options[@]}" "$@" "$ROOT/playbooks/$playbook.yml"
+}
+# Sets $sub_command, and $karmada_options: how hosts and programs are given.
+karmada_command() {
+  local name=$1
+  shift
+  karmada_options=(-i "$karmada_inventory" -e "karmada_bundle=$WINDLASS_BUNDLE" -e "etcd_bundle=$ROOT/target/etcd/3.5")
+  [ -z "${WINDLASS_STAND_INS:-}" ] || karmada_options+=(-e "@$WINDLASS_STAND_INS")
+  case $name in
+    status) sub_command=(status "${karmada_options[@]}" --playbooks "$ROOT/playbooks" "$@") ;;
+    upgrade | rollback | certificates | remove-host) sub_command=("$name" "${karmada_options[@]}" --playbooks "$ROOT/playbooks" --yes "$@") ;;
+    *) sub_command=(playbook "${karmada_options[@]}" "$@" "$ROOT/playbooks/$name.yml") ;;
+  esac
 }
 
 bundled() { find "$WINDLASS_BUNDLE" -name "$1" -type f -perm -u+x | head -1; }

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &ApplyArgs) -> Result<ExitCode, Failure> {
         let Some(proposal) = Proposal::make(site, saved, control).await? else { return Ok(ExitCode::Interrupted) };
         print(harmless(&messages::plan(&proposal.plan, site.verbosity > 0)).as_bytes())?;
         if let Some(journal) = &proposal.interrupted {
-            note(&messages::interrupted(journal));
+            note(&messages::interrupted(journal, journal.is_apply()));
         }
         let request = LockRequest { command: command(args), breaks: args.break_lock };
         let mut agreed = Agreement { plan: args.yes, removals: args.max_removals };

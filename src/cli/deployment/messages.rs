@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::cli::{note, warn};
-use crate::deployment::changes::{Change, Kind};
+use crate::deployment::changes::{Change, Changes, Failure, Kind};
 use crate::deployment::journal::Journal;
 use crate::deployment::lock;
+use crate::deployment::operation::Prepared;
 use crate::deployment::plan::{Plan, Planned, State};
 use crate::deployment::stage::Stage;
 use crate::deployment::{Progress, Remaining};
@@ -46,22 +47,47 @@ fn body(planned: &Planned, detail: bool) -> String {
     let mut text = String::new();
     match planned.state {
         State::Differs => {
-            for (host, kinds) in planned.found.counts() {
-                let place = if host == HERE { "this machine" } else { host };
-                text.push_str(&format!("  {place:<12} {}\n", kinds_of(&kinds)));
-                let of_host = planned.found.changes.iter().filter(|change| detail && change.host == host);
-                of_host.for_each(|change| text.push_str(&format!("    {}\n", line(change))));
-            }
+            text.push_str(&changes(&planned.found, detail));
         }
-        State::Unknown => {
-            for failure in &planned.found.failures {
-                text.push_str(&format!("  {}: {}: {}\n", failure.host, failure.task, failure.message));
-            }
-        }
+        State::Unknown => text.push_str(&failures(&planned.found)),
         State::Same | State::NotYet => {}
     }
     if planned.stage == Stage::Removals {
         planned.found.notes.iter().for_each(|note| text.push_str(&format!("  {note}\n")));
+    }
+    text
+}
+
+/// A line for each host, with `detail` another one for each change.
+fn changes(found: &Changes, detail: bool) -> String {
+    let mut text = String::new();
+    for (host, kinds) in found.counts() {
+        let place = if host == HERE { "this machine" } else { host };
+        text.push_str(&format!("  {place:<12} {}\n", kinds_of(&kinds)));
+        let of_host = found.changes.iter().filter(|change| detail && change.host == host);
+        of_host.for_each(|change| text.push_str(&format!("    {}\n", line(change))));
+    }
+    text
+}
+
+/// A line for each task that failed.
+fn failures(found: &Changes) -> String {
+    let line = |failure: &Failure| format!("  {}: {}: {}\n", failure.host, failure.task, failure.message);
+    found.failures.iter().map(line).collect()
+}
+
+/// What the dry run of an operation found.
+pub(super) fn operation(prepared: &Prepared<'_>, detail: bool) -> String {
+    let found = &prepared.found;
+    let mut text = format!("Plan: {} of {}\n", prepared.operation.name(), prepared.deployment.name);
+    found.notes.iter().for_each(|note| text.push_str(&format!("\n{note}\n")));
+    text.push('\n');
+    if !found.failures.is_empty() {
+        text.push_str(&format!("The dry run failed:\n{}", failures(found)));
+    } else if found.changes.is_empty() {
+        text.push_str("Nothing to do.\n");
+    } else {
+        text.push_str(&changes(found, detail));
     }
     text
 }
@@ -133,6 +159,8 @@ pub(super) fn tell(progress: &Progress) {
         Progress::Applying { stage, playbook } => {
             note(&format!("applying {}: {}", stage.name(), playbook.display()));
         }
+        Progress::DryRun(playbook) => note(&format!("checking what {} would change", playbook.display())),
+        Progress::Running(playbook) => note(&format!("running {}", playbook.display())),
         Progress::Lock(words) => note(words),
         Progress::Warning(words) => warn(words),
         Progress::NotRemoved(Remaining::Everything) => note(
@@ -149,21 +177,28 @@ pub(super) fn tell(progress: &Progress) {
     }
 }
 
-/// An apply or destroy that did not come to its end, as the next one shows it.
-pub(super) fn interrupted(journal: &Journal) -> String {
+/// An operation that did not come to its end, as the next one shows it. `resumes`: the next one resumes it.
+pub(super) fn interrupted(journal: &Journal, resumes: bool) -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let ago = lock::words(now.saturating_sub(std::time::Duration::from_secs(journal.begun)));
-    let from = match journal.open_stage() {
-        Some(stage) => format!("at stage {}", stage.name()),
-        None => "with the stages that have changes".to_owned(),
+    let then = match journal.open_stage() {
+        _ if !resumes => how_to_resume(journal),
+        Some(stage) => format!("resuming at stage {}", stage.name()),
+        None if journal.is_apply() => "resuming with the stages that have changes".to_owned(),
+        None => "resuming it".to_owned(),
     };
-    format!("the {} that {} started {ago} ago was interrupted: resuming {from}", journal.deed, journal.who)
+    format!("the {} that {} started {ago} ago was interrupted: {then}", journal.operation, journal.who)
+}
+
+/// What a person can do about an operation that did not come to its end.
+pub(super) fn how_to_resume(journal: &Journal) -> String {
+    let back = if journal.operation == "upgrade" { ", or windlass rollback to go back" } else { "" };
+    format!("run windlass {} to resume it{back}", journal.operation)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::deployment::changes::{Changes, Failure};
 
     fn planned(stage: Stage, state: State, changes: &[(&str, Kind, &str)]) -> Planned {
         let change = |(host, kind, what): &(&str, Kind, &str)| Change {

@@ -1,9 +1,10 @@
-//! What `windlass plan`, `apply`, `status` and `destroy` have in common: which deployment is meant, and how a person follows
+//! What `windlass plan`, `apply`, `upgrade`, `status`, `destroy` and others have in common: which deployment is meant, and how a person follows
 //! what is done.
 
 pub(super) mod apply;
 pub(super) mod destroy;
 pub(super) mod messages;
+pub(super) mod operation;
 pub(super) mod plan;
 pub(super) mod status;
 

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use super::SiteArgs;
+use super::{SiteArgs, messages};
 use crate::cli::{ExitCode, Failure, note, print};
 use crate::deployment::contract::Status;
 use crate::deployment::status::{self, Report};
@@ -59,9 +59,10 @@ fn show(format: Format, report: &Report, status: &Status) -> Result<(), Failure>
     }
     if let Some(journal) = &report.interrupted {
         let stage = journal.open_stage().map_or_else(String::new, |stage| format!(" at {}", stage.name()));
+        let resume = messages::how_to_resume(journal);
         text.push_str(&format!(
-            "unhealthy: an {} by {} was interrupted{stage}; run apply to resume it\n",
-            journal.deed, journal.who
+            "unhealthy: the {} by {} was interrupted{stage}; {resume}\n",
+            journal.operation, journal.who
         ));
     }
     Ok(print(harmless(&text).as_bytes())?)

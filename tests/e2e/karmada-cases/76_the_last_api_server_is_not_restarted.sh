@@ -14,7 +14,7 @@ says 'hint: run status.yml, start what is down there'
 [ "$(begun_at h1 apiserver)" = "$before" ] || broken "the last API server was restarted"
 ready h1
 # It is not removed either.
-karmada remove-host -e host=h1 -e karmada_endpoint=h2 --limit h1
+karmada_playbook remove-host -e host=h1 -e karmada_endpoint=h2 --limit h1
 exits 2
 says 'h1 has the last API server of karmada that serves'
 ready h1

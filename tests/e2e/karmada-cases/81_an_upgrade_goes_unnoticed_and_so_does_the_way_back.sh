@@ -39,12 +39,12 @@ has() { [ "$(workload 'jsonpath={.spec.replicas}')" = "$1" ]; }
 # What cannot be is refused before any host is touched.
 karmada karmada
 exits 2
-says 'Run upgrade.yml to change versions'
+says 'Run windlass upgrade to change versions'
 nothing_touched
-karmada upgrade -e component=scheduler
+karmada upgrade --component scheduler
 exits 2
 says 'before scheduler, upgrade .*webhook'
-karmada upgrade -e component=apiservers
+karmada upgrade --component apiservers
 exits 2
 says 'component is apiservers: it must be one of'
 karmada upgrade -e '{"karmada_aggregated_apiserver_feature_gates": {"DeclarativeValidation": true}}'
@@ -66,14 +66,14 @@ may_move
 
 # One component alone, and back.
 client_begins
-karmada upgrade -e component=webhook
+karmada upgrade --component webhook
 exits 0
 new=$(runs h1 webhook)
 for h in h1 h2 h3; do
   { [ "$(runs "$h" webhook)" = "$new" ] && [ "$new" != "$old" ]; } || broken "the webhook of $h is $(runs "$h" webhook)"
   [ "$(runs "$h" aggregated-apiserver)" = "$old" ] || broken "the aggregated API server of $h was upgraded, too"
 done
-karmada rollback -e component=webhook
+karmada rollback --component webhook
 exits 0
 for h in h1 h2 h3; do [ "$(runs "$h" webhook)" = "$old" ] || broken "the webhook of $h is $(runs "$h" webhook)"; done
 nobody_noticed

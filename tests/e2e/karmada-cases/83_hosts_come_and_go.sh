@@ -21,11 +21,11 @@ kubectl_at h4 get clusters
 since | diff "$scratch/since" - || broken "something was restarted"
 
 # And leaves again.
-karmada remove-host -e host=h9
+karmada remove-host h9
 exits 2
 says 'h9 is not a host of the groups'
 client_begins
-karmada remove-host -e host=h4
+karmada remove-host h4
 exits 0
 karmada_inventory=$three
 karmada karmada

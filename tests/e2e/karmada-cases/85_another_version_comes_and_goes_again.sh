@@ -12,13 +12,36 @@ old=$(runs h1 scheduler)
 all_run "$old"
 karmada karmada
 exits 2
-says 'Run upgrade.yml to change versions'
+says 'Run windlass upgrade to change versions'
 recap h1 changed 0
-karmada upgrade -e component=scheduler
+installed() { on h1 'find /etc /opt -xdev -type f -exec sha256sum {} + | sort'; }
+installed >"$scratch/before"
+karmada upgrade --component scheduler
 exits 2
 says 'before scheduler, upgrade .*webhook'
+says 'error: cannot carry out upgrade: its dry run failed'
+karmada upgrade --check
+exits 0
+says 'upgrading to Karmada .*: aggregated-apiserver, controller-manager, scheduler, webhook'
+says '^  h1 +[0-9]+ files'
+all_run "$old"
+installed | diff "$scratch/before" - || broken "a dry run changed something"
+
+# Killed half-way, it is resumed; meanwhile status says so, and nobody else may change anything.
+karmada_in_background "$scratch/told" upgrade
+for ((i = 0; i < 600; i++)); do grep -q 'Upgrade each component' "$scratch/told" && break; sleep 0.1; done
+karmada upgrade
+exits 1
+says 'locked by .*windlass upgrade'
+kill -9 "$background"
+wait "$background" || true
+karmada status
+says 'unhealthy: the upgrade by .* was interrupted; run windlass upgrade to resume it, or windlass rollback to go back'
 karmada upgrade
 exits 0
+says 'the upgrade that .* was interrupted: resuming it'
+karmada status
+does_not_say 'was interrupted'
 new=$(runs h1 scheduler)
 [ "$new" != "$old" ] || broken "it is still $old"
 all_run "$new"

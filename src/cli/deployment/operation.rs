@@ -1,0 +1,111 @@
+//! `windlass upgrade`, `rollback`, `certificates` and `remove-host`: what a running control plane needs beside an apply.
+
+use std::path::PathBuf;
+
+use anyhow::anyhow;
+use clap::Args;
+
+use super::{SiteArgs, agrees, messages};
+use crate::cli::{ExitCode, Failure, note, print, working_directory};
+use crate::deployment::LockRequest;
+use crate::deployment::operation::{Operation, Prepared};
+use crate::report::harmless;
+
+#[derive(Debug, Args)]
+struct OperationArgs {
+    #[command(flatten)]
+    site: SiteArgs,
+    /// Only show what would be done
+    #[arg(long)]
+    check: bool,
+    /// Go on without asking
+    #[arg(short = 'y', long)]
+    yes: bool,
+    /// Take over the lock from a run that still holds it, such as a suspended one
+    #[arg(long, conflicts_with = "check")]
+    break_lock: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UpgradeArgs {
+    /// Bundle with the programs of the newer version (default: the one that the deployment names)
+    #[arg(long, value_name = "BUNDLE")]
+    bundle: Option<PathBuf>,
+    /// Upgrade one component only, as `windlass status` names it; or: estimators
+    #[arg(long, value_name = "COMPONENT")]
+    component: Option<String>,
+    #[command(flatten)]
+    operation: OperationArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RollbackArgs {
+    /// Roll back one component only, as `windlass status` names it; or: estimators
+    #[arg(long, value_name = "COMPONENT")]
+    component: Option<String>,
+    #[command(flatten)]
+    operation: OperationArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CertificatesArgs {
+    #[command(flatten)]
+    operation: OperationArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RemoveHostArgs {
+    /// The host's name in the inventory
+    #[arg(value_name = "HOST")]
+    host: String,
+    #[command(flatten)]
+    operation: OperationArgs,
+}
+
+pub(crate) fn upgrade(args: &UpgradeArgs) -> Result<ExitCode, Failure> {
+    let here = working_directory()?;
+    let bundle = args.bundle.as_ref().map(|bundle| here.join(bundle));
+    if let Some(bundle) = bundle.as_ref().filter(|bundle| !bundle.exists()) {
+        return Err(anyhow!("there is no bundle {}", bundle.display()).into());
+    }
+    run(&args.operation, Operation::Upgrade { component: args.component.clone(), bundle })
+}
+
+pub(crate) fn rollback(args: &RollbackArgs) -> Result<ExitCode, Failure> {
+    run(&args.operation, Operation::Rollback { component: args.component.clone() })
+}
+
+pub(crate) fn certificates(args: &CertificatesArgs) -> Result<ExitCode, Failure> {
+    run(&args.operation, Operation::RenewCertificates)
+}
+
+pub(crate) fn remove_host(args: &RemoveHostArgs) -> Result<ExitCode, Failure> {
+    run(&args.operation, Operation::RemoveHost(args.host.clone()))
+}
+
+/// Shows what the operation would change, asks, and carries it out.
+fn run(args: &OperationArgs, operation: Operation) -> Result<ExitCode, Failure> {
+    let name = operation.name();
+    args.site.carry_out(&[], async |site, control| {
+        let Some(prepared) = Prepared::make(site, operation, control).await? else {
+            return Ok(ExitCode::Interrupted);
+        };
+        print(harmless(&messages::operation(&prepared, site.verbosity > 0)).as_bytes())?;
+        if let Some(journal) = &prepared.interrupted {
+            note(&messages::interrupted(journal, true));
+        }
+        if !prepared.found.failures.is_empty() {
+            note(&format!("error: cannot carry out {name}: its dry run failed"));
+            return Ok(ExitCode::Failed);
+        }
+        if prepared.is_empty() || args.check {
+            return Ok(ExitCode::Ok);
+        }
+        if !args.yes && !agrees("Go on?", "--yes goes on without asking, --check only shows this")? {
+            note("nothing was changed");
+            return Ok(ExitCode::Ok);
+        }
+        let request = LockRequest { command: format!("windlass {name}"), breaks: args.break_lock };
+        Ok(prepared.carry_out(&request, control).await?.into())
+    })
+}

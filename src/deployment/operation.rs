@@ -1,0 +1,208 @@
+//! Work on a running deployment that an apply does not do: an upgrade, its rollback, the renewal of certificates, the removal of
+//! a host. Each is a playbook that is tried out in check mode first, then run under the deployment's lock, with a journal.
+
+use std::path::PathBuf;
+
+use super::changes::Changes;
+use super::control::{Control, LockRequest, Outcome, Progress};
+use super::journal::{self, Entry, Journal};
+use super::lock::Lock;
+use super::plan::{Observed, asked, moved};
+use super::{Deployment, Error, Phase, Run, Site, planning};
+use crate::value::{Value, Vars};
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Operation {
+    /// To the version in the bundle: of all components, or of one. Bundle None: the one that the inventory names.
+    Upgrade { component: Option<String>, bundle: Option<PathBuf> },
+    /// To the version before the last upgrade: of all components, or of one.
+    Rollback { component: Option<String> },
+    /// Of the control plane's certificates that are due.
+    RenewCertificates,
+    /// Removes a host that is well from the control plane.
+    RemoveHost(String),
+}
+
+impl Operation {
+    /// As the journal names it, and the sub-command of the command line.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Operation::Upgrade { .. } => "upgrade",
+            Operation::Rollback { .. } => "rollback",
+            Operation::RenewCertificates => "certificates",
+            Operation::RemoveHost(_) => "remove-host",
+        }
+    }
+
+    /// The file of its playbook.
+    pub fn playbook(&self) -> &'static str {
+        match self {
+            Operation::Upgrade { .. } => "upgrade.yml",
+            Operation::Rollback { .. } => "rollback.yml",
+            Operation::RenewCertificates => "certificates.yml",
+            Operation::RemoveHost(_) => "remove-host.yml",
+        }
+    }
+
+    /// The variables that its playbook takes.
+    fn vars(&self) -> Vars {
+        let mut vars = Vars::default();
+        let mut set = |name: &str, value: &str| {
+            vars.insert(name.into(), Value::from(value));
+        };
+        match self {
+            Operation::Upgrade { component, bundle } => {
+                component.iter().for_each(|component| set("component", component));
+                bundle.iter().for_each(|bundle| set("karmada_bundle", &bundle.display().to_string()));
+            }
+            Operation::Rollback { component } => component.iter().for_each(|component| set("component", component)),
+            Operation::RenewCertificates => {}
+            Operation::RemoveHost(host) => set("host", host),
+        }
+        vars
+    }
+}
+
+/// An operation that was tried out, and can be carried out once that was agreed to.
+pub struct Prepared<'s> {
+    site: &'s Site,
+    pub deployment: Deployment,
+    pub operation: Operation,
+    /// What it would change. With failures: the operation is refused.
+    pub found: Changes,
+    /// A run of this operation that did not come to its end: this one resumes it.
+    pub interrupted: Option<Journal>,
+    /// What the hosts were like when it was tried out.
+    observed: Observed,
+}
+
+impl<'s> Prepared<'s> {
+    /// Tries the operation out. None: the face ended it.
+    ///
+    /// # Errors
+    /// The deployment cannot be read, is paused, or its hosts' names were exchanged.
+    pub async fn make(site: &'s Site, operation: Operation, control: &Control) -> Result<Option<Prepared<'s>>, Error> {
+        let phase = site.read().await?;
+        let deployment = phase.deployment(control).await?;
+        deployment.refuse_paused()?;
+        let journal = deployment.journal_of_same_hosts().await?;
+        let interrupted = journal.filter(|journal| !journal.done && journal.operation == operation.name());
+        let Some(observed) = planning::observe(&phase, &deployment, control).await? else { return Ok(None) };
+        control.tell(Progress::DryRun(site.playbook(operation.playbook())));
+        let job = Self::job(site, &phase, &operation, None, control).await?;
+        let mut found = Changes::default();
+        let recap = control.run.watch(job, |event| found.take(event)).await?;
+        if recap.is_none() || control.run.is_stopping() {
+            return Ok(None);
+        }
+        Ok(Some(Prepared { site, deployment, operation, found, interrupted, observed }))
+    }
+
+    /// Whether there is nothing to carry out.
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty() && self.interrupted.is_none()
+    }
+
+    /// Carries it out.
+    ///
+    /// # Errors
+    /// It failed when it was tried out; the lock is held; the hosts are not as they were then; the run could not go on.
+    pub async fn carry_out(&self, request: &LockRequest, control: &Control) -> Result<Outcome, Error> {
+        if !self.found.failures.is_empty() {
+            return Err(Error::Refused { operation: self.operation.name() });
+        }
+        let lock = self.deployment.lock(request, control).await?;
+        let outcome = self.locked(&lock, control).await;
+        lock.release().await;
+        outcome
+    }
+
+    async fn locked(&self, lock: &Lock, control: &Control) -> Result<Outcome, Error> {
+        let phase = self.site.read().await?;
+        let Some(now) = planning::observe(&phase, &self.deployment, control).await? else {
+            return Ok(Outcome::Interrupted);
+        };
+        let what = moved(&self.observed, &now);
+        if !what.is_empty() {
+            return Err(Error::Moved { since: "it was tried out", what });
+        }
+        let playbook = self.operation.playbook();
+        let mut journal = Journal::begin(self.operation.name(), &self.deployment.name, asked(&now), lock);
+        let entry = Entry { stage: self.operation.name().into(), playbook: playbook.into(), done: false };
+        journal.stages.push(entry);
+        journal::write(lock, &journal).await.map_err(Error::Journal)?;
+        control.tell(Progress::Running(self.site.playbook(playbook)));
+        let job = Self::job(self.site, &phase, &self.operation, Some(lock), control).await?;
+        let outcome = control.run.run(job).await?.map_or(Outcome::Interrupted, |recap| Outcome::of(&recap));
+        if outcome == Outcome::Ok {
+            journal.stages.iter_mut().for_each(|entry| entry.done = true);
+            journal.done = true;
+            journal::write(lock, &journal).await.map_err(Error::Journal)?;
+        }
+        Ok(outcome)
+    }
+
+    /// The playbook as a run: under the lock, or without one in check mode.
+    async fn job(
+        site: &Site,
+        phase: &Phase<'_>,
+        operation: &Operation,
+        lock: Option<&Lock>,
+        control: &Control,
+    ) -> Result<crate::engine::Job, Error> {
+        let playbook = site.playbook(operation.playbook());
+        let hold = lock.map(|lock| lock.hold().clone());
+        let run = Run { playbook: Some(&playbook), check: lock.is_none(), vars: operation.vars(), hold };
+        phase.job(run, control).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all() -> [Operation; 4] {
+        let component = || Some("scheduler".to_owned());
+        [
+            Operation::Upgrade { component: component(), bundle: Some("/srv/bundle".into()) },
+            Operation::Rollback { component: component() },
+            Operation::RenewCertificates,
+            Operation::RemoveHost("h4".into()),
+        ]
+    }
+
+    #[test]
+    fn playbooks_and_roles_read_what_an_operation_gives_them() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        let text = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
+        let readers = [
+            ("component", text("roles/karmada_upgrade/defaults/main.yml")),
+            (
+                "karmada_bundle",
+                text("roles/karmada_common/tasks/look.yml") + &text("roles/karmada_common/defaults/main.yml"),
+            ),
+            ("host", text("playbooks/remove-host.yml")),
+        ];
+        for operation in all() {
+            assert!(root.join("playbooks").join(operation.playbook()).is_file(), "{operation:?}");
+            for name in operation.vars().keys() {
+                let reader = readers.iter().find(|(known, _)| *known == &**name).map(|(_, text)| text);
+                assert!(
+                    reader.is_some_and(
+                        |text| text.contains(&format!("{{{{ {name} ")) || text.contains(&format!("{name}:"))
+                    ),
+                    "{name}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_playbook_takes_only_what_was_given() {
+        let bare = Operation::Upgrade { component: None, bundle: None };
+        assert!(bare.vars().is_empty());
+        let names: Vec<String> = all()[0].vars().keys().map(ToString::to_string).collect();
+        assert_eq!(names, ["component", "karmada_bundle"]);
+    }
+}
