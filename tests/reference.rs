@@ -228,12 +228,20 @@ does. A default with `{{ }}` is a template.
         let specs = yaml(&role.join("meta/argument_specs.yml"));
         let defaults = yaml(&role.join("defaults/main.yml"));
         let main = &specs["argument_specs"]["main"];
-        write!(out, "\n## {name}\n\n{}\n", sentence(main["short_description"].as_str().unwrap_or_default()))
-            .expect("a String takes any text");
+        // A role without tasks has no arguments.
+        let about = yaml(&role.join("meta/main.yml"))["galaxy_info"]["description"].clone();
+        let about = main["short_description"].as_str().or(about.as_str()).unwrap_or_default();
+        write!(out, "\n## {name}\n\n{}\n", sentence(about)).expect("a String takes any text");
         let Some(options) = main["options"].as_mapping().filter(|options| !options.is_empty()) else { continue };
         out.push_str("\n| variable | type | default | meaning |\n|---|---|---|---|\n");
+        let mut rows: Vec<(String, &Value)> = Vec::new();
         for (variable, spec) in options {
             let variable = variable.as_str().unwrap();
+            rows.push((variable.to_owned(), spec));
+            let keys = spec["options"].as_mapping().into_iter().flatten();
+            rows.extend(keys.map(|(key, spec)| (format!("{variable}.{}", key.as_str().unwrap()), spec)));
+        }
+        for (variable, spec) in rows {
             let mut meaning = sentence(spec["description"].as_str().unwrap_or_default());
             if let Some(choices) = spec["choices"].as_sequence() {
                 let choices: Vec<String> = choices.iter().map(|one| code(&value(one))).collect();
@@ -241,8 +249,12 @@ does. A default with `{{ }}` is a template.
             }
             let kind = spec["type"].as_str().unwrap_or("any");
             let required = spec["required"].as_bool().unwrap_or_default();
-            let default = if required { "required".to_owned() } else { code(&value(&defaults[variable])) };
-            row(&mut out, &[&code(variable), kind, &default, &meaning]);
+            let default = if required {
+                "required".to_owned()
+            } else {
+                code(&value(defaults.get(&variable).unwrap_or(&spec["default"])))
+            };
+            row(&mut out, &[&code(&variable), kind, &default, &meaning]);
         }
     }
     compare("roles.md", &out);
