@@ -4,6 +4,7 @@ use anyhow::anyhow;
 use clap::Args;
 
 use super::{ExitCode, Failure, print};
+use crate::resource::TABLE;
 
 #[derive(Debug, Args)]
 pub(super) struct InitArgs {
@@ -71,6 +72,8 @@ fn skeleton(name: &str, hosts: &[Given<'_>], placeholders: bool) -> String {
               # endpoint: karmada.example.com:5443\n"
             .to_owned(),
     };
+    let optional = TABLE.iter().filter(|entry| entry.optional);
+    let optional: Vec<String> = optional.map(|entry| format!("  #   {}: {{}}\n", entry.field)).collect();
     format!(
         "\
 # A Karmada control plane on bare hosts, and the clusters that are its members: docs/reference/custom-resource.md
@@ -105,11 +108,7 @@ spec:
 
   # Optional components: installed if listed.
   # components:
-  #   karmadaDescheduler: {{}}
-  #   karmadaSearch: {{}}
-  #   karmadaMetricsAdapter: {{}}
-  #   karmadaSchedulerEstimator: {{}}
-
+{optional}
   # The clusters that run the workloads. To remove one from the control plane, delete it here and apply again.
   # members:
   #   - name: member-1
@@ -120,6 +119,7 @@ spec:
   #     agent: {{image: docker.io/karmada/karmada-agent:v1.18.2}}
   #     workloads: keep              # keep the workloads when the member is removed; the default removes them
 ",
+        optional = optional.concat(),
         all = names.join(", "),
         etcd = names[..members].join(", "),
     )

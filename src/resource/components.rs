@@ -1,65 +1,92 @@
 //! `spec.components`: what can be said of each program of the control plane. Names are those of Karmada's operator.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use kube::KubeSchema;
-use kube::core::Rule;
+use kube::core::{Message, Rule};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
 
+use super::table::{Entry, Runs, TABLE, fields};
 use crate::value::unit_file;
 
-/// The components of the control plane. The four optional ones run only if they are listed.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[x_kube(
-    validation = Rule::new("[has(self.karmadaAPIServer) && has(self.karmadaAPIServer.enabled) && !self.karmadaAPIServer.enabled, \
-        has(self.karmadaAggregatedAPIServer) && has(self.karmadaAggregatedAPIServer.enabled) && !self.karmadaAggregatedAPIServer.enabled, \
-        has(self.kubeControllerManager) && has(self.kubeControllerManager.enabled) && !self.kubeControllerManager.enabled, \
-        has(self.karmadaControllerManager) && has(self.karmadaControllerManager.enabled) && !self.karmadaControllerManager.enabled, \
-        has(self.karmadaScheduler) && has(self.karmadaScheduler.enabled) && !self.karmadaScheduler.enabled, \
-        has(self.karmadaWebhook) && has(self.karmadaWebhook.enabled) && !self.karmadaWebhook.enabled].all(off, !off)")
-        .message("only karmadaDescheduler, karmadaSearch, karmadaMetricsAdapter and karmadaSchedulerEstimator can be \
-            disabled"),
-    validation = Rule::new("[has(self.karmadaAggregatedAPIServer) && has(self.karmadaAggregatedAPIServer.hosts), \
-        has(self.karmadaWebhook) && has(self.karmadaWebhook.hosts), has(self.karmadaSearch) && has(self.karmadaSearch.hosts), \
-        has(self.karmadaMetricsAdapter) && has(self.karmadaMetricsAdapter.hosts)].all(placed, !placed)")
-        .message("karmadaAggregatedAPIServer, karmadaWebhook, karmadaSearch and karmadaMetricsAdapter cannot have \
-            hosts of their own: each API server calls them on its own host, so they run on every host with an API server"),
-    validation = Rule::new("!has(self.karmadaSchedulerEstimator) || !has(self.karmadaSchedulerEstimator.hosts)")
-        .message("karmadaSchedulerEstimator cannot have hosts of its own: estimators run on every host with a \
-            scheduler or a descheduler"),
-)]
-pub struct Components {
-    /// kube-apiserver.
-    #[serde(default, rename = "karmadaAPIServer", skip_serializing_if = "Option::is_none")]
-    pub karmada_api_server: Option<Component>,
-    /// karmada-aggregated-apiserver.
-    #[serde(default, rename = "karmadaAggregatedAPIServer", skip_serializing_if = "Option::is_none")]
-    pub karmada_aggregated_api_server: Option<Component>,
-    /// kube-controller-manager.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kube_controller_manager: Option<Component>,
-    /// karmada-controller-manager.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub karmada_controller_manager: Option<Component>,
-    /// karmada-scheduler.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub karmada_scheduler: Option<Component>,
-    /// karmada-webhook.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub karmada_webhook: Option<Component>,
-    /// karmada-descheduler; optional.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub karmada_descheduler: Option<Component>,
-    /// karmada-search; optional.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub karmada_search: Option<Component>,
-    /// karmada-metrics-adapter; optional.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub karmada_metrics_adapter: Option<Component>,
-    /// karmada-scheduler-estimator, one for each member; optional.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub karmada_scheduler_estimator: Option<Component>,
+/// The components that a document names, by field. The table of components says which fields there are.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Components(BTreeMap<String, Component>);
+
+impl Components {
+    /// What the document says of a component.
+    pub fn get(&self, entry: &Entry) -> Option<&Component> {
+        self.0.get(&entry.field)
+    }
+}
+
+impl<'de> Deserialize<'de> for Components {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let all = BTreeMap::<String, Component>::deserialize(deserializer)?;
+        match all.keys().find(|field| TABLE.iter().all(|entry| entry.field != **field)) {
+            Some(unknown) => Err(serde::de::Error::custom(format!("unknown field `{unknown}`"))),
+            None => Ok(Components(all)),
+        }
+    }
+}
+
+impl JsonSchema for Components {
+    fn schema_name() -> Cow<'static, str> {
+        "Components".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let of_one = |entry: &Entry| {
+            let mut schema = generator.subschema_for::<Component>();
+            let each = if entry.runs == Runs::ForEachMember { ", one for each member" } else { "" };
+            let optional = if entry.optional { "; optional" } else { "" };
+            schema.insert("description".to_owned(), format!("{}{each}{optional}.", entry.program).into());
+            (entry.field.clone(), schema.to_value())
+        };
+        let properties: Map<String, Json> = TABLE.iter().map(of_one).collect();
+        json_schema!({
+            "type": "object",
+            "additionalProperties": false,
+            "properties": properties,
+            "x-kubernetes-validations": rules(),
+        })
+    }
+}
+
+/// What a document may not say of components.
+fn rules() -> Vec<Rule> {
+    let required = fields(|entry| !entry.optional);
+    let optional = fields(|entry| entry.optional);
+    let called = fields(|entry| entry.runs == Runs::WithTheApiServer);
+    let off = required.iter().map(|it| format!("has(self.{it}) && has(self.{it}.enabled) && !self.{it}.enabled"));
+    let placed = called.iter().map(|it| format!("has(self.{it}) && has(self.{it}.hosts)"));
+    let mut rules = vec![
+        Rule::new(format!("[{}].all(off, !off)", off.collect::<Vec<_>>().join(", ")))
+            .message(Message::Message(format!("only {} can be disabled", listed(&optional)))),
+        Rule::new(format!("[{}].all(placed, !placed)", placed.collect::<Vec<_>>().join(", "))).message(Message::Message(format!(
+            "{} cannot have hosts of their own: each API server calls them on its own host, so they run on every host \
+             with an API server",
+            listed(&called)
+        ))),
+    ];
+    rules.extend(fields(|entry| entry.runs == Runs::ForEachMember).into_iter().map(|it| {
+        Rule::new(format!("!has(self.{it}) || !has(self.{it}.hosts)")).message(Message::Message(format!(
+            "{it} cannot have hosts of its own: estimators run on every host with a scheduler or a descheduler"
+        )))
+    }));
+    rules
+}
+
+/// `a, b and c`.
+fn listed(names: &[&str]) -> String {
+    match names {
+        [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        names => names.concat(),
+    }
 }
 
 /// Settings of a component.

@@ -40,11 +40,6 @@ use crate::value::origin::Complaint;
         "!has(self.controlPlane.loadBalancer) || !has(self.controlPlane.loadBalancer.hosts) || ",
         "self.controlPlane.loadBalancer.hosts"),
     validation = in_hosts(".etcd.managed.hosts", "!has(self.etcd.managed) || ", "self.etcd.managed.hosts"),
-    validation = among("karmadaAPIServer"),
-    validation = among("kubeControllerManager"),
-    validation = among("karmadaControllerManager"),
-    validation = among("karmadaScheduler"),
-    validation = among("karmadaDescheduler"),
     validation = Rule { field_path: Some(".members".into()), ..named_in(
         "!has(self.members) || ",
         "self.members.filter(member, has(member.kubeconfigOnHost)).map(member, member.kubeconfigOnHost.host)",
@@ -440,7 +435,7 @@ fn in_hosts(path: &str, unless: &str, names: &str) -> Rule {
 }
 
 /// The hosts of a component are hosts of the control plane.
-fn among(component: &str) -> Rule {
+pub(super) fn among(component: &str) -> Rule {
     let field = format!("components.{component}.hosts");
     let unless = format!("!has(self.components) || !has(self.components.{component}) || !has(self.{field}) || ");
     let names = format!("self.{field}");

@@ -14,6 +14,7 @@ mod members;
 mod reference;
 mod schema;
 mod snapshots;
+mod table;
 mod trust;
 
 use std::path::{Path, PathBuf};
@@ -37,6 +38,7 @@ pub use members::{Agent, KubeconfigOnHost, Member, MemberAddon, SyncMode, Taint,
 pub use reference::{FileReference, Reference, SecretKey};
 pub use schema::{acting_definitions, definitions};
 pub use snapshots::{EtcdBackup, EtcdBackupSpec, EtcdRestore, EtcdRestoreSpec};
+pub use table::{Entry, Runs, TABLE};
 pub use trust::{Allowed, Trust};
 
 /// The group of all kinds.

@@ -7,6 +7,8 @@ use kube::CustomResourceExt;
 use kube::core::cel::{CompiledSchema, compile_schema};
 use serde_json::Value as Json;
 
+use super::deployment::among;
+use super::table::{Runs, fields};
 use super::{EtcdBackup, EtcdRestore, KarmadaDeployment};
 
 /// The definitions of all kinds, as an API server takes them.
@@ -15,7 +17,11 @@ pub fn definitions() -> Vec<CustomResourceDefinition> {
         let mut json = serde_json::to_value(definition).expect("a definition is JSON");
         plain(&mut json);
         for version in json["spec"]["versions"].as_array_mut().into_iter().flatten() {
-            bounded(&mut version["schema"]["openAPIV3Schema"]["properties"]["spec"]);
+            let spec = &mut version["schema"]["openAPIV3Schema"]["properties"]["spec"];
+            bounded(spec);
+            if !spec["properties"]["components"].is_null() {
+                placed(spec);
+            }
         }
         serde_json::from_value(json).expect("it was a definition before")
     };
@@ -28,6 +34,17 @@ pub fn acting_definitions() -> Vec<CustomResourceDefinition> {
         .into_iter()
         .filter(|definition| definition.spec.names.kind == KarmadaDeployment::crd().spec.names.kind)
         .collect()
+}
+
+/// Adds a rule for the hosts of each component that can have some, behind the rules for other lists of hosts.
+fn placed(spec: &mut Json) {
+    let rules = spec["x-kubernetes-validations"].as_array_mut().expect("the spec has rules");
+    let of_hosts = |rule: &Json| rule["fieldPath"].as_str().is_some_and(|path| path.ends_with(".hosts"));
+    let place = rules.iter().take_while(|rule| of_hosts(rule)).count();
+    let of_components = fields(|entry| entry.runs == Runs::OnItsGroup)
+        .into_iter()
+        .map(|field| serde_json::to_value(among(field)).expect("a rule is JSON"));
+    rules.splice(place..place, of_components);
 }
 
 /// Makes of what is derived what a person would write: descriptions are no longer broken where a source file's lines

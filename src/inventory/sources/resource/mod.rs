@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::Candidate;
 use crate::connection::Confinement;
 use crate::inventory::Inventory;
-use crate::resource::{self, Component, Deployment, Resource, Trust};
+use crate::resource::{self, Component, Deployment, Entry, Resource, Runs, TABLE, Trust};
 use crate::value::origin::{Complaint, Source};
 use crate::value::{Value, Vars, mapping};
 
@@ -158,25 +158,22 @@ fn put_groups(inventory: &mut Inventory, deployment: &Deployment) {
     control_plane.extend(reset.iter().map(|name| (*name).to_owned()));
     put_group(inventory, "karmada_control_plane", control_plane);
     let components = spec.components.clone().unwrap_or_default();
-    let on = |component: &Option<Component>| component.as_ref().is_some_and(Component::is_enabled);
-    let placed = |component: &Option<Component>| -> Vec<String> {
-        let own = component.as_ref().and_then(|component| component.hosts.as_ref());
+    let placed = |entry: &Entry| -> Vec<String> {
+        let own = components.get(entry).and_then(|component| component.hosts.as_ref());
         stay(own.unwrap_or(&spec.control_plane.hosts))
     };
-    let api = placed(&components.karmada_api_server);
-    let groups = [
-        ("karmada_apiserver", true, api.clone()),
-        ("karmada_aggregated_apiserver", true, api.clone()),
-        ("kube_controller_manager", true, placed(&components.kube_controller_manager)),
-        ("karmada_controller_manager", true, placed(&components.karmada_controller_manager)),
-        ("karmada_scheduler", true, placed(&components.karmada_scheduler)),
-        ("karmada_webhook", true, api.clone()),
-        ("karmada_descheduler", on(&components.karmada_descheduler), placed(&components.karmada_descheduler)),
-        ("karmada_search", on(&components.karmada_search), api.clone()),
-        ("karmada_metrics_adapter", on(&components.karmada_metrics_adapter), api),
-    ];
-    for (name, _, hosts) in groups.into_iter().filter(|(_, on, _)| *on) {
-        put_group(inventory, name, hosts);
+    let api_server = TABLE.iter().find(|entry| entry.is_api_server()).expect("the table has it, as its test says");
+    for entry in TABLE.iter() {
+        let wanted = !entry.optional || components.get(entry).is_some_and(Component::is_enabled);
+        let hosts = match entry.runs {
+            Runs::OnItsGroup => placed(entry),
+            Runs::WithTheApiServer => placed(api_server),
+            // On the hosts of those that query them, which the roles know.
+            Runs::ForEachMember => continue,
+        };
+        if wanted {
+            put_group(inventory, &entry.role, hosts);
+        }
     }
     let balancer = spec.control_plane.load_balancer.as_ref();
     let balancers = balancer.map(|balancer| balancer.hosts.as_ref().unwrap_or(&spec.control_plane.hosts));

@@ -6,7 +6,9 @@ use std::path::Path;
 
 use super::secrets::Secrets;
 use crate::inventory::sources::resource::connection;
-use crate::resource::{Addon, AddonState, Certificates, Component, Deployment, Etcd, ExternalEtcd, ManagedEtcd, path};
+use crate::resource::{
+    Addon, AddonState, Certificates, Component, Deployment, Entry, Etcd, ExternalEtcd, ManagedEtcd, TABLE, path,
+};
 use crate::value::{Value, Vars, mapping};
 
 /// The variables of all hosts and members of a deployment.
@@ -124,30 +126,18 @@ fn validity(certificates: &Certificates) -> Vars {
 fn components(deployment: &Deployment) -> Vars {
     let Some(all) = &deployment.spec.components else { return Vars::new() };
     let mut vars = Vars::new();
-    for (name, component) in [
-        ("karmada_apiserver", &all.karmada_api_server),
-        ("karmada_aggregated_apiserver", &all.karmada_aggregated_api_server),
-        ("kube_controller_manager", &all.kube_controller_manager),
-        ("karmada_controller_manager", &all.karmada_controller_manager),
-        ("karmada_scheduler", &all.karmada_scheduler),
-        ("karmada_webhook", &all.karmada_webhook),
-        ("karmada_descheduler", &all.karmada_descheduler),
-        ("karmada_search", &all.karmada_search),
-        ("karmada_metrics_adapter", &all.karmada_metrics_adapter),
-        ("karmada_scheduler_estimator", &all.karmada_scheduler_estimator),
-    ] {
-        if let Some(component) = component {
-            vars.extend(component_vars(name, component));
+    for entry in TABLE.iter() {
+        if let Some(component) = all.get(entry) {
+            vars.extend(component_vars(entry, component));
         }
     }
     vars
 }
 
-fn component_vars(name: &str, component: &Component) -> Vars {
-    const OPTIONAL: [&str; 4] =
-        ["karmada_descheduler", "karmada_search", "karmada_metrics_adapter", "karmada_scheduler_estimator"];
+fn component_vars(entry: &Entry, component: &Component) -> Vars {
+    let name = &entry.role;
     let mut vars = Vars::new();
-    if OPTIONAL.contains(&name) {
+    if entry.optional {
         vars.insert(format!("{name}_enabled").into(), Value::from(component.is_enabled()));
     }
     for (what, value) in [
