@@ -33,6 +33,11 @@ fn text<'a>(entry: &'a Value, field: &str) -> &'a str {
     entry[field].as_str().unwrap_or_else(|| panic!("{entry:?} has no {field}"))
 }
 
+/// Estimators: each member has an instance.
+fn is_per_member(entry: &Value) -> bool {
+    text(entry, "runs") == "for_each_member"
+}
+
 /// Names of components outside of the table and of the components' own roles, each with the reason why it is no list that a new
 /// component would have to join: file, name, reason.
 const NAMED: &[(&str, &str, &str)] = &[
@@ -160,6 +165,13 @@ fn every_entry_has_a_role_that_fits_it() {
     let options = keys(&specs["argument_specs"]["main"]["options"]["karmada_it"]["options"]);
     let common = keys(&yaml(&root().join("roles/karmada_common/defaults/main.yml")));
     let mut steps = BTreeSet::new();
+    let step_of = |product: &str, largest: bool| {
+        let of_it = table().into_iter().filter(|entry| entry["product"] == product);
+        let steps = of_it.map(|entry| entry["step"].as_i64().unwrap());
+        if largest { steps.max() } else { steps.min() }
+    };
+    // An upgrade has the objects in the API in between.
+    assert!(step_of("kubernetes", true) < step_of("karmada", false), "programs of Kubernetes come first");
     for entry in table() {
         let name = text(&entry, "name");
         assert!(steps.insert(entry["step"].as_i64().unwrap()), "{name} has the step of another component");
@@ -168,7 +180,7 @@ fn every_entry_has_a_role_that_fits_it() {
         assert_eq!(description["program"], entry["program"], "{name}");
         let version = format!("{{{{ karmada_versions.{} }}}}", text(&entry, "product"));
         assert_eq!(text(&description, "version"), version, "{name}");
-        if text(&entry, "runs") != "for_each_member" {
+        if !is_per_member(&entry) {
             assert_eq!(description["name"], entry["name"]);
             assert_eq!(text(&description, "hosts"), format!("{{{{ karmada_components['{name}'] }}}}"));
         }
@@ -264,7 +276,7 @@ impl Rehearsal {
             let tasks = format!(
                 "- include_role: {{name: karmada_component}}\n  vars: {{karmada_it: \"{{{{ {role}_description }}}}\"}}\n"
             );
-            let tasks = if text(&entry, "runs") == "for_each_member" { "[]\n".to_owned() } else { tasks };
+            let tasks = if is_per_member(&entry) { "[]\n".to_owned() } else { tasks };
             it.write(&format!("roles/{role}/tasks/main.yml"), &tasks);
         }
         let say = |words: &str| format!("- debug: {{msg: \"SAID {words}\"}}\n");
@@ -306,9 +318,13 @@ impl Rehearsal {
         }
         let variables = format!(
             "ansible_connection=local ansible_become=false karmada_endpoint=192.0.2.9 karmada_config_dir={0}/etc karmada_program_dir={0}/opt \
-             credentials_dir={0}/credentials karmada_search_enabled=true karmada_metrics_adapter_enabled=true \
-             karmada_descheduler_enabled=true",
-            it.scratch.path().display()
+             credentials_dir={0}/credentials{1}",
+            it.scratch.path().display(),
+            self::table()
+                .iter()
+                .filter(|entry| entry.get("optional").is_some() && !is_per_member(entry))
+                .map(|entry| format!(" {}_enabled=true", text(entry, "role")))
+                .collect::<String>(),
         );
         it.write(
             "hosts.ini",
@@ -350,48 +366,66 @@ impl Rehearsal {
     }
 }
 
+/// What the roles say when an entry's component is installed: the servers of the API are drained before.
+fn step(entry: &Value) -> String {
+    let name = text(entry, "name");
+    let drained = name == "apiserver" || text(entry, "runs") == "with_the_api_server";
+    if drained { format!("{name} drained") } else { name.to_owned() }
+}
+
+/// The certificates of an entry, those of etcd's CA last.
+fn certificates(entry: &Value, of_etcd: bool) -> Vec<String> {
+    let kinds = entry["certificates"].as_sequence().into_iter().flatten().map(|kind| kind.as_str().unwrap());
+    let name = text(entry, "name");
+    let file = |kind| match kind {
+        "api_server" => name.to_owned(),
+        "server" => text(entry, "program").to_owned(),
+        "client" => format!("{name}-client"),
+        "estimators_client" => format!("{name}-estimators-client"),
+        "etcd" => format!("{name}-etcd-client"),
+        kind => panic!("{kind} is no certificate"),
+    };
+    kinds.filter(|kind| (*kind == "etcd") == of_etcd).map(file).collect()
+}
+
 #[test]
 fn a_component_of_the_table_is_in_every_order() {
     let rehearsal = Rehearsal::new();
-    let certificates = "certificates apiserver karmada-aggregated-apiserver aggregated-apiserver-client kube-controller-manager-client \
-        controller-manager-client scheduler-client scheduler-estimators-client karmada-webhook webhook-client descheduler-client \
-        descheduler-estimators-client karmada-search search-client karmada-metrics-adapter metrics-adapter-client karmada-example \
-        example-client apiserver-etcd-client aggregated-apiserver-etcd-client search-etcd-client example-etcd-client and";
-    let started = "started webhook aggregated-apiserver example search metrics-adapter apiserver and";
+    let mut entries = table();
+    entries.extend(serde_yaml::from_str::<Vec<Value>>(Rehearsal::ENTRY).unwrap());
+    let files = [false, true].map(|of_etcd| entries.iter().flat_map(move |entry| certificates(entry, of_etcd)));
+    let files: Vec<String> = files.into_iter().flatten().collect();
+    for file in ["apiserver", "scheduler-estimators-client", "karmada-example", "example-client", "example-etcd-client"]
+    {
+        assert!(files.iter().any(|it| it == file), "{files:?} lacks {file}");
+    }
+    let certificates = format!("certificates {} and", files.join(" "));
+    entries.retain(|entry| !is_per_member(entry));
+    entries.sort_by_key(|entry| entry["step"].as_i64().unwrap());
+    let steps = |wanted: &dyn Fn(&Value) -> bool| -> Vec<String> {
+        entries.iter().filter(|entry| wanted(entry)).map(step).collect()
+    };
+    let called = entries.iter().filter(|entry| text(entry, "runs") == "with_the_api_server");
+    let called: Vec<&str> = called.map(|entry| text(entry, "name")).collect();
+    assert!(called.contains(&"example"));
+    let started = format!("started {} apiserver and", called.join(" "));
+    let objects = || vec!["objects".to_owned()];
 
-    let said = Rehearsal::said(&rehearsal.run("karmada", &[]));
-    let first = ["apiserver drained", "kube-controller-manager", "aggregated-apiserver drained", "objects"];
-    let others = [
-        "webhook drained",
-        "controller-manager",
-        "scheduler",
-        "descheduler",
-        "example drained",
-        "search drained",
-        "metrics-adapter drained",
-    ];
-    let all = [&[certificates, started][..], &first, &others].concat();
-    assert_eq!(said, all);
+    let before = |entry: &Value| entry.get("before_objects").is_some();
+    let start =
+        [vec![certificates.clone(), started.clone()], steps(&before), objects(), steps(&|entry| !before(entry))];
+    assert_eq!(Rehearsal::said(&rehearsal.run("karmada", &[])), start.concat());
 
-    let order = [
-        "apiserver drained",
-        "kube-controller-manager",
-        "objects",
-        "webhook drained",
-        "aggregated-apiserver drained",
-        "controller-manager",
-        "scheduler",
-        "descheduler",
-        "example drained",
-        "search drained",
-        "metrics-adapter drained",
-    ];
-    let forward = [&[started, certificates][..], &order].concat();
+    let kubernetes = |entry: &Value| text(entry, "product") == "kubernetes";
+    let order = [steps(&kubernetes), objects(), steps(&|entry| !kubernetes(entry))].concat();
+    assert_eq!(order[0], "apiserver drained");
+    assert!(order.contains(&"example drained".to_owned()));
+    let forward = [vec![started.clone(), certificates], order.clone()].concat();
     assert_eq!(Rehearsal::said(&rehearsal.run("upgrade", &[])), forward);
-    let without_objects: Vec<&str> = forward.iter().filter(|step| **step != "objects").copied().collect();
+    let without_objects: Vec<String> = forward.into_iter().filter(|step| step != "objects").collect();
     assert_eq!(Rehearsal::said(&rehearsal.run("certificates", &[])), without_objects);
-    let mut back = vec![started];
-    back.extend(order.iter().rev().filter(|step| **step != "objects"));
+    let back = order.into_iter().rev().filter(|step| step != "objects");
+    let back: Vec<String> = [started].into_iter().chain(back).collect();
     assert_eq!(Rehearsal::said(&rehearsal.run("rollback", &[])), back);
     let refused = rehearsal.run("upgrade", &["-e", "component=example"]);
     assert!(refused.contains("before example, upgrade aggregated-apiserver (1.18.0 on h1), "), "{refused}");
@@ -402,11 +436,13 @@ fn a_component_of_the_table_is_in_every_order() {
 fn status_and_the_check_before_an_upgrade_cover_every_component() {
     let rehearsal = Rehearsal::new();
     let table = table();
-    let names: Vec<&str> = table.iter().map(|entry| text(entry, "name")).filter(|name| *name != "estimators").collect();
-    let said = rehearsal.run("upgrade", &["-e", &format!("ill={},example", names.join(","))]);
+    let names = table.iter().filter(|entry| !is_per_member(entry)).map(|entry| text(entry, "name")).chain(["example"]);
+    let names: BTreeSet<&str> = names.collect();
+    let ill = names.iter().copied().collect::<Vec<_>>().join(",");
+    let said = rehearsal.run("upgrade", &["-e", &format!("ill={ill}")]);
     let (_, refused) = said.split_once("refusing to upgrade because these components are unhealthy: ").unwrap();
     let refused: BTreeSet<&str> = refused.split_once('.').unwrap().0.split("; ").collect();
-    assert_eq!(refused, names.into_iter().chain(["example"]).collect());
+    assert_eq!(refused, names);
     let said = rehearsal.run("status", &["-e", "ill=example"]);
     assert!(said.contains("not ready: example: ill"), "{said}");
 }

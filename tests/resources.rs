@@ -44,7 +44,11 @@ fn bad_documents_are_refused_for_their_reason_at_its_place() {
         let complaints = resource::load(&path, &Allowed::default()).expect_err(&path.display().to_string());
         let origin = complaints[0].origin.as_ref().unwrap();
         let told = format!("{}:{} {}", origin.line, origin.column, complaints[0].message);
-        assert_eq!(told, reason, "{}", path.display());
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            std::fs::write(&path, text.replacen(reason, &told, 1)).unwrap();
+        } else {
+            assert_eq!(told, reason, "{}", path.display());
+        }
     }
 }
 
@@ -60,9 +64,15 @@ fn every_rule_of_the_definitions_is_broken_by_a_document() {
         messages(&serde_json::to_value(definition).unwrap(), &mut rules);
     }
     assert!(rules.len() > 40);
-    for rule in rules {
+    let of_components = |rule: &str| rule.starts_with("'components.") && rule.contains(".hosts names ");
+    let one_of_components = rules.iter().position(|rule| of_components(rule)).unwrap();
+    for (place, rule) in rules.iter().enumerate() {
+        // The rules for the hosts of components are one rule, with the fields of the table.
+        if of_components(rule) && place != one_of_components {
+            continue;
+        }
         // Of a message that is put together, the text before the name; a change of a restore needs one that is there.
-        let words = rule.split('\'').nth(1).filter(|_| rule.starts_with('\'')).unwrap_or(&rule);
+        let words = rule.split('\'').nth(1).filter(|_| rule.starts_with('\'')).unwrap_or(rule);
         let transition = words.starts_with("the deployment of a restore cannot change");
         assert!(transition || told.iter().any(|line| line.contains(words)), "no document breaks: {rule}");
     }
