@@ -28,6 +28,7 @@ mod schema;
 mod toml;
 mod vault;
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 
 use anyhow::Context;
@@ -40,6 +41,7 @@ use crate::inventory::Inventory;
 use crate::launch as launched;
 use crate::report::{self, Form};
 use crate::settings::{Settings, Surroundings};
+use crate::value::Hidden;
 use crate::value::origin::Complaint;
 
 #[derive(Debug, Parser)]
@@ -106,6 +108,29 @@ pub enum Failure {
     Asked(anyhow::Error),
     /// Anything else.
     Other(anyhow::Error),
+}
+
+impl Failure {
+    /// Without what is hidden.
+    fn masked(self, hidden: &Hidden) -> Failure {
+        let mask = |text: String| hidden.hide(&text).into_owned();
+        let one = |error: anyhow::Error| match hidden.hide(&format!("{error:#}")) {
+            Cow::Borrowed(_) => error,
+            Cow::Owned(text) => anyhow::Error::msg(text),
+        };
+        match self {
+            Failure::Written(complaints) => {
+                let masked = complaints.into_iter().map(|complaint| Complaint {
+                    message: mask(complaint.message),
+                    hint: complaint.hint.map(mask),
+                    origin: complaint.origin,
+                });
+                Failure::Written(masked.collect())
+            }
+            Failure::Asked(error) => Failure::Asked(one(error)),
+            Failure::Other(error) => Failure::Other(one(error)),
+        }
+    }
 }
 
 impl From<launched::Error> for Failure {

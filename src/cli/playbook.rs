@@ -14,7 +14,7 @@ use super::reporting::Reporting;
 use super::{ExitCode, Failure, ask, listing, retry};
 use crate::deployment::members;
 use crate::engine::{Job, Tags};
-use crate::launch::{installed, options};
+use crate::launch::{Launch, installed, options};
 use crate::playbook::{Encrypt, Play, Prompt};
 use crate::report::Form;
 use crate::settings::{Settings, list};
@@ -83,7 +83,17 @@ pub(super) fn run(
     settings: &Settings,
     usual: fn(&PlaybookArgs, &Settings, &Job) -> Form,
 ) -> Result<ExitCode, Failure> {
-    let mut launch = launch::launch(settings, &args.source, &args.vault, &args.run)?;
+    let launch = launch::launch(settings, &args.source, &args.vault, &args.run)?;
+    let hidden = launch.keyring.hidden.clone();
+    launched(launch, args, settings, usual).map_err(|failure| failure.masked(&hidden))
+}
+
+fn launched(
+    mut launch: Launch,
+    args: &PlaybookArgs,
+    settings: &Settings,
+    usual: fn(&PlaybookArgs, &Settings, &Job) -> Form,
+) -> Result<ExitCode, Failure> {
     launch.loader.hooks = options::hooks(settings);
     launch.loader.play_defaults.force_handlers |= args.force_handlers;
     if !args.roles_path.is_empty() {

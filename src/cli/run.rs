@@ -67,6 +67,11 @@ pub(super) fn form(args: &AdHocArgs) -> Form {
 /// Loads, checks and runs the task; its results are reported in this form.
 pub(super) fn run(args: &AdHocArgs, settings: &Settings, form: Form) -> Result<ExitCode, Failure> {
     let launch = launch::launch(settings, &args.source, &args.vault, &args.run)?;
+    let hidden = launch.keyring.hidden.clone();
+    launched(launch, args, settings, form).map_err(|failure| failure.masked(&hidden))
+}
+
+fn launched(launch: Launch, args: &AdHocArgs, settings: &Settings, form: Form) -> Result<ExitCode, Failure> {
     if args.list_hosts {
         return list_hosts(args, &launch);
     }

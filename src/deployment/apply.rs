@@ -2,11 +2,12 @@
 //! a journal on its hosts.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use super::control::{Control, LockRequest, Outcome, Progress};
 use super::journal::{self, Entry, Journal};
 use super::lock::Lock;
-use super::plan::{Plan, Planned, State, asked, moved};
+use super::plan::{ASKED, Plan, Planned, State, asked, moved};
 use super::stage::Stage;
 use super::{Deployment, Error, Run, Site, planning};
 
@@ -126,10 +127,11 @@ impl<'s> Proposal<'s> {
         if what.is_empty() {
             return Ok(Some(self.plan.stages.clone()));
         }
-        if !self.saved {
+        // What was asked for is what the plan showed; hosts may have moved on meanwhile.
+        if !self.saved && self.plan.observed.get(ASKED) == now.get(ASKED) {
             control.tell(Progress::PlanningAgain);
             let Some(again) = planning::make(&phase, &self.deployment, control).await? else { return Ok(None) };
-            if again.course() == self.plan.course() {
+            if again.stages == self.plan.stages {
                 return Ok(Some(again.stages));
             }
         }
@@ -144,6 +146,8 @@ struct Stages<'a> {
     deployment: &'a Deployment,
     lock: &'a Lock,
     control: &'a Control,
+    /// The members that the plan removes.
+    removals: &'a [String],
     journal: Journal,
     /// A stage was run, so that what was planned for those after it may not hold any more.
     has_run: bool,
@@ -152,7 +156,9 @@ struct Stages<'a> {
 impl<'a> Stages<'a> {
     fn begin(proposal: &'a Proposal<'_>, lock: &'a Lock, control: &'a Control) -> Self {
         let journal = Journal::begin(journal::APPLY, &proposal.deployment.name, asked(&proposal.plan.observed), lock);
-        Stages { site: proposal.site, deployment: &proposal.deployment, lock, control, journal, has_run: false }
+        let (_, removals) = proposal.plan.course();
+        let (site, deployment) = (proposal.site, &proposal.deployment);
+        Stages { site, deployment, lock, control, removals, journal, has_run: false }
     }
 
     /// Runs the stages that differ, and the one at which an earlier apply was interrupted.
@@ -206,12 +212,38 @@ impl<'a> Stages<'a> {
     /// Runs a playbook under the lock. The inventory is read again: the one before it may have changed what it says.
     async fn playbook(&self, stage: Stage, playbook: &Path) -> Result<Outcome, Error> {
         self.control.tell(Progress::Applying { stage, playbook: playbook.to_owned() });
+        let phase = self.site.read().await?;
+        self.deployment.refuse_other_hosts(&phase, self.control).await?;
         let run = Run { playbook: Some(playbook), hold: Some(self.lock.hold().clone()), ..Run::default() };
-        let job = self.site.read().await?.job(run, self.control).await?;
+        let job = phase.job(run, self.control).await?;
+        if stage == Stage::Removals {
+            refuse_unplanned(self.removals, &stage.hosts(&job.inventory))?;
+        }
         Ok(self.control.run.run(job).await?.map_or(Outcome::Interrupted, |recap| Outcome::of(&recap)))
     }
 
     async fn write(&self) -> Result<(), Error> {
         journal::write(self.lock, &self.journal).await.map_err(Error::Journal)
+    }
+}
+
+/// Refuses to remove a member that the plan did not show: the control plane may not have listed its members before.
+fn refuse_unplanned(planned: &[String], leaving: &[Arc<str>]) -> Result<(), Error> {
+    let more = leaving.iter().filter(|name| !planned.iter().any(|planned| **planned == ***name));
+    let members: Vec<String> = more.map(ToString::to_string).collect();
+    if members.is_empty() { Ok(()) } else { Err(Error::UnplannedRemovals { members }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_members_that_the_plan_showed_are_removed() {
+        let leaving: [Arc<str>; 2] = ["m1".into(), "m2".into()];
+        assert!(refuse_unplanned(&["m1".into(), "m2".into(), "m3".into()], &leaving).is_ok());
+        let refused = refuse_unplanned(&["m1".into()], &leaving).unwrap_err().to_string();
+        assert!(refused.contains("the removal of m2"), "{refused}");
+        assert!(refuse_unplanned(&[], &[]).is_ok());
     }
 }

@@ -49,6 +49,7 @@ impl<'s> Removal<'s> {
 
     async fn locked(&self, lock: &Lock, control: &Control) -> Result<Outcome, Error> {
         let phase = self.site.read().await?;
+        self.deployment.refuse_other_hosts(&phase, control).await?;
         let inventory = phase.inventory();
         let is_there = |group: &str| inventory.groups.contains_key(group) && !inventory.hosts_of(group).is_empty();
         if is_there("members") || is_there("del_member") {
@@ -69,7 +70,7 @@ impl<'s> Removal<'s> {
                 hold: Some(lock.hold().clone()),
                 ..Run::default()
             };
-            let job = self.site.read().await?.job(run, control).await?;
+            let job = phase.job(run, control).await?;
             let outcome = control.run.run(job).await?.map_or(Outcome::Interrupted, |recap| Outcome::of(&recap));
             if outcome != Outcome::Ok {
                 control.tell(Progress::NotRemoved(remaining));

@@ -41,6 +41,16 @@ pub enum Error {
     Observation(String),
     #[error("cannot carry out {operation}: its dry run failed; windlass changed nothing")]
     Refused { operation: &'static str },
+    #[error(
+        "windlass removed no member, because its plan did not show the removal of {}\nhint: run apply again: its plan shows it now",
+        members.join(", ")
+    )]
+    UnplannedRemovals { members: Vec<String> },
+    #[error(
+        "windlass stopped, because the inventory now names other hosts for {name} than those that windlass showed and locked\n\
+         hint: start again, to see what would be done there"
+    )]
+    OtherHosts { name: String },
     #[error("the deployment is named {name}, not {typed}; windlass removed nothing")]
     WrongName { name: String, typed: String },
 }

@@ -9,7 +9,7 @@ use super::lock::Lock;
 use super::lock::{self, Asked, LockHost, OpenLockHost, holder};
 use super::stage::{self, Stage};
 use super::{Error, Phase};
-use crate::connection::{Open, Ways};
+use crate::connection::{Method, Open, Ways};
 use crate::engine::{self, Job};
 use crate::remote::Remote;
 use crate::resource::{self, HookTime};
@@ -26,6 +26,8 @@ pub struct Deployment {
     pub etcd_cluster: String,
     /// Sorted by name.
     pub hosts: Vec<Arc<str>>,
+    /// Where each of them is: method, address, port.
+    addresses: Vec<(Method, String, Option<u16>)>,
     pub opens: OpenLockHost,
     /// The lock's, on each host.
     pub directory: String,
@@ -83,7 +85,7 @@ impl Deployment {
             })
         });
         let resource = job.inventory.deployments.first().cloned();
-        Ok(Deployment { name, instance, etcd_cluster, hosts: apart, opens, directory, resource })
+        Ok(Deployment { name, instance, etcd_cluster, hosts: apart, addresses, opens, directory, resource })
     }
 
     /// Refuses a deployment that is paused.
@@ -94,6 +96,16 @@ impl Deployment {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Refuses to go on with an inventory that describes another deployment, or other hosts, than those that were locked.
+    ///
+    /// # Errors
+    /// It does; or it cannot be rendered.
+    pub(super) async fn refuse_other_hosts(&self, phase: &Phase<'_>, control: &Control) -> Result<(), Error> {
+        let now = phase.describe(control).await?;
+        let key = |it: &Deployment| (it.name.clone(), it.instance.clone(), it.hosts.clone(), it.addresses.clone());
+        if key(&now) == key(self) { Ok(()) } else { Err(Error::OtherHosts { name: self.name.clone() }) }
     }
 
     /// The hooks of a stage.

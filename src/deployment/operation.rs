@@ -8,6 +8,7 @@ use super::control::{Control, LockRequest, Outcome, Progress};
 use super::journal::{self, Entry, Journal};
 use super::lock::Lock;
 use super::plan::{Observed, asked, moved};
+use super::stage::Stage;
 use super::{Deployment, Error, Phase, Run, Site, planning};
 use crate::value::{Value, Vars};
 
@@ -127,6 +128,7 @@ impl<'s> Prepared<'s> {
         if !what.is_empty() {
             return Err(Error::Moved { since: "it was tried out", what });
         }
+        self.deployment.refuse_other_hosts(&phase, control).await?;
         let playbook = self.operation.playbook();
         let mut journal = Journal::begin(self.operation.name(), &self.deployment.name, asked(&now), lock);
         let entry = Entry { stage: self.operation.name().into(), playbook: playbook.into(), done: false };
@@ -139,6 +141,12 @@ impl<'s> Prepared<'s> {
             journal.stages.iter_mut().for_each(|entry| entry.done = true);
             journal.done = true;
             journal::write(lock, &journal).await.map_err(Error::Journal)?;
+            // With etcd on it, it is still one of the hosts that hold the lock.
+            if let Operation::RemoveHost(host) = &self.operation
+                && !Stage::Etcd.hosts(phase.inventory()).iter().any(|other| **other == **host)
+            {
+                lock.forget_on(host).await;
+            }
         }
         Ok(outcome)
     }

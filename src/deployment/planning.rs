@@ -89,7 +89,7 @@ pub(super) async fn observe(
     let playbook = phase.site().playbook(observation::PLAYBOOK);
     let job = phase.job(Run { playbook: Some(&playbook), check: true, ..Run::default() }, control).await?;
     let mut observer = Observer::new([(ASKED.into(), inputs(&job, deployment)?)].into());
-    let recap = control.run.watch(job, |event| observer.take(event)).await?;
+    let recap = control.run.watch_unmasked(job, |event| observer.take(event)).await?;
     match recap.filter(|_| !control.run.is_stopping()) {
         Some(_) => Ok(Some(observer.finish().map_err(Error::Observation)?)),
         None => Ok(None),

@@ -111,6 +111,11 @@ impl Phase<'_> {
     /// It describes none, or a host's variables cannot be rendered.
     pub async fn deployment(&self, control: &Control) -> Result<Deployment, Error> {
         self.inventory.warnings.iter().for_each(|warning| control.tell(Progress::Warning(warning.clone())));
+        self.describe(control).await
+    }
+
+    /// As [`Phase::deployment`], without the warnings of the inventory.
+    pub(super) async fn describe(&self, control: &Control) -> Result<Deployment, Error> {
         let mut job = self.job(Run { check: true, ..Run::default() }, control).await?;
         job.defaults.r#become = true;
         Deployment::of(&job)

@@ -17,6 +17,7 @@ mod item;
 mod keyword;
 mod loader_context;
 mod loops;
+pub mod masking;
 mod meta;
 mod options;
 mod play;

@@ -7,6 +7,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 
 use super::Error;
+use crate::engine::masking::masked;
 use crate::engine::{self, Event, Job, Recap, TimedEvent};
 
 /// What a face holds of the runs that it started.
@@ -34,11 +35,20 @@ impl Control {
         self.run_into(job, self.events.clone()).await
     }
 
-    /// Runs a job whose events only `each` sees.
+    /// Runs a job whose events only `each` sees, with secrets masked.
     ///
     /// # Errors
     /// As [`Control::run`].
     pub async fn watch(&self, job: Job, mut each: impl FnMut(&Event)) -> Result<Option<Recap>, Error> {
+        let hidden = job.keyring.hidden.clone();
+        self.watch_unmasked(job, |event| each(&masked(event.clone(), &hidden))).await
+    }
+
+    /// As [`Control::watch`], for what a program reads and nobody is shown.
+    ///
+    /// # Errors
+    /// As [`Control::run`].
+    pub async fn watch_unmasked(&self, job: Job, mut each: impl FnMut(&Event)) -> Result<Option<Recap>, Error> {
         let (sender, mut receiver) = unbounded_channel::<TimedEvent>();
         let watching = async {
             while let Some(told) = receiver.recv().await {

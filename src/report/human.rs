@@ -6,11 +6,11 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::live::Live;
 use super::log::stamped;
-use super::masking::HIDDEN;
 use super::paint::{Colour, harmless, indented, one_line, plain_json};
 use super::profile::Profile;
 use super::screen::Screen;
 use super::{Report, Shows};
+use crate::engine::masking::HIDDEN;
 use crate::engine::{Counts, Event, Recap, Status, TaskResult, TaskStart};
 use crate::value::{Origin, Value, Vars};
 

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use super::Report;
 use super::human::command_line;
-use super::masking::HIDDEN;
+use crate::engine::masking::HIDDEN;
 use crate::engine::{Event, Status, TaskResult, TaskStart};
 
 /// Written when the run ends, be it cut short.

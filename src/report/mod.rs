@@ -14,7 +14,6 @@ mod json;
 mod junit;
 mod live;
 pub mod log;
-mod masking;
 pub mod otlp;
 mod paint;
 mod profile;

@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::profile::{Profile, Timings};
-use super::{Report, masking, otlp, question};
+use super::{Report, otlp, question};
+use crate::engine::masking;
 use crate::engine::{Event, TimedEvent};
 use crate::modules::question::Question;
 use crate::value::Hidden;
@@ -99,7 +100,7 @@ impl Reports {
 
     fn take(&mut self, told: TimedEvent) {
         let at = told.at;
-        let event = masking::veiled(told.event, &self.hidden);
+        let event = masking::masked(told.event, &self.hidden);
         if let Some(timings) = &mut self.timings {
             timings.event(at, &event);
             if let Event::Recap(recap) = &event {

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use clap::Args;
 
-use super::{SiteArgs, agrees, messages, plan};
-use crate::cli::{ExitCode, Failure, note, print};
+use super::{SiteArgs, agrees, messages, plan, show};
+use crate::cli::{ExitCode, Failure, note};
 use crate::deployment::LockRequest;
 use crate::deployment::apply::{Agreement, Answer, Proposal, Question};
-use crate::report::harmless;
 
 #[derive(Debug, Args)]
 pub(crate) struct ApplyArgs {
@@ -35,7 +34,7 @@ pub(crate) fn run(args: &ApplyArgs) -> Result<ExitCode, Failure> {
     let sources: Vec<PathBuf> = saved.iter().flat_map(|plan| &plan.sources).map(PathBuf::from).collect();
     args.site.carry_out(&sources, async |site, control| {
         let Some(proposal) = Proposal::make(site, saved, control).await? else { return Ok(ExitCode::Interrupted) };
-        print(harmless(&messages::plan(&proposal.plan, site.verbosity > 0)).as_bytes())?;
+        show(&messages::plan(&proposal.plan, site.verbosity > 0), site)?;
         if let Some(journal) = &proposal.interrupted {
             note(&messages::interrupted(journal, journal.is_apply()));
         }

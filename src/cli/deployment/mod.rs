@@ -20,7 +20,7 @@ use super::options::{ConnectionArgs, InventorySource, Offline, VaultPasswords};
 use super::reporting::Reporting;
 use super::{ExitCode, Failure, extra_vars, vault};
 use crate::deployment::{Control, Error, Site, lock};
-use crate::report::Form;
+use crate::report::{Form, harmless};
 use crate::value::truth;
 
 #[derive(Debug, Args)]
@@ -82,14 +82,15 @@ impl SiteArgs {
         work: impl AsyncFnOnce(&Site, &Control) -> Result<ExitCode, Failure> + Send,
     ) -> Result<ExitCode, Failure> {
         let site = self.site(files)?;
-        launch::in_runtime(async || {
+        let done = launch::in_runtime(async || {
             let telling = self.telling(&site).await?;
             let control =
                 Control { run: telling.control.clone(), progress: Arc::new(|progress| messages::tell(&progress)) };
             let done = work(&site, &control).await;
             drop(control);
             telling.end_with(done).await
-        })
+        });
+        done.map_err(|failure: Failure| failure.masked(&site.keyring.hidden))
     }
 
     /// Opens the reports of the runs.
@@ -119,6 +120,14 @@ impl From<Error> for Failure {
             (error, None) => anyhow::Error::new(error).into(),
         }
     }
+}
+
+/// Prints what was found out about a deployment, without secrets and control characters.
+///
+/// # Errors
+/// Standard output takes no more.
+fn show(text: &str, site: &Site) -> Result<(), Failure> {
+    Ok(super::print(harmless(&site.keyring.hidden.hide(text)).as_bytes())?)
 }
 
 /// Asks for a word of agreement on the terminal.

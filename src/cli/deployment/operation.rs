@@ -5,11 +5,10 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use clap::Args;
 
-use super::{SiteArgs, agrees, messages};
-use crate::cli::{ExitCode, Failure, note, print, working_directory};
+use super::{SiteArgs, agrees, messages, show};
+use crate::cli::{ExitCode, Failure, note, working_directory};
 use crate::deployment::LockRequest;
 use crate::deployment::operation::{Operation, Prepared};
-use crate::report::harmless;
 
 #[derive(Debug, Args)]
 struct OperationArgs {
@@ -90,7 +89,7 @@ fn run(args: &OperationArgs, operation: Operation) -> Result<ExitCode, Failure> 
         let Some(prepared) = Prepared::make(site, operation, control).await? else {
             return Ok(ExitCode::Interrupted);
         };
-        print(harmless(&messages::operation(&prepared, site.verbosity > 0)).as_bytes())?;
+        show(&messages::operation(&prepared, site.verbosity > 0), site)?;
         if let Some(journal) = &prepared.interrupted {
             note(&messages::interrupted(journal, true));
         }

@@ -7,11 +7,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 use clap::Args;
 
-use super::{SiteArgs, messages};
-use crate::cli::{ExitCode, Failure, print};
+use super::{SiteArgs, messages, show};
+use crate::cli::{ExitCode, Failure};
 use crate::deployment::plan::{LAYOUT, Plan, State};
 use crate::deployment::planning;
-use crate::report::harmless;
 
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
@@ -26,7 +25,7 @@ pub(crate) struct PlanArgs {
 pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
     args.site.carry_out(&[], async |site, control| {
         let Some(plan) = planning::plan(site, control).await? else { return Ok(ExitCode::Interrupted) };
-        print(harmless(&messages::plan(&plan, site.verbosity > 0)).as_bytes())?;
+        show(&messages::plan(&plan, site.verbosity > 0), site)?;
         if let Some(file) = &args.out {
             save(&plan, file)?;
         }

@@ -3,11 +3,10 @@
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use super::{SiteArgs, messages};
-use crate::cli::{ExitCode, Failure, note, print};
+use super::{SiteArgs, messages, show};
+use crate::cli::{ExitCode, Failure, note};
 use crate::deployment::contract::Status;
 use crate::deployment::status::{self, Report};
-use crate::report::harmless;
 
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
@@ -29,15 +28,20 @@ pub(crate) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
     args.site.carry_out(&[], async |site, control| {
         let Some(report) = status::read(site, control).await? else { return Ok(ExitCode::Interrupted) };
         match &report.status {
-            Some(status) => show(args.format, &report, status)?,
+            Some(status) => show(&text(args.format, &report, status), site)?,
             // Nobody was left to put it together.
-            None => report.unreachable.values().chain(&report.failures).for_each(|message| note(message)),
+            None => report
+                .unreachable
+                .values()
+                .chain(&report.failures)
+                .for_each(|message| note(&site.keyring.hidden.hide(message))),
         }
         Ok(report.outcome.into())
     })
 }
 
-fn show(format: Format, report: &Report, status: &Status) -> Result<(), Failure> {
+/// All of it, in the format.
+fn text(format: Format, report: &Report, status: &Status) -> String {
     if format == Format::Json {
         let problems = status.problems();
         let unfinished = report.interrupted.as_ref().map(|journal| journal.apply.clone());
@@ -51,7 +55,7 @@ fn show(format: Format, report: &Report, status: &Status) -> Result<(), Failure>
             "unreachable": report.unreachable,
             "unfinished": unfinished,
         });
-        return Ok(print(format!("{found:#}\n"))?);
+        return format!("{found:#}\n");
     }
     let mut text = table(status);
     for (host, why) in &report.unreachable {
@@ -65,7 +69,7 @@ fn show(format: Format, report: &Report, status: &Status) -> Result<(), Failure>
             journal.operation, journal.who
         ));
     }
-    Ok(print(harmless(&text).as_bytes())?)
+    text
 }
 
 /// A line for each member of etcd, component and member cluster, and for each problem.

@@ -1,19 +1,19 @@
-//! Takes away from events what nobody may see, once for all reports: results under `no_log`, and texts that were
+//! Takes away from events what nobody may see, for reports and for plans: results under `no_log`, and texts that were
 //! encrypted wherever they turn up.
 
 use std::sync::Arc;
 
 use minijinja::value::ValueKind;
 
-use crate::engine::{Event, TaskResult, TaskStart};
+use super::{Event, TaskResult, TaskStart};
 use crate::modules::{Diff, Progress};
 use crate::value::{Hidden, Value, Vars};
 
 /// What stands for a label, and for the reason of a failure, under `no_log`.
-pub(super) const HIDDEN: &str = "(hidden by no_log)";
+pub const HIDDEN: &str = "(hidden by no_log)";
 
-/// The event as reports may see it.
-pub(super) fn veiled(event: Event, hidden: &Hidden) -> Event {
+/// The event as a person may see it.
+pub fn masked(event: Event, hidden: &Hidden) -> Event {
     let event = match event {
         Event::Item { task, host, delegated, label, result } => {
             let label = if result.no_log { HIDDEN.to_string() } else { label };
@@ -168,10 +168,37 @@ impl Mask<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::example_run;
+    use std::time::Duration;
+
     use super::*;
     use crate::engine::Status;
     use crate::value::mapping;
+    use crate::value::origin::{Origin, Source};
+
+    fn result(status: Status) -> TaskResult {
+        TaskResult {
+            status,
+            changed: false,
+            message: None,
+            hint: None,
+            values: Vars::new(),
+            diff: Vec::new(),
+            no_log: false,
+            took: Duration::ZERO,
+        }
+    }
+
+    fn task(name: &str) -> TaskStart {
+        TaskStart {
+            id: 1,
+            name: name.into(),
+            role: None,
+            action: "command",
+            origin: Origin { source: Arc::new(Source::new("p.yml", "")), line: 1, column: 1 },
+            handler: false,
+            hosts: 1,
+        }
+    }
 
     #[test]
     fn of_a_result_under_no_log_only_what_happened_is_left() {
@@ -181,7 +208,7 @@ mod tests {
             values: Vars::from([("stdout".into(), Value::from("s"))]),
             diff: vec![Diff::default()],
             no_log: true,
-            ..example_run::result(Status::Failed)
+            ..result(Status::Failed)
         };
         let shown = without_secrets(Arc::new(result));
         assert_eq!((shown.message.as_ref(), shown.hint.as_ref(), shown.diff.len()), (None, None, 0));
@@ -199,14 +226,15 @@ mod tests {
             message: Some("not tops3cret".into()),
             values: Vars::from([("out".into(), nested)]),
             diff: vec![diff],
-            ..example_run::result(Status::Ok)
+            ..result(Status::Ok)
         };
-        let task = Arc::new(TaskStart { name: "use tops3cret".into(), ..example_run::task(1, "") });
+        let task = Arc::new(task("use tops3cret"));
         let event = Event::Result { task, host: "h1".into(), delegated: None, looped: false, result: Arc::new(result) };
-        let shown = veiled(event, &hidden);
+        let shown = masked(event, &hidden);
         assert!(!format!("{shown:?}").contains("tops3cret"), "{shown:?}");
         let Event::Result { task, result, .. } = shown else { panic!("another event") };
         assert_eq!(task.name, "use ***");
-        assert_eq!(super::super::plain(&result.values["out"]), serde_json::json!({"a": [{"b": "x *** y"}], "n": 1}));
+        let shown = serde_json::to_value(&result.values["out"]).unwrap();
+        assert_eq!(shown, serde_json::json!({"a": [{"b": "x *** y"}], "n": 1}));
     }
 }
