@@ -139,7 +139,7 @@ impl Own {
         let (file, given) = (format!("{directory}/{}", self.name), format!("{directory}/args"));
         let attributes = |mode| Attributes { mode: Some(mode), ..Attributes::default() };
         remote.write(&file, program, &attributes(0o700)).await?;
-        remote.write(&given, self.arguments(args, directory, here).as_bytes(), &attributes(0o600)).await?;
+        remote.write(&given, self.arguments(args, directory, here)?.as_bytes(), &attributes(0o600)).await?;
         let text = program.starts_with(b"#!");
         let interpreter = if text { format!("{} ", script::interpreter(program)) } else { String::new() };
         let line = format!("{interpreter}{} {}", quote(&file), quote(&given));
@@ -147,7 +147,7 @@ impl Own {
     }
 
     /// What the task says, and what Ansible tells every module.
-    fn arguments(&self, args: &Value, directory: &str, here: &Controller<'_>) -> String {
+    fn arguments(&self, args: &Value, directory: &str, here: &Controller<'_>) -> Result<String, Error> {
         let told = [
             ("check_mode", Value::from(here.check)),
             ("no_log", Value::from(here.no_log)),
@@ -166,8 +166,16 @@ impl Own {
         let told = told.into_iter().map(|(name, value)| (Value::from(format!("_ansible_{name}")), value));
         let all: Vec<(Value, Value)> = given.chain(told).collect();
         match self.style {
-            Style::Json => serde_json::to_string(&Value::from_pairs(all)).unwrap_or_default(),
-            Style::Words => all.iter().map(|(name, value)| format!("{name}={} ", quote(&value.to_string()))).collect(),
+            Style::Json => Ok(serde_json::to_string(&Value::from_pairs(all)).unwrap_or_default()),
+            // The module's shell reads the names as its own text.
+            Style::Words => match all.iter().find(|(name, _)| !is_shell_name(&name.to_string())) {
+                Some((name, _)) => Err(Error::failed(format!(
+                    "cannot give the argument {:?} to the module {:?}: a name may contain only letters, digits and _",
+                    name.to_string(),
+                    self.name
+                ))),
+                None => Ok(all.iter().map(|(name, value)| format!("{name}={} ", quote(&value.to_string()))).collect()),
+            },
         }
     }
 
@@ -280,9 +288,21 @@ fn diffs(value: &Value) -> Vec<Diff> {
         .collect()
 }
 
+/// Whether a shell takes it as the name of a variable.
+fn is_shell_name(name: &str) -> bool {
+    let starts = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+    starts && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_is_shell_text_is_no_argument() {
+        assert!(is_shell_name("path") && is_shell_name("_ansible_check_mode") && is_shell_name("a1"));
+        assert!(!is_shell_name("a;touch x;b") && !is_shell_name("1a") && !is_shell_name("") && !is_shell_name("a b"));
+    }
 
     #[test]
     fn a_program_says_how_it_wants_its_arguments_or_why_it_cannot_run() {
