@@ -55,11 +55,20 @@ impl Lock {
     /// Removes the lock and all that is beside it from the hosts, where these still answer.
     pub async fn forget(self) {
         self.beating.abort();
+        self.remove_from(|_| true).await;
+    }
+
+    /// Removes the lock and all that is beside it from one host, which will not hold it any more. The run keeps it on the others.
+    pub async fn forget_on(&self, host: &str) {
+        self.remove_from(|name| name == host).await;
+    }
+
+    async fn remove_from(&self, which: impl Fn(&str) -> bool) {
         let directory = &self.hold.directory;
         let above = directory.rsplit_once('/').map_or("/", |(above, _)| above);
         let script = "rm -rf \"$0\"; rmdir \"$1\" 2>/dev/null; :";
         let argv = ["sh", "-c", script, directory, above];
-        let removals = self.held.iter().map(|(name, remote)| async move {
+        let removals = self.held.iter().filter(|(name, _)| which(name)).map(|(name, remote)| async move {
             if let Err(error) = within(remote.run(&Command::program(argv))).await {
                 tracing::debug!(host = &**name, %error, "cannot remove the lock's directory");
             }

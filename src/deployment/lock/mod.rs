@@ -239,10 +239,12 @@ impl Asked<'_> {
                 }
             };
             if let Some(Seen { record, .. }) = seen.as_ref().filter(|seen| seen.record.token > most) {
-                why.push(format!(
+                let reason = format!(
                     "{}: {}/lock has the token {}, which no run can have written; remove the file while nothing runs",
                     door.name, self.directory, record.token
-                ));
+                );
+                (self.tell)(&reason);
+                why.push(reason);
                 continue;
             }
             doors.push((door, remote));
