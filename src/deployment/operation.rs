@@ -113,13 +113,13 @@ impl<'s> Prepared<'s> {
         if !self.found.failures.is_empty() {
             return Err(Error::Refused { operation: self.operation.name() });
         }
-        let lock = self.deployment.lock(request, control).await?;
-        let outcome = self.locked(&lock, control).await;
+        let mut lock = self.deployment.lock(request, control).await?;
+        let outcome = self.locked(&mut lock, control).await;
         lock.release().await;
         outcome
     }
 
-    async fn locked(&self, lock: &Lock, control: &Control) -> Result<Outcome, Error> {
+    async fn locked(&self, lock: &mut Lock, control: &Control) -> Result<Outcome, Error> {
         let phase = self.site.read().await?;
         let Some(now) = planning::observe(&phase, &self.deployment, control).await? else {
             return Ok(Outcome::Interrupted);

@@ -59,8 +59,9 @@ impl Lock {
     }
 
     /// Removes the lock and all that is beside it from one host, which will not hold it any more. The run keeps it on the others.
-    pub async fn forget_on(&self, host: &str) {
+    pub async fn forget_on(&mut self, host: &str) {
         self.remove_from(|name| name == host).await;
+        self.held.retain(|(name, _)| **name != *host);
     }
 
     async fn remove_from(&self, which: impl Fn(&str) -> bool) {
