@@ -3,17 +3,19 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use kube::Client;
 use serde_json::{Value, json};
 
 use crate::api::Etcd;
+use crate::clusters;
 use crate::serve::{Answers, Request, Response};
 
-fn text(status: &'static str, body: &str) -> Response {
-    Response { status, kind: "text/plain; charset=utf-8", body: body.to_owned() }
+fn text(status: &str, body: &str) -> Response {
+    Response { status: status.to_owned(), kind: "text/plain; charset=utf-8", body: body.to_owned() }
 }
 
 fn object(body: &Value) -> Response {
-    Response { status: "200 OK", kind: "application/json", body: body.to_string() }
+    Response { status: "200 OK".to_owned(), kind: "application/json", body: body.to_string() }
 }
 
 fn not_found() -> Response {
@@ -62,12 +64,17 @@ pub(crate) fn aggregated_group(program: &str) -> Option<&'static [Group]> {
     }
 }
 
-/// Health to everybody, as long as etcd answers and once the API server has; the API to the front proxy alone. Every list is
-/// empty.
-pub(crate) fn aggregated(groups: &'static [Group], etcd: Option<Etcd>, known: Arc<AtomicBool>) -> Answers {
+/// Health to everybody, as long as etcd answers and once the API server has; the API to the front proxy alone. Clusters are
+/// kept; every other list is empty.
+pub(crate) fn aggregated(
+    groups: &'static [Group],
+    etcd: Option<Etcd>,
+    known: Arc<AtomicBool>,
+    client: Client,
+) -> Answers {
     let etcd = Arc::new(etcd);
     Arc::new(move |request: Request| {
-        let (etcd, known) = (etcd.clone(), known.clone());
+        let (etcd, known, client) = (etcd.clone(), known.clone(), client.clone());
         Box::pin(async move {
             match request.path.split('?').next().unwrap_or_default() {
                 "/livez" | "/healthz" => text("200 OK", "ok"),
@@ -80,7 +87,10 @@ pub(crate) fn aggregated(groups: &'static [Group], etcd: Option<Etcd>, known: Ar
                     None => text("200 OK", "ok"),
                 },
                 _ if !request.trusted => text("401 Unauthorized", "Unauthorized"),
-                path => discovery(groups, path).unwrap_or_else(not_found),
+                path => match clusters::answer(&client, &request).await {
+                    Some(answer) => answer,
+                    None => discovery(groups, path).unwrap_or_else(not_found),
+                },
             }
         })
     })
@@ -105,7 +115,7 @@ fn discovery(groups: &[Group], path: &str) -> Option<Response> {
     let api_version = format!("{name}/{version}");
     let Some(resource) = parts.next() else {
         let resources = group.resources.iter().map(|(plural, kind)| {
-            json!({"name": plural, "singularName": "", "namespaced": false, "kind": kind, "verbs": ["get", "list"]})
+            json!({"name": plural, "singularName": "", "namespaced": false, "kind": kind, "verbs": ["create", "delete", "get", "list", "patch"]})
         });
         let resources: Vec<Value> = resources.collect();
         let list =

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube::api::{Api, ApiResource, DynamicObject};
+use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use kube::config::KubeConfigOptions;
 use kube::{Client, Config};
 use rustls::crypto::ring::default_provider;
@@ -37,6 +37,18 @@ async fn answered(client: &Client, server: &str) -> Result<Result<(), String>, S
         Ok(Err(error @ kube::Error::Api(_))) => Err(format!("{server}: {error}")),
         Ok(answer) => Ok(answer.map(drop).map_err(|error| format!("{server}: {error}"))),
     }
+}
+
+/// Ends an estimator whose account may not list what it counts in the member, and one that cannot reach it.
+pub(crate) async fn member_lets_us_count(client: &Client, server: &str) -> Result<(), String> {
+    for (group, kind, plural) in [("", "Node", "nodes"), ("", "Pod", "pods"), ("apps", "Deployment", "deployments")] {
+        let counted = Api::<DynamicObject>::all_with(client.clone(), &resource(group, "v1", kind, plural));
+        let listed = tokio::time::timeout(Duration::from_secs(10), counted.list(&ListParams::default().limit(1))).await;
+        listed
+            .map_err(|_| format!("{server} does not answer"))?
+            .map_err(|error| format!("{server}: {plural}: {error}"))?;
+    }
+    Ok(())
 }
 
 /// Ends whom the API server does not know, and who cannot reach it: systemd tries again.

@@ -7,6 +7,7 @@
 
 mod answers;
 mod api;
+mod clusters;
 mod files;
 mod flags;
 mod lease;
@@ -83,7 +84,9 @@ async fn run(identity: &Identity, given: &Given) -> Result<(), String> {
     // Those that the API server calls are there before it, and wait for it.
     let called = identity.program == "karmada-webhook" || given.get("authentication-skip-lookup") == Some("true");
     let known = Arc::new(AtomicBool::new(!called));
-    if !called {
+    if identity.program == "karmada-scheduler-estimator" {
+        api::member_lets_us_count(&client, &server).await?;
+    } else if !called {
         api::knows_us(&client, &server).await?;
     }
     for (address, paths) in plain_addresses(identity, given)? {
@@ -96,7 +99,12 @@ async fn run(identity: &Identity, given: &Given) -> Result<(), String> {
         }
         let front_proxy = api::front_proxy_authorities(given, &client).await?;
         let tls = files::serving(given, "tls-cert-file", "tls-private-key-file", front_proxy)?;
-        serve::start(secure_address(given)?, Some(tls), answers::aggregated(group, etcd, known.clone())).await?;
+        serve::start(
+            secure_address(given)?,
+            Some(tls),
+            answers::aggregated(group, etcd, known.clone(), client.clone()),
+        )
+        .await?;
         notify_ready()?;
     }
     if identity.program == "karmada-webhook" {

@@ -11,14 +11,17 @@ use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
 pub(crate) struct Request {
+    pub method: String,
     pub path: String,
+    /// The type of the body.
+    pub kind: String,
     pub body: Vec<u8>,
     /// It showed a certificate that is trusted.
     pub trusted: bool,
 }
 
 pub(crate) struct Response {
-    pub status: &'static str,
+    pub status: String,
     pub kind: &'static str,
     pub body: String,
 }
@@ -61,21 +64,23 @@ async fn converse(
         if stream.read_line(&mut line).await? == 0 {
             return Ok(());
         }
-        let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
-        let mut length = 0;
+        let mut words = line.split(' ').map(str::to_owned);
+        let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        let (mut length, mut of_body) = (0, String::new());
         loop {
             line.clear();
             stream.read_line(&mut line).await?;
             let (name, value) = line.split_once(':').unwrap_or_default();
             match name.to_ascii_lowercase().as_str() {
                 "content-length" => length = value.trim().parse().unwrap_or_default(),
+                "content-type" => of_body = value.trim().to_owned(),
                 "" => break,
                 _ => {}
             }
         }
         let mut body = vec![0; length];
         stream.read_exact(&mut body).await?;
-        let Response { status, kind, body } = answers(Request { path, body, trusted }).await;
+        let Response { status, kind, body } = answers(Request { method, path, kind: of_body, body, trusted }).await;
         let head = format!("HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n", body.len());
         stream.write_all((head + &body).as_bytes()).await?;
         stream.flush().await?;
