@@ -61,16 +61,20 @@ eventually() {
 }
 components='apiserver aggregated-apiserver kube-controller-manager webhook controller-manager scheduler'
 
-# Member clusters on h4 and h5, by member/up.yml.
+# member_up [HOST]...: member clusters on these hosts (h4 and h5), by member/up.yml. With stand-ins there are no tools of Karmada, and
+# Kubernetes 1.20 has other controllers.
 member_up() {
-  local h
+  local h of=("$@") vars='{"member_tools": ["karmada-agent", "karmadactl"]}'
+  [ $# -gt 0 ] || of=(h4 h5)
+  [ -z "${WINDLASS_STAND_INS:-}" ] || vars='{"member_more_controllers": ""}'
   {
-    grep -v '^h[1-3] ' "$inventory" | sed 's/^\[etcd\]/[member]/'
+    grep -v '^h[0-9] ' "$inventory" | sed 's/^\[etcd\]/[member]/'
+    for h in "${of[@]}"; do grep "^$h " "$inventory"; done
   } >"$state/member-hosts.ini"
   windlass playbook -i "$state/member-hosts.ini" -e "karmada_bundle=$WINDLASS_BUNDLE" \
-    -e "etcd_bundle=$ROOT/target/etcd/3.5" -e '{"member_tools": ["karmada-agent", "karmadactl"]}' "$ROOT/tests/e2e/member/up.yml"
+    -e "etcd_bundle=$ROOT/target/etcd/3.5" -e "$vars" "$ROOT/tests/e2e/member/up.yml"
   exits 0
-  for h in h4 h5; do recap "$h" failed 0; done
+  for h in "${of[@]}"; do recap "$h" failed 0; done
 }
 member_down() { local h; for h in h4 h5; do hosts reset "$h"; done; rm -rf "$state/members"; }
 member_kubeconfig=$state/members/h4.kubeconfig
@@ -164,4 +168,8 @@ skeleton() {
     -e "s#hostKeys: strict .*#privateKey: {file: id_ed25519}\n    knownHosts: [known_hosts]#"
 }
 # site VERB [OPTION]...: with such a file, $file.
-site() { local verb=$1; shift; windlass "$verb" -f "$file" --playbooks "$ROOT/playbooks" "$@"; }
+site() {
+  local verb=$1
+  shift
+  windlass "$verb" -f "$file" ${WINDLASS_STAND_INS:+-e "@$WINDLASS_STAND_INS"} --playbooks "$ROOT/playbooks" "$@"
+}

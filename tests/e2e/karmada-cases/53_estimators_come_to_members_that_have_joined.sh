@@ -1,0 +1,61 @@
+. "$ROOT/tests/e2e/karmada-lib.sh"
+fresh
+hosts reset h4
+rm -rf "$state/members"
+member_up h4
+file=$state/estimators.yaml
+write() {
+  skeleton h1 | sed "s#^  controlPlane:#  $1\n&#"
+  printf '  members:\n    - name: north\n      kubeconfig: {file: members/h4.kubeconfig}\n'
+}
+asked_for='components: {karmadaSchedulerEstimator: {}}'
+estimator() { on h1 systemctl is-active karmada-estimator-north; }
+
+# The member joins without one.
+write '' >"$file"
+site apply --yes
+exits 0
+joined north Push || broken "north is not a member"
+site status
+exits 0
+does_not_say estimator-
+
+# Asked for and not there yet: status reports it, the plan has it, and apply brings it.
+write "$asked_for" >"$file"
+site status
+exits 2
+says '^unhealthy: estimator-north on cp-1: it is not installed'
+site plan -v
+exits 0
+says '^members: '
+says 'karmada-estimator-north\.service'
+says 'windlass-estimator'
+[ ! -e "$state/credentials/karmada/members/north" ] || broken "the plan wrote a kubeconfig"
+site apply --yes
+exits 0
+[ "$(estimator)" = active ] || broken "no estimator runs"
+site status
+exits 0
+says 'estimator-north +cp-1 +active +yes'
+site apply --yes
+exits 0
+says '^Nothing to do\.$'
+
+# One that is missing comes back.
+on h1 'systemctl disable --now karmada-estimator-north; rm -r /etc/systemd/system/karmada-estimator-north.service /opt/windlass/karmada/estimator-north'
+site status
+exits 2
+says '^unhealthy: estimator-north on cp-1: it is not installed'
+site apply --yes
+exits 0
+[ "$(estimator)" = active ] || broken "no estimator runs"
+
+# No longer asked for: it goes.
+write '' >"$file"
+site apply --yes
+exits 0
+[ "$(estimator)" != active ] || broken "the estimator still runs"
+site status
+exits 0
+does_not_say estimator-
+hosts reset h4
