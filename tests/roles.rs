@@ -464,3 +464,26 @@ fn no_variable_adds_a_line_to_a_file_of_a_service() {
         &["CPUQuota=200%", "MemoryMax=2G", "Description=Schedules 100%% (Karmada control plane karmada)"],
     );
 }
+
+/// What playbooks decide on is an exit code or a field of the result; the wording of a message may change.
+#[test]
+fn no_task_depends_on_the_wording_of_a_message() {
+    let wording = regex::Regex::new(
+        r"in \w+\.(msg|stderr)\b|\.(msg|stderr)\b[^'}]*(default\(''\) )?is (not )?(search|match)|attribute='(error|msg)'\).*'(search|match)'",
+    )
+    .expect("it is a pattern");
+    let depends = |line: &&str| wording.is_match(line);
+    assert!(depends(&"failed_when: x is failed and 'no file' not in x.msg | default('')"));
+    assert!(depends(&"when: x.stderr is search('denied')"));
+    assert!(depends(&"when: x.msg | default('') is not search('key')"));
+    assert!(depends(&"{{ x | map(attribute='error') | select('search', 'alert') }}"));
+    let mut files = Vec::new();
+    for directory in ["roles", "playbooks"] {
+        files_below(&root().join(directory), &mut files);
+    }
+    for path in files.iter().filter(|path| path.extension().is_some_and(|end| end == "yml")) {
+        let text = fs::read_to_string(path).expect("it can be read");
+        let found: Vec<&str> = text.lines().filter(depends).collect();
+        assert!(found.is_empty(), "{}: {found:#?}", path.display());
+    }
+}

@@ -46,6 +46,9 @@ pub(crate) enum Failure {
     Offline { address: String, reason: String },
     #[error("TLS handshake with {address} failed: {reason}")]
     Tls { address: String, reason: String },
+    /// One end rejected the other's certificate, or ours cannot be used. With TLS 1.3 a server says so after the handshake.
+    #[error("TLS handshake with {address} failed: {reason}")]
+    Certificate { address: String, reason: String },
     #[error("invalid response from {address}: {reason}")]
     Protocol { address: String, reason: String },
     #[error("{address} timed out after {limit:?}")]
@@ -231,9 +234,10 @@ async fn secured(stream: Box<dyn Stream>, tls: &Tls, request: &Request) -> Resul
     let no_tls = |reason: String| Failure::Tls { address: url.address(), reason };
     let name =
         ServerName::try_from(url.host.clone()).map_err(|_| no_tls(format!("invalid host name {:?}", url.host)))?;
-    let connector = TlsConnector::from(tls.config().map_err(no_tls)?);
-    let stream = connector.connect(name, stream).await.map_err(|error| no_tls(error.to_string()))?;
-    Ok(Box::new(stream))
+    let unusable = |reason| Failure::Certificate { address: url.address(), reason };
+    let connector = TlsConnector::from(tls.config().map_err(unusable)?);
+    let failed = |error: std::io::Error| tls::rejection(&error).map_or_else(|| no_tls(error.to_string()), unusable);
+    Ok(Box::new(connector.connect(name, stream).await.map_err(failed)?))
 }
 
 async fn talk(
@@ -246,7 +250,11 @@ async fn talk(
         http1::handshake(TokioIo::new(stream)).await.map_err(|error| broken(error.to_string()))?;
     let message = message(request).map_err(broken)?;
     let exchange = async {
-        let asked = async { sender.send_request(message).await.map_err(|error| broken(chain(&error))) };
+        let failed = |error: hyper::Error| match tls::rejection(&error) {
+            Some(reason) => Failure::Certificate { address: request.url.address(), reason },
+            None => broken(chain(&error)),
+        };
+        let asked = async { sender.send_request(message).await.map_err(failed) };
         let answer = match &sink {
             Some((_, limit)) => within(*limit, request, asked).await?,
             None => asked.await?,

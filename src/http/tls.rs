@@ -123,6 +123,18 @@ pub(crate) async fn system_authorities(probe: &Probe) -> Result<Certificates, re
     Ok(Vec::new())
 }
 
+/// Why one end rejected the other's certificate, if that is why a connection failed.
+pub(crate) fn rejection(error: &(dyn std::error::Error + 'static)) -> Option<String> {
+    use rustls::Error::{AlertReceived, InvalidCertificate, NoCertificatesPresented};
+    if let Some(error) = error.downcast_ref::<rustls::Error>() {
+        let rejected = matches!(error, AlertReceived(_) | InvalidCertificate(_) | NoCertificatesPresented);
+        return rejected.then(|| error.to_string());
+    }
+    // An input/output error's source is that of the error inside it, not that error.
+    let inside = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+    rejection(inside.map(|inside| inside as _).or(error.source())?)
+}
+
 /// A certificate and its key, in PEM form. The parser's own words are left out: they might quote the key.
 pub(crate) fn identity(cert: (&str, &[u8]), key: (&str, &[u8])) -> Result<Identity, String> {
     let chain = authorities(cert.0, cert.1)?;

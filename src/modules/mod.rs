@@ -374,7 +374,7 @@ pub enum Error {
     /// The task failed: a message for the person.
     #[error("{message}")]
     Failed { message: String, hint: Option<String> },
-    /// As `Failed`; a server answered, and what it answered is in the task's result.
+    /// As `Failed`, with values for the task's result: what a server answered, or what playbooks decide on.
     #[error("{message}")]
     Answered { message: String, hint: Option<String>, values: Vars },
     #[error(transparent)]
@@ -386,6 +386,12 @@ pub enum Error {
 impl Error {
     pub fn failed(message: impl Into<String>) -> Self {
         Error::Failed { message: message.into(), hint: None }
+    }
+
+    /// The object of the task does not exist. Playbooks read `exists`, not the message.
+    pub fn absent(message: impl Into<String>) -> Self {
+        let values = Vars::from([("exists".into(), Value::from(false))]);
+        Error::Answered { message: message.into(), hint: None, values }
     }
 }
 

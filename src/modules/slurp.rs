@@ -38,6 +38,7 @@ impl Module for Slurp {
             Return::new("content", "The content of the file, base64"),
             Return::new("encoding", "Base64"),
             Return::new("source", "The file"),
+            Return::new("exists", "If the task failed: false if the host has no such file"),
         ],
     };
     type Change = ();
@@ -47,7 +48,7 @@ impl Module for Slurp {
         // Files of /proc have no size, so reading is the only way to know; what reading refuses is looked at after.
         let content = match probe.read(&path).await {
             Ok(Some(content)) => content,
-            Ok(None) => return Err(Error::failed(format!("there is no file {path} on the host"))),
+            Ok(None) => return Err(Error::absent(format!("there is no file {path} on the host"))),
             Err(error) => match probe.stat(&path, Links::Follow).await? {
                 Some(stat) if stat.kind == FileKind::Directory => {
                     return Err(Error::failed(format!("{path} is a directory, not a file")));
@@ -67,6 +68,8 @@ impl Module for Slurp {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{Bench, value};
+    use super::Error;
+    use crate::value::Value;
 
     #[tokio::test]
     async fn any_bytes_come_back_as_base64() {
@@ -85,8 +88,9 @@ mod tests {
     #[tokio::test]
     async fn what_cannot_be_read_is_named() {
         let bench = Bench::new().await;
-        let message = bench.failure("slurp: {src: HOST/none}").await;
+        let Err(Error::Answered { message, values, .. }) = bench.run("slurp: {src: HOST/none}").await else { panic!() };
         assert!(message.starts_with("there is no file ") && message.ends_with("/none on the host"), "{message}");
+        assert_eq!(values["exists"], Value::from(false));
         let message = bench.failure("slurp: {src: /dev/zero}").await;
         assert_eq!(message, "cannot read /dev/zero: Is a device");
         assert_eq!(value(&bench.run("slurp: {src: /dev/null}").await.unwrap().outcome, "content"), "");

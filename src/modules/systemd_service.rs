@@ -16,6 +16,7 @@ const RETURNS: &[Return] = &[
     Return::new("state", "The current state: started or stopped"),
     Return::new("enabled", "Whether it starts at boot"),
     Return::new("status", "The unit's properties from systemctl show, before any change"),
+    Return::new("exists", "If the task failed: false if there is no such unit"),
 ];
 const STATE: Argument =
     Argument::new("state", Kind::Str, "The wanted state; restarted and reloaded always act").choices(STATES);
@@ -443,7 +444,7 @@ pub(super) static SYSTEMD: Doc = Doc {
 };
 
 fn missing(name: &str) -> Error {
-    Error::failed(format!("could not find the requested service {name}"))
+    Error::absent(format!("could not find the requested service {name}"))
 }
 
 fn check(output: &Output, what: impl Fn() -> String) -> Result<(), Error> {

@@ -43,6 +43,7 @@ impl Module for X509CertificateInfo {
             Return::new("not_after", "The end of its validity, UTC"),
             Return::new("days_left", "Whole days until it expires; negative if it has expired"),
             Return::new("subject_alt_name", "Its subject alternative names"),
+            Return::new("exists", "If the task failed: false if there is no such file"),
         ],
     };
     type Change = ();
@@ -50,7 +51,7 @@ impl Module for X509CertificateInfo {
     async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<()>, Error> {
         let path = probe.expand(&self.path).await?;
         let found = x509::read(probe, &path).await?;
-        let found = found.ok_or_else(|| Error::failed(format!("there is no certificate {path}")))?;
+        let found = found.ok_or_else(|| Error::absent(format!("there is no certificate {path}")))?;
         let certificate = Certificate::parse(&found.text, &path)?;
         let left = certificate.not_after - x509::in_days(0).unix_timestamp();
         let outcome = Outcome::default().with("days_left", left.div_euclid(24 * 60 * 60));
@@ -66,6 +67,8 @@ impl Module for X509CertificateInfo {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{Bench, value};
+    use super::Error;
+    use crate::value::Value;
 
     #[tokio::test]
     async fn it_tells_what_was_asked_for_when_the_certificate_was_made() {
@@ -108,7 +111,10 @@ mod tests {
     #[tokio::test]
     async fn what_is_not_there_or_no_certificate_is_named() {
         let bench = Bench::new().await;
-        assert!(bench.failure("x509_certificate_info: {path: HOST/no}").await.contains("there is no certificate"));
+        let absent = bench.run("x509_certificate_info: {path: HOST/no}").await;
+        let Err(Error::Answered { message, values, .. }) = absent else { panic!() };
+        assert!(message.contains("there is no certificate"));
+        assert_eq!(values["exists"], Value::from(false));
         bench.on_host("rubbish", "nothing");
         assert!(bench.failure("x509_certificate_info: {path: HOST/rubbish}").await.contains("rubbish"));
         bench.close().await;

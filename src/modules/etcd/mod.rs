@@ -17,6 +17,7 @@ use crate::http::{Failure, Tls, Url};
 use crate::modules::web::TlsFiles;
 use crate::remote::{Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
+use crate::value::{Value, Vars};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -88,7 +89,12 @@ impl Module for EtcdClusterInfo {
             ),
             Return::new(
                 "endpoints",
-                "Each with endpoint, reachable, error, version, db_size, leader, raft_index and more",
+                "Each with endpoint, reachable, error, certificate_error (whether one end rejected the other's certificate), \
+                 version, db_size, leader, raft_index and more",
+            ),
+            Return::new(
+                "certificate_error",
+                "If the task failed: true if ca_cert, client_cert or client_key cannot be used",
             ),
             Return::new("leader", "The leader's name and id, or null"),
             Return::new("cluster_id", "Hex"),
@@ -128,7 +134,7 @@ impl EtcdClusterInfo {
                 let (client_cert, client_key) = (self.client_cert.as_deref(), self.client_key.as_deref());
                 let ca = self.ca_cert.as_deref();
                 let files = TlsFiles { ca, client_cert, client_key, controller: (!self.remote_src).then_some(here) };
-                files.load(probe, true).await?
+                files.load(probe, true).await.map_err(certificate_error)?
             }
             false => Tls::none(),
         };
@@ -190,6 +196,17 @@ impl EtcdClusterInfo {
     }
 }
 
+/// The certificates or the key cannot be used. Playbooks read `certificate_error`, not the message.
+fn certificate_error(error: Error) -> Error {
+    match error {
+        Error::Failed { message, hint } => {
+            let values = Vars::from([("certificate_error".into(), Value::from(true))]);
+            Error::Answered { message, hint, values }
+        }
+        error => error,
+    }
+}
+
 async fn endpoint(
     gateway: &Gateway<'_>,
     written: &str,
@@ -201,6 +218,7 @@ async fn endpoint(
         Ok(()) => Ok(endpoint),
         Err(Failure::Host(error)) => Err(error.into()),
         Err(failure) => {
+            endpoint.certificate_error = matches!(failure, Failure::Certificate { .. });
             endpoint.error = Some(failure.to_string());
             Ok(endpoint)
         }

@@ -18,6 +18,8 @@ pub(super) struct Endpoint {
     pub reachable: bool,
     /// Why it gave no answer, or none any more.
     pub error: Option<String>,
+    /// One end rejected the other's certificate.
+    pub certificate_error: bool,
     pub version: String,
     pub cluster_version: String,
     pub status: Option<Status>,
@@ -56,6 +58,7 @@ impl Endpoint {
             ("endpoint", Value::from(self.endpoint.as_str())),
             ("reachable", Value::from(self.reachable)),
             ("error", self.error.as_deref().map_or_else(|| Value::from(()), Value::from)),
+            ("certificate_error", Value::from(self.certificate_error)),
             ("version", Value::from(self.version.as_str())),
             ("member_id", if known { Value::from(hex(status.header.member_id)) } else { Value::from("") }),
             ("db_size", number(status.db_size)),

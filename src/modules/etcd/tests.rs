@@ -5,8 +5,9 @@ use std::process::{Child, Command, Stdio};
 
 use super::gateway::{Alarm, Header, Member, Status};
 use super::report::{Cluster, Endpoint, addresses_not_asked};
+use crate::modules::Error;
 use crate::modules::testing::{Bench, cannot_run, value};
-use crate::value::vault;
+use crate::value::{Value, vault};
 
 fn endpoint(name: &str, leader: u64) -> Endpoint {
     let member = |id, name: &str| Member { id, name: name.into(), ..Member::default() };
@@ -274,5 +275,29 @@ async fn a_real_etcd_tells_its_members_leader_and_health() {
     let bare = format!("etcd_cluster_info: {{endpoints: [{good}], ca_cert: HOST/ca.crt}}");
     let done = bench.run(&bare).await.unwrap();
     assert_eq!(value(&done.outcome, "healthy"), "False", "without a client certificate nothing is told");
+    assert!(
+        value(&done.outcome, "endpoints").contains("'certificate_error': True"),
+        "{}",
+        value(&done.outcome, "endpoints")
+    );
+    let done = bench.run(&task(&half, "")).await.unwrap();
+    assert!(
+        !value(&done.outcome, "endpoints").contains("'certificate_error': True"),
+        "{}",
+        value(&done.outcome, "endpoints")
+    );
+    let foreign = task(&good, "").replace("HOST/ca.crt", "HOST/foreign.crt");
+    bench.on_host("foreign.crt", rcgen::generate_simple_self_signed(["foreign".to_owned()]).unwrap().cert.pem());
+    let done = bench.run(&foreign).await.unwrap();
+    assert!(
+        value(&done.outcome, "endpoints").contains("'certificate_error': True"),
+        "{}",
+        value(&done.outcome, "endpoints")
+    );
+    for unusable in ["HOST/none.crt", "HOST/client.crt"] {
+        let failed = bench.run(&task(&good, "").replace("HOST/client.key", unusable)).await;
+        let Err(Error::Answered { values, .. }) = failed else { panic!("{unusable} was used") };
+        assert_eq!(values["certificate_error"], Value::from(true), "{unusable}");
+    }
     bench.close().await;
 }
