@@ -348,8 +348,9 @@ impl Drop for Running {
 
 /// Whether an engine error means that something is undefined.
 pub(super) fn is_undefined(error: &minijinja::Error) -> bool {
-    // An operator tells it among its operands' types: `unsupported types number and undefined`. Nothing else of the error does;
-    // the engine's version is pinned, and `conditions_are_true_false_or_an_error` fails when these words change.
+    // An operator names its operands' types: `unsupported types number and undefined`. The engine keeps what else it knows of
+    // the operands to itself, so this is the one place that reads an error's text. The engine's version is pinned, and
+    // `an_undefined_operand_is_found_in_the_words_of_the_pinned_engine` fails when these words change.
     let among_types =
         || error.detail().is_some_and(|words| words.contains("unsupported types") && words.contains("undefined"));
     error.kind() == ErrorKind::UndefinedError || error.kind() == ErrorKind::InvalidOperation && among_types()
@@ -364,6 +365,24 @@ pub(super) fn settle(value: &Value, scope: &Arc<Scope>) -> Result<Value, Error> 
 mod tests {
     use super::*;
     use crate::value::Vars;
+
+    #[test]
+    fn an_undefined_operand_is_found_in_the_words_of_the_pinned_engine() {
+        let engine = Environment::new();
+        let failure = |text: &str| engine.compile_expression(text).unwrap().eval(()).unwrap_err();
+        for operator in ["+", "/", "//", "-", "*", "%", "**"] {
+            for text in [format!("nope {operator} 1"), format!("1 {operator} nope")] {
+                assert!(is_undefined(&failure(&text)), "{text}: {}", failure(&text));
+            }
+            let text = format!("none {operator} 1");
+            assert!(!is_undefined(&failure(&text)), "{text}: {}", failure(&text));
+        }
+        let manifest = include_str!("../../Cargo.toml");
+        for name in ["minijinja", "minijinja-contrib"] {
+            let line = manifest.lines().find(|line| line.starts_with(&format!("{name} ="))).unwrap();
+            assert!(line.contains("version = \"="), "the version is not pinned: {line}");
+        }
+    }
 
     #[test]
     fn the_failure_of_a_scope_that_is_gone_is_not_that_of_the_next_one() {
