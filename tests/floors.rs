@@ -124,6 +124,19 @@ fn only_the_faces_print() {
     assert!(wrong.is_empty(), "{wrong:?}");
 }
 
+/// What waits does so in the runtime of the face: a second one inside of it blocks a thread of the first.
+#[test]
+fn only_a_face_starts_a_runtime() {
+    let starts = ["runtime::Builder", "Builder::new_current_thread", "Builder::new_multi_thread", "Runtime::new"];
+    let wrong: Vec<_> = sources()
+        .into_iter()
+        .filter(|(path, _)| !is_tests(path) && folder(path) != Some("cli"))
+        .filter(|(_, text)| starts.iter().any(|start| code(text).contains(start)))
+        .map(|(path, _)| path)
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
+}
+
 /// `cannot_run` fails where every test has to run; a test that only prints would pass.
 #[test]
 fn a_test_skips_itself_in_one_way_only() {

@@ -106,7 +106,7 @@ pub(super) fn go(
     job: Job,
     retry_file: Option<&Path>,
 ) -> Result<ExitCode, Failure> {
-    in_runtime(async || {
+    wait(async || {
         let telling = Telling::open(reporting, settings, usual, &job.keyring.hidden, job.fence().as_ref())?;
         let done = match telling.control.run(job).await {
             Ok(None) => Ok(ExitCode::Interrupted),
@@ -123,28 +123,35 @@ pub(super) fn go(
 /// How long threads may take to end with their runtime. One of them may wait for a pipe that nobody writes to.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// Does work that waits, on threads that have the stack for it. All of them have ended when this returns: `exit` is not
-/// safe beside threads that run, and glibc's `pthread_detach` crashes on a thread that ends in the same moment (its
-/// stack is too large to be kept, so what `pthread_detach` reads is no longer mapped).
-pub(super) fn in_runtime<T, E>(work: impl AsyncFnOnce() -> Result<T, E> + Send) -> Result<T, E>
-where
-    T: Send,
-    E: From<anyhow::Error> + Send,
-{
+/// Runs a command line on a thread with enough stack, and with the one runtime of the process around it: whatever waits on the
+/// way, in a run or before one, waits there. All threads have ended when this returns: `exit` is not safe beside threads that run,
+/// and glibc's `pthread_detach` crashes on a thread that ends in the same moment (its stack is too large to be kept, so what
+/// `pthread_detach` reads is no longer mapped).
+///
+/// # Errors
+/// The system has no threads left.
+pub(super) fn with_runtime<T: Send>(work: impl FnOnce() -> T + Send) -> anyhow::Result<T> {
     let work = || {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .thread_stack_size(STACK)
             .build()
             .context("cannot start")?;
-        let done = runtime.block_on(work());
+        let inside = runtime.enter();
+        let done = work();
+        drop(inside);
         runtime.shutdown_timeout(FAREWELL);
-        done
+        Ok(done)
     };
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work).context("cannot start")?;
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
+}
+
+/// Does work that waits, in the runtime of [`with_runtime`].
+pub(super) fn wait<T>(work: impl AsyncFnOnce() -> T) -> T {
+    tokio::runtime::Handle::current().block_on(work())
 }
 
 /// Reports that are open, for one run or for several in turn.
@@ -237,18 +244,17 @@ mod tests {
             tokio::task::spawn_blocking(|| SLOW.set(Some(slow))).await?;
             Ok(())
         };
-        in_runtime(work).unwrap();
+        with_runtime(|| wait(work)).unwrap().unwrap();
         assert!(ended.load(Ordering::SeqCst), "a thread was left running");
     }
 
     #[test]
     fn a_thread_that_waits_for_ever_does_not_keep_the_program_from_ending() {
         let (keep, wait) = std::sync::mpsc::channel::<()>();
-        in_runtime(async || -> anyhow::Result<()> {
+        let blocks = async || {
             tokio::task::spawn_blocking(move || wait.recv());
-            Ok(())
-        })
-        .unwrap();
+        };
+        with_runtime(|| super::wait(blocks)).unwrap();
         assert_eq!(keep.send(()), Ok(()), "the thread no longer waits");
     }
 }

@@ -163,6 +163,10 @@ impl From<Vec<Complaint>> for Failure {
 /// Runs the command line; the result is the program's exit code.
 pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
     let argv: Vec<OsString> = argv.into_iter().collect();
+    launch::with_runtime(|| dispatch(argv)).unwrap_or_else(|error| say(&error.into()))
+}
+
+fn dispatch(argv: Vec<OsString>) -> ExitCode {
     if let Some((tool, argv)) = ansible::called(&argv) {
         return ansible::run(tool, argv);
     }

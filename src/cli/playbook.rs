@@ -140,7 +140,7 @@ fn launched(
 
 /// Asks the control plane for its members; refuses to remove more of them than `most`.
 fn find_members(job: &mut Job, most: usize) -> Result<(), Failure> {
-    let warning = launch::in_runtime(async || members::look(job).await.map_err(Failure::from))?;
+    let warning = launch::wait(async || members::look(job).await.map_err(Failure::from))?;
     warning.iter().for_each(|warning| super::warn(warning));
     match members::too_many(&job.inventory, most) {
         None => Ok(()),

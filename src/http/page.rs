@@ -3,7 +3,7 @@
 use super::follow::{self, Manner, Redirects};
 use super::network::Network;
 use super::{Request, Tls, Url};
-use crate::template::Page;
+use crate::template::{Page, wait_for};
 
 /// The body of an answer with a code below 300. Waits: for threads that templates are rendered on.
 pub(crate) fn page(page: &Page) -> Result<String, String> {
@@ -34,16 +34,7 @@ pub(crate) fn page(page: &Page) -> Result<String, String> {
     };
     let manner =
         Manner { tls: &tls, limit: page.limit, redirects, unredirected: &page.unredirected, network: &network };
-    // A thread of its own: the one that asks may belong to a runtime, which must not be waited in.
-    let asked = std::thread::scope(|scope| {
-        let ask = || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            let runtime = runtime.map_err(|error| error.to_string())?;
-            runtime.block_on(manner.send_from_here(&mut request)).map_err(|error| error.to_string())
-        };
-        scope.spawn(ask).join()
-    });
-    let answer = asked.map_err(|_| "the request was interrupted")??;
+    let answer = wait_for(manner.send_from_here(&mut request))?.map_err(|error| error.to_string())?;
     match answer.status {
         200..=299 => String::from_utf8(answer.body).map_err(|_| "the answer is not UTF-8 text".into()),
         status => Err(format!("the server responded {status} {}", answer.reason)),
@@ -75,6 +66,31 @@ mod tests {
             unredirected: Vec::new(),
             socket: None,
         }
+    }
+
+    /// As a face does: on a thread that has a runtime around it.
+    fn page(page: &Page) -> Result<String, String> {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let _inside = runtime.enter();
+        super::page(page)
+    }
+
+    /// With one thread, which is the one that asks.
+    #[test]
+    fn a_page_is_fetched_by_a_thread_of_the_runtime() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}/", listener.local_addr().unwrap());
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            assert!(stream.read(&mut [0; 1024]).unwrap() > 0);
+            stream.write_all(b"HTTP/1.1 200 OK\r\n\r\nhere").unwrap();
+        });
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let (asked, nobody) = (asked(address.clone()), asked(address));
+        let answer = runtime.block_on(async { tokio::spawn(async move { super::page(&asked) }).await });
+        assert_eq!(answer.unwrap().unwrap(), "here");
+        server.join().unwrap();
+        assert_eq!(super::page(&nobody).unwrap_err(), "internal error: there is no runtime to wait in");
     }
 
     #[test]

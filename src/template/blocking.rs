@@ -10,6 +10,16 @@ pub(super) fn waiting<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
+/// What comes of work, in the runtime that the caller's face has around everything.
+///
+/// # Errors
+/// The face has none.
+pub fn wait_for<F: Future>(work: F) -> Result<F::Output, String> {
+    let runtime =
+        tokio::runtime::Handle::try_current().map_err(|_| "internal error: there is no runtime to wait in")?;
+    Ok(waiting(|| runtime.block_on(work)))
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;

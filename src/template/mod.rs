@@ -37,6 +37,7 @@ use std::sync::{Arc, LazyLock};
 
 use minijinja::value::{Object, ObjectRepr, ValueKind};
 
+pub use blocking::wait_for;
 use blocking::waiting;
 pub use error::Error;
 pub use filters::{Hashing, crypt};

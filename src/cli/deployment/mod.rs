@@ -82,7 +82,7 @@ impl SiteArgs {
         work: impl AsyncFnOnce(&Site, &Control) -> Result<ExitCode, Failure> + Send,
     ) -> Result<ExitCode, Failure> {
         let site = self.site(files)?;
-        let done = launch::in_runtime(async || {
+        let done = launch::wait(async || {
             let telling = self.telling(&site).await?;
             let control =
                 Control { run: telling.control.clone(), progress: Arc::new(|progress| messages::tell(&progress)) };

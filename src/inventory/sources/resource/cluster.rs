@@ -10,6 +10,7 @@ use kube::core::{ApiResource, DynamicObject};
 use kube::{Api, Client, Config};
 
 use crate::resource::KarmadaDeployment;
+use crate::template::wait_for;
 
 /// A cluster that says nothing for so long is not waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -73,17 +74,12 @@ impl Cluster {
         })
     }
 
-    /// Waits for an answer of the cluster, on a thread of its own: whoever asks may be within a runtime.
-    fn ask<T: Send>(&self, question: impl AsyncFnOnce(Client) -> Result<T, String> + Send) -> Result<T, String> {
-        let answer = || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            let runtime = runtime.map_err(|error| error.to_string())?;
-            runtime.block_on(async {
-                let client = limited(self.client()).await?;
-                limited(question(client)).await
-            })
-        };
-        std::thread::scope(|scope| scope.spawn(answer).join()).unwrap_or_else(|_| Err("the thread panicked".to_owned()))
+    /// Waits for an answer of the cluster.
+    fn ask<T>(&self, question: impl AsyncFnOnce(Client) -> Result<T, String>) -> Result<T, String> {
+        wait_for(async {
+            let client = limited(self.client()).await?;
+            limited(question(client)).await
+        })?
     }
 
     async fn client(&self) -> Result<Client, String> {
