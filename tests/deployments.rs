@@ -15,8 +15,9 @@ use windlass::deployment::stage::Stage;
 use windlass::deployment::{Control, LockRequest, Outcome, Progress, Site, planning};
 use windlass::engine::{Defaults, TimedEvent};
 use windlass::launch;
-use windlass::settings::{Settings, Surroundings};
+use windlass::settings::Settings;
 use windlass::value::Secret;
+use windlass::value::Surroundings;
 use windlass::value::lock::Mutex;
 use windlass::value::vault::Keyring;
 

@@ -124,6 +124,23 @@ fn only_the_faces_print() {
     assert!(wrong.is_empty(), "{wrong:?}");
 }
 
+/// A face reads the environment and the working directory and passes them on, so that two runs in one process may have others.
+#[test]
+fn only_a_face_reads_the_environment() {
+    let reads = ["env::var", "env::current_dir", "env::home_dir", "env::temp_dir"];
+    let wrong = |path: &Path, text: &str| {
+        let text = code(text);
+        let of_process = text.contains("of_process(") && folder(path) != Some("cli");
+        of_process || reads.iter().any(|read| text.contains(read))
+    };
+    let wrong: Vec<_> = sources()
+        .into_iter()
+        .filter(|(path, text)| !is_tests(path) && !path.ends_with("src/value/surroundings.rs") && wrong(path, text))
+        .map(|(path, _)| path)
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
+}
+
 /// What waits does so in the runtime of the face: a second one inside of it blocks a thread of the first.
 #[test]
 fn only_a_face_starts_a_runtime() {

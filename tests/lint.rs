@@ -10,6 +10,7 @@ use windlass::engine::Known;
 use windlass::playbook::load::Loader;
 use windlass::report::complaint::render;
 use windlass::template::Templar;
+use windlass::value::Surroundings;
 
 fn playbooks() -> Vec<PathBuf> {
     let entries = std::fs::read_dir("tests/lint").unwrap();
@@ -22,7 +23,8 @@ fn playbooks() -> Vec<PathBuf> {
 
 fn told(playbook: &Path) -> String {
     let known = Known { templar: Templar::new() };
-    let loader = Loader::new(Arc::new(known), Arc::default(), Arc::default(), Vec::new());
+    let mut loader = Loader::new(Arc::new(known), Arc::default(), Arc::default(), Vec::new());
+    loader.surroundings = Arc::new(Surroundings::of_process());
     match loader.playbook(playbook) {
         Ok(_) => "nothing is wrong\n".to_owned(),
         Err(complaints) => complaints.iter().map(|complaint| render(complaint) + "\n").collect::<Vec<_>>().join("\n"),

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::manifest::{MANIFEST, Manifest};
 use super::{Error, hex};
-use crate::value::home;
+use crate::value::Surroundings;
 
 /// Fast, and smaller by two thirds.
 const LEVEL: i32 = 6;
@@ -57,8 +57,10 @@ fn manifest_of(archive: &Path) -> Result<(Manifest, String), Error> {
 }
 
 /// Unpacks an archive into the user's cache, unless the same is there already. Gives the directory.
-pub(super) fn unpack(archive: &Path) -> Result<PathBuf, Error> {
-    unpack_below(archive, &cache()?)
+pub(super) fn unpack(archive: &Path, around: &Surroundings) -> Result<PathBuf, Error> {
+    let cache = around.cache();
+    let cache = cache.ok_or_else(|| Error::new("cannot unpack a bundle: neither XDG_CACHE_HOME nor HOME is set"))?;
+    unpack_below(archive, &cache.join("windlass/bundles"))
 }
 
 /// As [`unpack`], into a cache of one's own.
@@ -134,11 +136,4 @@ fn mode(component: &str) -> u32 {
         "crds" | "packages" => 0o644,
         _ => 0o755,
     }
-}
-
-fn cache() -> Result<PathBuf, Error> {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let cache = set("XDG_CACHE_HOME").or_else(|| home::directory().map(|home| home.join(".cache")));
-    let cache = cache.ok_or_else(|| Error::new("cannot unpack a bundle: neither XDG_CACHE_HOME nor HOME is set"))?;
-    Ok(cache.join("windlass/bundles"))
 }

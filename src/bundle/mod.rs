@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use crate::value::Surroundings;
 use crate::value::origin::nearest;
 
 pub use archive::{is_archive, pack};
@@ -76,11 +77,11 @@ pub struct Wanted<'a> {
 
 impl Bundle {
     /// Opens a directory, or an archive, which is unpacked once into the cache of this machine's user.
-    pub fn open(path: &Path) -> Result<Bundle, Error> {
+    pub fn open(path: &Path, around: &Surroundings) -> Result<Bundle, Error> {
         let name = path.display().to_string();
         let root = match std::fs::metadata(path) {
             Ok(meta) if meta.is_dir() => path.to_owned(),
-            Ok(_) if is_archive(path) => archive::unpack(path)?,
+            Ok(_) if is_archive(path) => archive::unpack(path, around)?,
             Ok(_) => return Err(Error::new(format!("{name} is not a bundle: expected a directory or a .tar.zst"))),
             Err(error) => return Err(Error::new(format!("cannot open the bundle {name}: {error}"))),
         };

@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::*;
+use crate::value::Surroundings;
 
 /// A program that says its version.
 fn script(root: &Path, file: &str, version: &str) {
@@ -28,7 +29,7 @@ const ARM64: u8 = 183;
 fn with_manifest(root: &Path) -> Bundle {
     let manifest = scan(root).unwrap().manifest;
     std::fs::write(root.join(MANIFEST), manifest.to_yaml()).unwrap();
-    Bundle::open(root).unwrap()
+    Bundle::open(root, &Surroundings::default()).unwrap()
 }
 
 fn wanted(component: &str) -> Wanted<'_> {
@@ -43,7 +44,7 @@ fn message<T: std::fmt::Debug>(root: &Path, result: Result<T, Error>) -> String 
 fn a_directory_is_a_bundle_without_a_manifest() {
     let root = tempfile::tempdir().unwrap();
     script(root.path(), "etcd", "3.5.30");
-    let found = Bundle::open(root.path()).unwrap().find(wanted("etcd")).unwrap();
+    let found = Bundle::open(root.path(), &Surroundings::default()).unwrap().find(wanted("etcd")).unwrap();
     assert_eq!((found.version.as_str(), found.architecture.as_str()), ("3.5.30", "any"));
     assert_eq!(found.path, root.path().join("etcd"));
     assert_eq!(found.sha256, digest(&root.path().join("etcd")).unwrap());
@@ -55,7 +56,7 @@ fn every_architecture_and_version_is_found_where_it_lies() {
     program(root.path(), "v3.5.21/amd64/etcd", AMD64);
     program(root.path(), "v3.5.21/arm64/etcd", ARM64);
     program(root.path(), "v3.6.1/arm64/etcd", ARM64);
-    for bundle in [Bundle::open(root.path()).unwrap(), with_manifest(root.path())] {
+    for bundle in [Bundle::open(root.path(), &Surroundings::default()).unwrap(), with_manifest(root.path())] {
         let at = |architecture, version| bundle.find(Wanted { component: "etcd", architecture, version });
         assert_eq!(at("amd64", None).unwrap().path, root.path().join("v3.5.21/amd64/etcd"));
         assert_eq!(at("arm64", Some("3.5")).unwrap().path, root.path().join("v3.5.21/arm64/etcd"));
@@ -96,7 +97,7 @@ fn an_altered_a_missing_and_a_disguised_file_are_told() {
     let item = manifest.files.iter_mut().find(|item| item.component == "disguised").unwrap();
     item.sha256 = digest(&root.path().join(&item.file)).unwrap();
     std::fs::write(root.path().join(MANIFEST), manifest.to_yaml()).unwrap();
-    let bundle = Bundle::open(root.path()).unwrap();
+    let bundle = Bundle::open(root.path(), &Surroundings::default()).unwrap();
     let told = message(root.path(), bundle.find(wanted("altered")));
     assert!(told.starts_with("v1.2.3/altered in the bundle BUNDLE has changed: its SHA-256 is "), "{told}");
     assert_eq!(
@@ -122,7 +123,7 @@ fn a_version_that_cannot_be_told_is_asked_for() {
     }
     assert!(error.hint.unwrap().contains("v1.2.3"));
     // Unless whoever asks says which.
-    let bundle = Bundle::open(root.path()).unwrap();
+    let bundle = Bundle::open(root.path(), &Surroundings::default()).unwrap();
     let found = bundle.find(Wanted { component: "etcd", architecture: "arm64", version: Some("3.5.21") }).unwrap();
     assert_eq!(found.version, "3.5.21");
 }
@@ -168,7 +169,7 @@ fn an_archive_is_the_same_bundle() {
     assert_eq!(std::fs::read(&archive).unwrap(), std::fs::read(&again).unwrap());
     let cache = tempfile::tempdir().unwrap();
     let unpacked = archive::unpack_below(&archive, cache.path()).unwrap();
-    let bundle = Bundle::open(&unpacked).unwrap();
+    let bundle = Bundle::open(&unpacked, &Surroundings::default()).unwrap();
     assert_eq!(bundle.manifest().unwrap(), manifest);
     assert_eq!(bundle.verify().unwrap(), []);
     assert_eq!(versions::as_it_says(&bundle.find(wanted("etcd")).unwrap().path).as_deref(), Some("3.5.30"));
@@ -178,18 +179,26 @@ fn an_archive_is_the_same_bundle() {
 
 #[test]
 fn what_is_no_bundle_is_refused() {
+    let cache = tempfile::tempdir().unwrap();
+    let around = Surroundings { home: Some(cache.path().to_owned()), ..Surroundings::default() };
     let root = tempfile::tempdir().unwrap();
     let file = root.path().join("x");
     std::fs::write(&file, "x").unwrap();
-    assert_eq!(message(&file, Bundle::open(&file)), "BUNDLE is not a bundle: expected a directory or a .tar.zst");
+    assert_eq!(
+        message(&file, Bundle::open(&file, &Surroundings::default())),
+        "BUNDLE is not a bundle: expected a directory or a .tar.zst"
+    );
     let archive = root.path().join("x.tar.zst");
     std::fs::write(&archive, "no archive").unwrap();
-    assert!(message(&archive, Bundle::open(&archive)).starts_with("cannot unpack BUNDLE: "));
+    assert!(message(&archive, Bundle::open(&archive, &around)).starts_with("cannot unpack BUNDLE: "));
     std::fs::write(root.path().join(MANIFEST), "format: 1\nfiles: 7\n").unwrap();
-    assert_eq!(message(root.path(), Bundle::open(root.path())), "BUNDLE/manifest.yaml is not the manifest of a bundle");
+    assert_eq!(
+        message(root.path(), Bundle::open(root.path(), &Surroundings::default())),
+        "BUNDLE/manifest.yaml is not the manifest of a bundle"
+    );
     let outside =
         "format: 1\nfiles:\n- {component: a, version: '1', architecture: any, file: ../a, size: 1, sha256: x}\n";
     std::fs::write(root.path().join(MANIFEST), outside).unwrap();
-    let told = message(root.path(), Bundle::open(root.path()));
+    let told = message(root.path(), Bundle::open(root.path(), &Surroundings::default()));
     assert_eq!(told, "BUNDLE/manifest.yaml: \"../a\" points outside the bundle");
 }

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 
 use super::{ExitCode, Failure, note, warn};
 use crate::bundle::{Bundle, Item, MANIFEST, is_archive, pack, scan};
+use crate::value::Surroundings;
 
 #[derive(Debug, Args)]
 pub(super) struct BundleArgs {
@@ -83,7 +84,7 @@ fn make(create: &Create) -> Result<ExitCode, Failure> {
 }
 
 fn verify(path: &Path) -> Result<ExitCode, Failure> {
-    let bundle = Bundle::open(path).map_err(failure)?;
+    let bundle = Bundle::open(path, &Surroundings::of_process()).map_err(failure)?;
     let problems = bundle.verify().map_err(failure)?;
     for problem in &problems {
         note(&problem.message);
@@ -97,7 +98,8 @@ fn verify(path: &Path) -> Result<ExitCode, Failure> {
 }
 
 fn show(path: &Path) -> Result<ExitCode, Failure> {
-    let manifest = Bundle::open(path).and_then(|bundle| bundle.manifest()).map_err(failure)?;
+    let manifest =
+        Bundle::open(path, &Surroundings::of_process()).and_then(|bundle| bundle.manifest()).map_err(failure)?;
     super::print(table(&manifest.files))?;
     Ok(ExitCode::Ok)
 }

@@ -11,8 +11,8 @@ use super::{ExitCode, Failure, note, print};
 use crate::deployment::members;
 use crate::launch::options;
 use crate::resource::{self, Deployment, Resource};
-use crate::value::home;
-use crate::value::{Value, read, yaml};
+
+use crate::value::{Surroundings, Value, read, yaml};
 
 #[derive(Debug, Args)]
 pub(super) struct KubeconfigArgs {
@@ -135,10 +135,11 @@ fn emitted(kubeconfig: &Json) -> anyhow::Result<String> {
 
 /// Where kubectl would write: the first file of KUBECONFIG, or else ~/.kube/config. A link is followed.
 fn own_path() -> anyhow::Result<PathBuf> {
-    let named = std::env::var_os("KUBECONFIG").unwrap_or_default();
-    let named = std::env::split_paths(&named).find(|path| !path.as_os_str().is_empty());
-    let home = || home::directory().map(|home| home.join(".kube/config"));
-    let path = named.or_else(home).context("neither KUBECONFIG nor HOME is set")?;
+    let around = Surroundings::of_process();
+    let named = around.variable("KUBECONFIG").unwrap_or_default();
+    let named = std::env::split_paths(named).find(|path| !path.as_os_str().is_empty());
+    let home = around.home.map(|home| home.join(".kube/config"));
+    let path = named.or(home).context("neither KUBECONFIG nor HOME is set")?;
     Ok(std::fs::canonicalize(&path).unwrap_or(path))
 }
 

@@ -31,7 +31,6 @@ mod vault;
 use std::borrow::Cow;
 use std::ffi::OsString;
 
-use anyhow::Context;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub use exit::ExitCode;
@@ -40,8 +39,9 @@ use print::{Wording, print, tell, wording};
 use crate::inventory::Inventory;
 use crate::launch as launched;
 use crate::report::{self, Form};
-use crate::settings::{Settings, Surroundings};
+use crate::settings::Settings;
 use crate::value::Hidden;
+use crate::value::Surroundings;
 use crate::value::origin::Complaint;
 
 #[derive(Debug, Parser)]
@@ -214,7 +214,11 @@ fn dispatch(argv: Vec<OsString>) -> ExitCode {
 
 /// Where the person is, which everything relative is relative to.
 fn working_directory() -> Result<std::path::PathBuf, Failure> {
-    Ok(std::env::current_dir().context("the working directory does not exist any more")?)
+    let directory = Surroundings::of_process().directory;
+    match directory.as_os_str().is_empty() {
+        true => Err(anyhow::anyhow!("the working directory does not exist any more").into()),
+        false => Ok(directory),
+    }
 }
 
 /// Reads the settings; warns of what is odd about them.

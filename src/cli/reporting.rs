@@ -78,7 +78,7 @@ impl Reporting {
         let verbosity = self.verbosity(settings);
         trace(verbosity, hidden.clone(), log.clone());
         let otlp = otlp::Settings::read(self.otlp.clone().or_else(|| settings.text(&list::OTLP)).as_deref(), |name| {
-            std::env::var(name).ok()
+            settings.surroundings.variables.get(name).cloned()
         })
         .map_err(anyhow::Error::msg)?;
         if let Some((otlp, fence)) = otlp.as_ref().zip(fence) {
@@ -99,6 +99,7 @@ impl Reporting {
             log,
             otlp,
             hidden: hidden.clone(),
+            surroundings: settings.surroundings.clone(),
         };
         Ok(report::open(settings).map_err(anyhow::Error::new)?)
     }

@@ -21,7 +21,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 pub use confinement::Confinement;
 pub use offline::Fence;
 
-use crate::value::Secret;
+use crate::value::{Secret, Surroundings};
 
 /// How a host is reached, all variables already looked up. What is `None` comes from `~/.ssh/config`, then from defaults.
 ///
@@ -52,6 +52,8 @@ pub struct Target {
     /// The run is for somebody else's resource: only what stands here counts, no file, key, agent or program of this
     /// side; the host's key must be pinned; and the connection goes to addresses that are within only.
     pub confined: Option<Arc<Confinement>>,
+    /// The environment and the home directory that OpenSSH's configuration refers to.
+    pub surroundings: Arc<Surroundings>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]

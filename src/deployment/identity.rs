@@ -13,7 +13,7 @@ use crate::connection::{Method, Open, Ways};
 use crate::engine::{self, Job};
 use crate::remote::Remote;
 use crate::resource::{self, HookTime};
-use crate::value::Value;
+use crate::value::{Surroundings, Value};
 
 /// Where the lock and the journal of an instance lie on its hosts.
 const STATE: &str = "/var/lib/windlass";
@@ -33,6 +33,8 @@ pub struct Deployment {
     pub directory: String,
     /// None: it is described by an inventory of another kind.
     resource: Option<resource::Deployment>,
+    /// The environment of whoever runs windlass: the lock names the user.
+    pub surroundings: Arc<Surroundings>,
 }
 
 /// Playbooks before and after that of a stage.
@@ -85,7 +87,18 @@ impl Deployment {
             })
         });
         let resource = job.inventory.deployments.first().cloned();
-        Ok(Deployment { name, instance, etcd_cluster, hosts: apart, addresses, opens, directory, resource })
+        let surroundings = job.templar.surroundings().clone();
+        Ok(Deployment {
+            name,
+            instance,
+            etcd_cluster,
+            hosts: apart,
+            addresses,
+            opens,
+            directory,
+            resource,
+            surroundings,
+        })
     }
 
     /// Refuses a deployment that is paused.
@@ -139,7 +152,7 @@ impl Deployment {
         let asked = Asked {
             hosts: &self.hosts,
             directory: &self.directory,
-            run: holder::this_run(&request.command),
+            run: holder::this_run(&self.surroundings, &request.command),
             breaks: request.breaks,
             opens: self.opens.clone(),
             tell: &|words| control.tell(Progress::Lock(words.to_owned())),

@@ -15,6 +15,7 @@ use super::{Deployment, Error, Phase, Run, Site};
 use crate::bundle::Bundle;
 use crate::engine::{self, Job};
 use crate::report::plain;
+use crate::value::Surroundings;
 
 /// What an apply would change. None: the face ended it.
 ///
@@ -39,7 +40,7 @@ pub(super) async fn make(phase: &Phase<'_>, deployment: &Deployment, control: &C
             None => return Ok(None),
         }
     }
-    let me = holder::this_run("plan");
+    let me = holder::this_run(&deployment.surroundings, "plan");
     Ok(Some(Plan {
         windlass_plan: LAYOUT,
         deployment: deployment.name.clone(),
@@ -121,16 +122,16 @@ fn inputs(job: &Job, deployment: &Deployment) -> Result<BTreeMap<String, String>
     }
     found.insert(format!("deployment {}", deployment.name), hex(digest));
     for path in bundles {
-        found.insert(format!("bundle {path}"), bundle(Path::new(&path)));
+        found.insert(format!("bundle {path}"), bundle(Path::new(&path), job.templar.surroundings()));
     }
     Ok(found)
 }
 
 /// The digest of a bundle's manifest, or of its files' names, sizes and times; why it cannot be read otherwise.
-fn bundle(path: &Path) -> String {
+fn bundle(path: &Path, around: &Surroundings) -> String {
     let read = || -> Result<String, crate::bundle::Error> {
         let mut digest = Sha256::new();
-        digest.update(Bundle::open(path)?.manifest()?.to_yaml());
+        digest.update(Bundle::open(path, around)?.manifest()?.to_yaml());
         Ok(hex(digest))
     };
     read().unwrap_or_else(|error| error.to_string())

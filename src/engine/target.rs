@@ -12,7 +12,6 @@ use crate::connection::{Confinement, HostKeys, Method, Target};
 use crate::playbook::{Keywords, Written};
 use crate::remote::{self, Become};
 use crate::template::{Error, Scope};
-use crate::value::home;
 use crate::value::{Secret, Value, Vars, truth};
 
 /// What the command line and the settings say of connections; keywords and variables win over it.
@@ -173,6 +172,7 @@ pub(crate) fn target(job: &Job, name: &str, keywords: &Keywords, scope: &Scope) 
             .unwrap_or(defaults.retries),
         config_file: defaults.ssh_config.clone(),
         confined,
+        surroundings: scope.surroundings.clone(),
     })
 }
 
@@ -255,7 +255,7 @@ fn host_keys(look: &Lookup<'_>) -> Result<Option<HostKeys>, Error> {
 
 /// `~` of the person's home; a relative path is relative to the playbook.
 fn expand(path: &str, scope: &Scope) -> PathBuf {
-    scope.base.join(home::expand(path))
+    scope.base.join(scope.surroundings.expand(path))
 }
 
 /// Whom to become for this task; None: the login user stays.

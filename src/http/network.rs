@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::Url;
 use crate::remote::{self, Command, Probe};
-use crate::value::home;
+use crate::value::Surroundings;
 
 /// None of it unless it was asked for.
 #[derive(Default)]
@@ -41,12 +41,14 @@ impl Network {
     }
 
     /// As [`Network::load`], of this machine.
-    pub(crate) fn from_here(proxies: bool, netrc: bool) -> Network {
-        let variable = |name: &str| std::env::var(name).or_else(|_| std::env::var(name.to_uppercase()));
-        let set =
-            |name: &str| if proxies { variable(name).unwrap_or_default().trim().to_owned() } else { String::new() };
-        let file = std::env::var_os("NETRC").map(PathBuf::from);
-        let file = file.or_else(|| home::directory().map(|home| home.join(".netrc")));
+    pub(crate) fn from_here(around: &Surroundings, proxies: bool, netrc: bool) -> Network {
+        let variable = |name: &str| around.variables.get(name).or_else(|| around.variables.get(&name.to_uppercase()));
+        let set = |name: &str| match variable(name).filter(|_| proxies) {
+            Some(value) => value.trim().to_owned(),
+            None => String::new(),
+        };
+        let file = around.variables.get("NETRC").map(PathBuf::from);
+        let file = file.or_else(|| around.home.as_ref().map(|home| home.join(".netrc")));
         let text = file.filter(|_| netrc).and_then(|file| std::fs::read_to_string(file).ok()).unwrap_or_default();
         Network { http: set("http_proxy"), https: set("https_proxy"), direct: set("no_proxy"), logins: logins(&text) }
     }

@@ -9,7 +9,8 @@ use crate::template::{Page, wait_for};
 pub(crate) fn page(page: &Page) -> Result<String, String> {
     let mut request = Request::get(Url::parse(&page.address)?);
     request.socket.clone_from(&page.socket);
-    let network = Network::from_here(page.proxies && page.socket.is_none(), page.netrc && page.login.is_none());
+    let (proxies, netrc) = (page.proxies && page.socket.is_none(), page.netrc && page.login.is_none());
+    let network = Network::from_here(&page.surroundings, proxies, netrc);
     request.headers.push(("User-Agent".into(), page.agent.clone()));
     match &page.login {
         Some(login) if page.login_at_once => request.headers.push(("Authorization".into(), follow::basic(login))),
@@ -64,6 +65,7 @@ mod tests {
             proxies: false,
             netrc: false,
             unredirected: Vec::new(),
+            surroundings: Arc::default(),
             socket: None,
         }
     }

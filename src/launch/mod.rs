@@ -55,10 +55,11 @@ impl Launch {
         keyring: Arc<Keyring>,
         extra_vars: Arc<Vars>,
     ) -> Launch {
-        let templar = Templar::lenient(settings.bool(&list::ALLOW_BROKEN_CONDITIONALS));
+        let templar = Templar::within(settings.surroundings.clone(), settings.bool(&list::ALLOW_BROKEN_CONDITIONALS));
         let known = Arc::new(Known { templar: templar.clone() });
         let paths = |setting| settings.list(setting).into_iter().map(PathBuf::from).collect::<Vec<_>>();
         let mut loader = Loader::new(known, keyring.clone(), extra_vars.clone(), paths(&list::ROLES_PATH));
+        loader.surroundings = settings.surroundings.clone();
         loader.play_defaults = options::play_defaults(settings);
         loader.collections = paths(&list::COLLECTIONS_PATH);
         loader.library = paths(&list::LIBRARY);

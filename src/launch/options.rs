@@ -50,6 +50,7 @@ pub fn allowed(settings: &Settings) -> Result<Allowed, Complaint> {
         bundles: paths(&list::RESOURCE_BUNDLES),
         files: paths(&list::RESOURCE_FILES),
         hooks: paths(&list::RESOURCE_HOOKS),
+        surroundings: settings.surroundings.clone(),
     })
 }
 

@@ -15,6 +15,7 @@ use crate::value::origin::Complaint;
 pub(super) fn all(files: &[File], settings: &Settings) -> (Vec<Complaint>, Vec<Complaint>) {
     let known = Arc::new(Known { templar: Templar::new() });
     let mut loader = Loader::new(known, settings.keyring.clone(), Arc::default(), settings.roles_path.clone());
+    loader.surroundings = settings.surroundings.clone();
     loader.collections = settings.collections.clone();
     (loader.library, loader.words) = (settings.library.clone(), settings.words.clone());
     let (mut errors, mut known) = (Vec::new(), HashSet::new());

@@ -15,6 +15,7 @@ use std::sync::Arc;
 pub use project::Project;
 
 use crate::playbook::load::Words;
+use crate::value::Surroundings;
 use crate::value::origin::Complaint;
 use crate::value::vault::Keyring;
 
@@ -75,6 +76,7 @@ pub struct Settings {
     /// Further directories of modules, filters and lookups of the project's own.
     pub library: Vec<PathBuf>,
     pub words: Words,
+    pub surroundings: Arc<Surroundings>,
 }
 
 /// All findings in files and directories, by file and line. What a person allowed at its line is left out.

@@ -129,7 +129,7 @@ impl File {
         }
         // A vault file needs its password; whether it can be read is told by the loads that need it.
         if !content.is_some_and(|content| vault::is_vault(&content)) {
-            match yaml::load_with(&place.path, &settings.keyring, &mut Vec::new()) {
+            match yaml::load_with(&place.path, &place.path, &settings.keyring, &mut Vec::new()) {
                 Ok(node) => file.node = node,
                 Err(complaint) => file.broken = Some(complaint),
             }

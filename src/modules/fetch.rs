@@ -9,7 +9,6 @@ use super::file_digest::{self, Digests};
 use super::{Async, Changes, Controller, Error, Module, Outcome, Plan, host_path};
 use crate::remote::{Digest, FileKind, Links, Probe, Remote};
 use crate::value::doc::{Argument, Doc, Kind, Return};
-use crate::value::home;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -125,7 +124,7 @@ impl Fetch {
 
     /// Where the file goes on the controller.
     fn destination(&self, src: &str, here: &Controller<'_>) -> Result<PathBuf, Error> {
-        let dest = here.scope.base.join(home::expand(&self.dest));
+        let dest = here.scope.base.join(here.scope.surroundings.expand(&self.dest));
         if self.flat {
             let dest = match self.dest.ends_with('/') {
                 true => dest.join(host_path::base_name(src)),

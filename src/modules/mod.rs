@@ -92,7 +92,6 @@ use self::support::file_labels::Labels;
 use crate::remote::{Probe, Remote};
 use crate::template::{Scope, Templar};
 use crate::value::doc::Doc;
-use crate::value::home;
 use crate::value::{Value, Vars};
 
 /// Every module, sorted by name.
@@ -272,7 +271,7 @@ impl Controller<'_> {
     }
 
     fn search_for(&self, folder: &str, name: &str) -> Result<PathBuf, Error> {
-        let named = home::expand(name);
+        let named = self.scope.surroundings.expand(name);
         if named.is_absolute() {
             return Ok(named);
         }

@@ -24,7 +24,6 @@ use super::{Changes, Controller, Diff, Error, Module, Outcome, Plan, file_digest
 use crate::remote::{Attributes, Command, FileKind, Links, Probe, Remote};
 use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
-use crate::value::home;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -467,7 +466,7 @@ fn local_root(here: &Controller<'_>, way: &Way) -> Result<Root, Error> {
 
 /// A path of the controller: relative ones start at the play's directory.
 fn local_path(here: &Controller<'_>, path: &str) -> PathBuf {
-    here.scope.base.join(home::expand(path))
+    here.scope.base.join(here.scope.surroundings.expand(path))
 }
 
 /// The names of the owners of a tree.

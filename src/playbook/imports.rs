@@ -42,18 +42,6 @@ pub(super) fn similar_name(directory: &Path, name: &str) -> Option<String> {
     Some(if folder.is_empty() { similar.to_owned() } else { format!("{folder}/{similar}") })
 }
 
-/// A path as a person reads it best: below the working directory, from there.
-pub(super) fn shown(path: &Path) -> &Path {
-    let here = std::env::current_dir().unwrap_or_default();
-    let below = path.strip_prefix(here).unwrap_or(path);
-    if below.as_os_str().is_empty() { Path::new(".") } else { below }
-}
-
-/// A list of paths for a hint.
-pub(super) fn listed(paths: &[PathBuf], between: &str) -> String {
-    paths.iter().map(|path| shown(path).display().to_string()).collect::<Vec<_>>().join(between)
-}
-
 impl Load<'_> {
     /// What an import brings.
     pub(super) fn import(
@@ -152,12 +140,12 @@ impl Load<'_> {
             let similar = similar_name(&around.directory, file);
             self.complain(match similar {
                 Some(name) => complaint.hint(format!("did you mean {name:?}?")),
-                None => complaint.hint(format!("searched {}", listed(&candidates, ", "))),
+                None => complaint.hint(format!("searched {}", self.loader.listed(&candidates, ", "))),
             });
             return None;
         };
         if self.open_files.contains(&path) {
-            let way = listed(&self.open_files, " > ");
+            let way = self.loader.listed(&self.open_files, " > ");
             let message = format!("the file {file:?} imports itself");
             self.complain(Complaint::new(message, Some(origin)).hint(format!("import chain: {way}")));
             return None;

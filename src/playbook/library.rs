@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::imports::{normal, shown};
+use super::imports::normal;
 use super::include;
 use super::inherit::Around;
 use super::load::Load;
@@ -33,8 +33,10 @@ impl Load<'_> {
         match (known, file) {
             (known, None) => Ok(known),
             (Some(doc), Some(file)) => {
-                let message =
-                    format!("{name:?} is a module of windlass, and {} has the same name", shown(&file).display());
+                let message = format!(
+                    "{name:?} is a module of windlass, and {} has the same name",
+                    self.loader.shown(&file).display()
+                );
                 let hint =
                     format!("write \"{}.{short}\" for the module of windlass, or rename the file", doc.collection);
                 Err(Complaint::new(message, Some(origin)).hint(hint))
@@ -42,7 +44,7 @@ impl Load<'_> {
             (None, Some(file)) => self
                 .loader
                 .known
-                .own_module(short, shown(&file))
+                .own_module(short, self.loader.shown(&file))
                 .map(Some)
                 .map_err(|(message, hint)| Complaint::new(message, Some(origin)).hint(hint)),
         }

@@ -16,7 +16,7 @@ use crate::value::lock::Mutex;
 use crate::value::origin::Complaint;
 use crate::value::vault::Keyring;
 use crate::value::yaml::{self, DuplicateKeys, Node};
-use crate::value::{Origin, Source, Value, Vars};
+use crate::value::{Origin, Source, Surroundings, Value, Vars};
 
 /// What the loader must know of the floors above it.
 pub trait Known: Send + Sync {
@@ -82,6 +82,8 @@ pub struct Loader {
     /// What plays are that do not say.
     pub play_defaults: PlayDefaults,
     pub hooks: HookFiles,
+    /// What `~` stands for; paths in messages begin at the working directory.
+    pub surroundings: Arc<Surroundings>,
     files: Mutex<HashMap<PathBuf, Option<Arc<Node>>>>,
     warnings: Mutex<IndexSet<Complaint>>,
     /// What is in the directories of modules that were looked into.
@@ -103,6 +105,7 @@ impl Loader {
             words: Words::default(),
             play_defaults: PlayDefaults::default(),
             hooks: HookFiles::default(),
+            surroundings: Arc::default(),
             files: Mutex::default(),
             warnings: Mutex::default(),
             libraries: Mutex::default(),
@@ -176,10 +179,21 @@ impl Loader {
         load.finish(())
     }
 
+    /// A path as a person reads it best: below the working directory, from there.
+    pub(super) fn shown<'p>(&self, path: &'p Path) -> &'p Path {
+        let below = path.strip_prefix(&self.surroundings.directory).unwrap_or(path);
+        if below.as_os_str().is_empty() { Path::new(".") } else { below }
+    }
+
+    /// A list of paths for a hint.
+    pub(super) fn listed(&self, paths: &[PathBuf], between: &str) -> String {
+        paths.iter().map(|path| self.shown(path).display().to_string()).collect::<Vec<_>>().join(between)
+    }
+
     /// Whether a file has been read by any load so far.
     pub fn has_read(&self, path: &Path) -> bool {
         let files = self.files.lock();
-        files.keys().any(|read| super::imports::shown(read) == super::imports::shown(path))
+        files.keys().any(|read| self.shown(read) == self.shown(path))
     }
 
     /// What was odd but not wrong in all that was loaded so far, each told once.
@@ -347,7 +361,7 @@ impl<'l> Load<'l> {
 
     /// Reads a YAML file; None if it is empty or wrong, which has been complained of.
     pub(super) fn file(&mut self, path: &Path) -> Option<Arc<Node>> {
-        let shown = super::imports::shown(path);
+        let shown = self.loader.shown(path);
         self.order.entry(shown.to_owned()).or_default();
         let files = self.loader.files.lock();
         let known = files.get(path).cloned();
@@ -356,7 +370,7 @@ impl<'l> Load<'l> {
             return node;
         }
         let mut duplicates = Vec::new();
-        let read = yaml::load_with(shown, &self.loader.keyring, &mut duplicates);
+        let read = yaml::load_with(path, shown, &self.loader.keyring, &mut duplicates);
         match self.loader.keyring.duplicates.rule {
             DuplicateKeys::Warn => self.warnings.extend(duplicates.into_iter().map(yaml::warning)),
             DuplicateKeys::Error => self.complaints.extend(duplicates),

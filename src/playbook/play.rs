@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::imports::{normal, parent, shown, similar_name};
+use super::imports::{normal, parent, similar_name};
 use super::inherit::Around;
 use super::keywords::{self, Place};
 use super::load::{Load, Words};
@@ -18,14 +18,15 @@ impl Load<'_> {
     pub(super) fn playbook(&mut self, path: &Path, outer: &Keywords, vars: &Vars, by: Option<&Origin>) -> Vec<Play> {
         let path = normal(path);
         if self.open_files.contains(&path) {
-            let message = format!("the playbook {} imports itself", shown(&path).display());
+            let message = format!("the playbook {} imports itself", self.loader.shown(&path).display());
             self.complain(Complaint::new(message, by));
             return Vec::new();
         }
         let wrong = self.wrong_so_far();
         let Some(node) = self.file(&path) else {
             if self.wrong_so_far() == wrong {
-                let complaint = Complaint::new(format!("the playbook {} is empty", shown(&path).display()), by);
+                let complaint =
+                    Complaint::new(format!("the playbook {} is empty", self.loader.shown(&path).display()), by);
                 self.complain(complaint.hint("a playbook must be a list of plays, each with \"hosts\" and \"tasks\""));
             }
             return Vec::new();
@@ -85,7 +86,7 @@ impl Load<'_> {
             let complaint = Complaint::new(format!("cannot find the playbook {name:?}"), Some(&file.origin));
             self.complain(match similar_name(&parent(path), &name) {
                 Some(other) => complaint.hint(format!("did you mean {other:?}?")),
-                None => complaint.hint(format!("searched {}", shown(&target).display())),
+                None => complaint.hint(format!("searched {}", self.loader.shown(&target).display())),
             });
             return Vec::new();
         }
@@ -151,7 +152,7 @@ impl Load<'_> {
         let mut steps = |setting: &str, file: Option<PathBuf>| {
             let Some(file) = file else { return Vec::new() };
             if !file.is_file() {
-                let message = format!("cannot find the file {:?} from the setting {setting}", shown(&file));
+                let message = format!("cannot find the file {:?} from the setting {setting}", self.loader.shown(&file));
                 self.complain(Complaint::new(message, None));
                 return Vec::new();
             }

@@ -157,7 +157,7 @@ impl Load<'_> {
             return;
         }
         let complaint = Complaint::new(format!("cannot find the file {name:?}"), Some(&node.origin));
-        self.complain(complaint.hint(format!("searched {}", super::imports::listed(&places, ", "))));
+        self.complain(complaint.hint(format!("searched {}", self.loader.listed(&places, ", "))));
     }
 
     /// `vars_prompt`: variables to ask for.

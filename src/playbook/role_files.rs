@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Role;
-use super::imports::{listed, normal, parent, shown, similar_name};
+use super::imports::{normal, parent, similar_name};
 use super::inherit::Around;
 use super::load::Load;
-use crate::value::home;
 use crate::value::origin::Complaint;
 use crate::value::yaml::Node;
 use crate::value::{Origin, Value, Vars};
@@ -64,7 +63,7 @@ impl Load<'_> {
         places.extend(self.loader.roles_path.iter().cloned());
         places.extend(around.role.iter().map(|role| parent(&role.path)));
         places.push(self.base.directory.clone());
-        let name_path = home::expand(name);
+        let name_path = self.loader.surroundings.expand(name);
         let short = !is_collection_name(name) && !name.contains('/');
         let long =
             around.keywords.collections.iter().filter(|_| short).map(|collection| format!("{collection}.{name}"));
@@ -81,7 +80,7 @@ impl Load<'_> {
                     told.push(place);
                 }
             }
-            let looked = format!("searched {}", listed(&told, ", "));
+            let looked = format!("searched {}", self.loader.listed(&told, ", "));
             let roles = told.iter().filter(|place| !name.contains('/') && **place != self.base.directory);
             let similar = roles.filter_map(|place| similar_name(place, name)).next();
             self.complain(match similar {
@@ -121,7 +120,7 @@ impl Load<'_> {
             let complaint = Complaint::new(message, Some(origin));
             self.complain(match similar_name(directory, name) {
                 Some(other) => complaint.hint(format!("did you mean {other:?}?")),
-                None => complaint.hint(format!("searched {}", shown(directory).display())),
+                None => complaint.hint(format!("searched {}", self.loader.shown(directory).display())),
             });
         }
         found

@@ -25,6 +25,7 @@ pub(crate) use paint::harmless;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 pub use ad_hoc::Style as AdHocStyle;
@@ -32,7 +33,7 @@ pub use json::plain;
 pub use reports::{Ending, Reports};
 
 use crate::engine::Event;
-use crate::value::Hidden;
+use crate::value::{Hidden, Surroundings};
 use profile::Profile;
 
 /// The forms of `--output`.
@@ -98,6 +99,8 @@ pub struct Settings {
     pub otlp: Option<otlp::Settings>,
     /// What no report may show.
     pub hidden: Hidden,
+    /// Whether the terminal is one that can show colours and a live view.
+    pub surroundings: Arc<Surroundings>,
 }
 
 /// Turns events into words, one at a time. What a `no_log` result holds has been taken away before.
@@ -135,19 +138,25 @@ pub fn open(settings: Settings) -> io::Result<Reports> {
     }
     for form in forms {
         match form {
-            Form::Human => {
-                reports.add("standard output", human(settings.colour, settings.verbosity).showing(settings.shows))
-            }
+            Form::Human => reports.add(
+                "standard output",
+                human(settings.colour, settings.verbosity, &settings.surroundings).showing(settings.shows),
+            ),
             Form::AdHoc(style) => {
                 let out = Box::new(io::stdout());
                 reports.add(
                     "standard output",
-                    ad_hoc::AdHoc::new(out, style, coloured(settings.colour), settings.shows.context),
+                    ad_hoc::AdHoc::new(
+                        out,
+                        style,
+                        coloured(settings.colour, &settings.surroundings),
+                        settings.shows.context,
+                    ),
                 );
             }
             Form::AnsibleAdHoc(style) => {
                 let (out, err) = (Box::new(io::stdout()), Box::new(io::stderr()));
-                let (colour, verbosity) = (coloured(settings.colour), settings.verbosity);
+                let (colour, verbosity) = (coloured(settings.colour, &settings.surroundings), settings.verbosity);
                 let report = ansible::Minimal::new(out, err, style, colour, verbosity, settings.shows);
                 reports.add("standard output", report);
             }
@@ -158,7 +167,7 @@ pub fn open(settings: Settings) -> io::Result<Reports> {
                     } else {
                         ansible::COLUMNS
                     },
-                    colour: coloured(settings.colour),
+                    colour: coloured(settings.colour, &settings.surroundings),
                     verbosity: settings.verbosity,
                 };
                 let (out, err) = (Box::new(io::stdout()), Box::new(io::stderr()));
@@ -186,23 +195,23 @@ fn create(path: &std::path::Path) -> io::Result<std::fs::File> {
 }
 
 /// Whether standard output is a terminal that can do more than show lines.
-fn clever() -> bool {
-    io::stdout().is_terminal() && std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb")
+fn clever(around: &Surroundings) -> bool {
+    io::stdout().is_terminal() && around.variable("TERM").is_some_and(|term| term != "dumb")
 }
 
-fn coloured(colour: Colour) -> bool {
+fn coloured(colour: Colour, around: &Surroundings) -> bool {
     match colour {
-        Colour::Auto => clever() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+        Colour::Auto => clever(around) && around.variable("NO_COLOR").is_none(),
         Colour::Always => true,
         Colour::Never => false,
     }
 }
 
 /// Words on standard output: with colours and a live view as far as it is a terminal that can.
-fn human(colour: Colour, verbosity: u8) -> human::Human {
-    let colour = coloured(colour);
+fn human(colour: Colour, verbosity: u8, around: &Surroundings) -> human::Human {
+    let colour = coloured(colour, around);
     // Our own log goes to the same terminal and would tear the view.
-    let live = clever() && verbosity < 3 && std::env::var_os("WINDLASS_LOG").is_none();
+    let live = clever(around) && verbosity < 3 && !around.variables.contains_key("WINDLASS_LOG");
     let width = if io::stdout().is_terminal() { screen::size().1.clamp(40, 200) } else { 80 };
     let style = human::Style { colour, width, verbosity, stamped: false };
     let out: Box<dyn Write + Send> = Box::new(io::stdout());

@@ -74,9 +74,9 @@ fn of_node(node: Node, path: &Path, source: Trust, allowed: &Allowed) -> Result<
     }
     let read = Read { metadata, spec, trust, digest, node: Arc::new(node) };
     match &*KINDS[kind].name {
-        "KarmadaDeployment" => read.named(path).map(Resource::KarmadaDeployment),
-        "EtcdBackup" => read.named(path).map(Resource::EtcdBackup),
-        _ => read.named(path).map(Resource::EtcdRestore),
+        "KarmadaDeployment" => read.named(path, allowed).map(Resource::KarmadaDeployment),
+        "EtcdBackup" => read.named(path, allowed).map(Resource::EtcdBackup),
+        _ => read.named(path, allowed).map(Resource::EtcdRestore),
     }
 }
 
@@ -178,13 +178,23 @@ struct Read {
 }
 
 impl Read {
-    fn named<Spec: DeserializeOwned>(self, path: &Path) -> Result<Named<Spec>, Vec<Complaint>> {
+    fn named<Spec: DeserializeOwned>(self, path: &Path, allowed: &Allowed) -> Result<Named<Spec>, Vec<Complaint>> {
         let Read { metadata, spec, trust, digest, node } = self;
         // The schema is made from the types, so what it lets through they take.
         let spec = serde_json::from_value(spec)
             .map_err(|error| vec![Complaint::new(format!("cannot read the document: {error}"), Some(&node.origin))])?;
         let Metadata { name, namespace, uid, .. } = metadata;
-        Ok(Named { name, namespace, uid, path: path.into(), trust, digest, spec, node })
+        Ok(Named {
+            name,
+            namespace,
+            uid,
+            path: path.into(),
+            trust,
+            digest,
+            spec,
+            node,
+            surroundings: allowed.surroundings.clone(),
+        })
     }
 }
 

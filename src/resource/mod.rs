@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use kube::core::Rule;
 
-use crate::value::home;
+use crate::value::Surroundings;
 use crate::value::origin::{Complaint, Source};
 use crate::value::yaml::Node;
 
@@ -73,6 +73,7 @@ pub struct Named<Spec> {
     /// SHA-256 over the spec with its defaults, in hex: two documents with the same ask for the same.
     pub digest: String,
     pub spec: Spec,
+    surroundings: Arc<Surroundings>,
     /// The document, for messages about it.
     pub node: Arc<Node>,
 }
@@ -94,8 +95,13 @@ impl<Spec> Named<Spec> {
     pub fn directory(&self) -> PathBuf {
         match self.path.parent().filter(|_| self.path.is_file()) {
             Some(directory) => directory.to_owned(),
-            None => std::env::current_dir().unwrap_or_default(),
+            None => self.surroundings.directory.clone(),
         }
+    }
+
+    /// What its paths mean.
+    pub fn places(&self) -> Places {
+        Places { directory: self.directory(), surroundings: self.surroundings.clone() }
     }
 
     /// The directory of its certificates and keys. Foreign documents have one each, so that none gets another's.
@@ -109,7 +115,7 @@ impl<Spec> Named<Spec> {
 
     /// A path that stands in it: absolute, below the home directory, or else from its own.
     pub fn place(&self, given: &str) -> PathBuf {
-        path(&self.directory(), given)
+        self.places().path(given)
     }
 }
 
@@ -126,9 +132,18 @@ fn subject_names() -> Rule {
         .message("a name in a certificate must be a DNS name or an IP address")
 }
 
-/// A path of a document that lies in a directory.
-pub fn path(directory: &Path, given: &str) -> PathBuf {
-    directory.join(home::expand(given))
+/// Where the paths of a document begin.
+#[derive(Debug, Clone)]
+pub struct Places {
+    pub directory: PathBuf,
+    pub surroundings: Arc<Surroundings>,
+}
+
+impl Places {
+    /// A path: absolute, below the home directory, or else from the document's own directory.
+    pub fn path(&self, given: &str) -> PathBuf {
+        self.directory.join(self.surroundings.expand(given))
+    }
 }
 
 impl Deployment {

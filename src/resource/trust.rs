@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use crate::value::Surroundings;
 use crate::value::yaml::Node;
 
 /// Whose text a document is. Decided once, where the document is loaded, and kept with it.
@@ -30,6 +32,8 @@ pub struct Allowed {
     pub files: BTreeMap<String, PathBuf>,
     /// Playbooks.
     pub hooks: BTreeMap<String, PathBuf>,
+    /// What the paths and the environment variables of a document's own are looked up in.
+    pub surroundings: Arc<Surroundings>,
 }
 
 impl Allowed {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::search::Surroundings;
+use crate::value::Surroundings;
 use crate::value::{Value, truth};
 
 /// What may be written for a setting.

@@ -18,10 +18,9 @@ use std::sync::Arc;
 pub use ansible_only::{GROUPS, Group, Relevance};
 pub use kind::Kind;
 pub use list::SETTINGS;
-pub use search::Surroundings;
 
 use crate::value::origin::{Complaint, Origin, Source, nearest};
-use crate::value::{Secret, Value};
+use crate::value::{Secret, Surroundings, Value};
 
 /// One setting that has a meaning here. To add one: a line in [`list`] and its name in [`SETTINGS`].
 #[derive(Debug, Clone, Copy)]
@@ -84,6 +83,8 @@ pub struct InForce {
 /// All settings as they are in force.
 #[derive(Debug)]
 pub struct Settings {
+    /// What they were read in.
+    pub surroundings: Arc<Surroundings>,
     /// The configuration file that was read.
     pub file: Option<PathBuf>,
     /// As [`SETTINGS`].
@@ -119,7 +120,13 @@ impl Settings {
         let mut judged = unused::Judged { warnings, ..unused::Judged::default() };
         unused::file(&entries, &sections, &mut judged);
         unused::environment(around, &mut judged);
-        Ok(Settings { file, in_force, warnings: judged.warnings, not_needed: judged.not_needed })
+        Ok(Settings {
+            surroundings: Arc::new(around.clone()),
+            file,
+            in_force,
+            warnings: judged.warnings,
+            not_needed: judged.not_needed,
+        })
     }
 
     /// What is in force for a setting.

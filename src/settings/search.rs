@@ -1,75 +1,11 @@
-//! Where settings come from outside the command line: the environment, and the one configuration file that counts.
+//! The one configuration file that counts.
 
-use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::value::home;
+use crate::value::Surroundings;
 use crate::value::origin::{Complaint, Source};
-
-/// What surrounds a program, as far as settings depend on it.
-#[derive(Debug, Clone, Default)]
-pub struct Surroundings {
-    pub variables: BTreeMap<String, String>,
-    /// The working directory.
-    pub directory: PathBuf,
-    pub home: Option<PathBuf>,
-    /// `/etc/ansible`.
-    pub etc: PathBuf,
-}
-
-impl Surroundings {
-    /// Those of this process. A variable that is no UTF-8 text is not there.
-    pub fn of_process() -> Surroundings {
-        let text = |text: std::ffi::OsString| text.into_string().ok();
-        let variables = std::env::vars_os().filter_map(|(name, value)| Some((text(name)?, text(value)?)));
-        Surroundings {
-            variables: variables.collect(),
-            directory: std::env::current_dir().unwrap_or_default(),
-            home: home::directory(),
-            etc: "/etc/ansible".into(),
-        }
-    }
-
-    /// A variable of the environment; an empty one counts as none.
-    pub fn variable(&self, name: &str) -> Option<&str> {
-        self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
-    }
-
-    /// A path with `~`, `$NAME`, `${NAME}` and `{{CWD}}` replaced, absolute; a relative one begins at `base`.
-    pub fn path(&self, text: &str, base: &Path) -> PathBuf {
-        let text = text.replace("{{CWD}}", &self.directory.display().to_string());
-        let text = self.with_variables(&text);
-        let path = base.join(home::expand_in(self.home.as_deref(), &text));
-        // `a/./b` and a slash at the end are the same path.
-        path.components().collect()
-    }
-
-    fn with_variables(&self, text: &str) -> String {
-        let mut out = String::new();
-        let mut rest = text;
-        while let Some(at) = rest.find('$') {
-            out.push_str(&rest[..at]);
-            let after = &rest[at + 1..];
-            let named = |c: char| c.is_ascii_alphanumeric() || c == '_';
-            let (name, length) = match after.strip_prefix('{').and_then(|inner| inner.split_once('}')) {
-                Some((name, _)) => (name, name.len() + 2),
-                None => {
-                    let end = after.find(|c| !named(c)).unwrap_or(after.len());
-                    (&after[..end], end)
-                }
-            };
-            match self.variables.get(name).filter(|_| !name.is_empty()) {
-                Some(value) => out.push_str(value),
-                // What names nothing stays as it is.
-                None => out.push_str(&rest[at..=at + length]),
-            }
-            rest = &after[length..];
-        }
-        out + rest
-    }
-}
 
 /// The configuration file that counts, and what is odd about the choice: the one that ANSIBLE_CONFIG names, `ansible.cfg`
 /// in the working directory unless everyone may write there, `~/.ansible.cfg`, `/etc/ansible/ansible.cfg`.

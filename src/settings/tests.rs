@@ -17,7 +17,7 @@ fn around(text: &str, variables: &[(&str, &str)]) -> (tempfile::TempDir, Surroun
     }
     let variables = variables.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
     let (home, etc) = (Some(path.join("home")), path.join("etc"));
-    (directory, Surroundings { variables, directory: path, home, etc })
+    (directory, Surroundings { variables, directory: path, home, etc, ..Surroundings::default() })
 }
 
 fn load(text: &str, variables: &[(&str, &str)]) -> Settings {

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use super::ansible_only::{GROUPS, Group, NO_SETTINGS, Relevance, Row};
 use super::ini::Entry;
-use super::{SETTINGS, SetBy, Surroundings, known_variables};
+use super::{SETTINGS, SetBy, known_variables};
+use crate::value::Surroundings;
 use crate::value::origin::{Complaint, Origin, nearest};
 use crate::value::truth;
 

@@ -254,7 +254,7 @@ fn a_condition_is_neither_a_text_nor_a_list_unless_it_may_be() {
         let message = condition(expression).unwrap_err().complaint().message;
         assert!(message.contains("must be true or false"), "{expression}: {message}");
         let scope = Scope::default().with(vars("v.yml", "a: {b: 1}\nn: 'no'\n"));
-        let lenient = Templar::lenient(true);
+        let lenient = Templar::within(Default::default(), true);
         assert_eq!(lenient.condition(&Value::from(expression), None, &scope).unwrap(), truth, "{expression}");
     }
     assert_eq!(condition(" ").unwrap_err().complaint().message, "the condition is empty");
@@ -405,4 +405,20 @@ impl Error {
     fn contains_place(&self, text: &str) -> bool {
         self.to_string().contains(text)
     }
+}
+
+#[test]
+fn two_runs_see_environments_of_their_own() {
+    let seen = |name: &str| {
+        let surroundings = crate::value::Surroundings {
+            variables: [("WHO".to_owned(), name.to_owned())].into(),
+            directory: format!("/work/{name}").into(),
+            home: Some(format!("/home/{name}").into()),
+            ..Default::default()
+        };
+        let text = "{{ lookup('env', 'WHO') }} {{ '~/x' | expanduser }} {{ '$WHO' | expandvars }} {{ 'y' | realpath }}";
+        Templar::within(Arc::new(surroundings), false).render_string(&Template::value(text, None), &Scope::default())
+    };
+    assert_eq!(seen("a").unwrap(), "a /home/a/x a /work/a/y");
+    assert_eq!(seen("b").unwrap(), "b /home/b/x b /work/b/y");
 }

@@ -1,5 +1,6 @@
 //! A fault of the template engine ends what was rendered, not the run.
 
+use std::backtrace::{Backtrace, BacktraceStatus};
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Once;
@@ -37,7 +38,7 @@ fn listen() {
             }
             let words = words(fault.payload());
             FAULT.set(fault.location().map_or(words.clone(), |place| format!("{words} ({place})")));
-            if std::env::var_os("RUST_BACKTRACE").is_some_and(|asked| asked != "0") {
+            if Backtrace::capture().status() == BacktraceStatus::Captured {
                 others(fault);
             }
         }));

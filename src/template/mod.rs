@@ -46,13 +46,14 @@ use rewrite::Reading;
 pub use scope::{Layer, Outside, Page, Scope};
 
 use crate::value::lock::RwLock;
-use crate::value::{Origin, Template, Value};
+use crate::value::{Origin, Surroundings, Template, Value};
 
 /// Renders templates and evaluates expressions. One for a whole run; compiled texts are kept.
 #[derive(Debug, Default)]
 pub struct Templar {
     /// Whether a condition may be of any type, and is true as in Python (`allow_broken_conditionals`).
     pub lenient: bool,
+    surroundings: Arc<Surroundings>,
     /// Of the run's own filters and lookups.
     engine: RwLock<&'static Engine>,
 }
@@ -93,9 +94,14 @@ impl Templar {
         Arc::new(Templar::default())
     }
 
-    /// As [`Templar::new`], where a condition may be of any type.
-    pub fn lenient(lenient: bool) -> Arc<Self> {
-        Arc::new(Templar { lenient, ..Templar::default() })
+    /// For templates that see this environment. `lenient`: a condition may be of any type.
+    pub fn within(surroundings: Arc<Surroundings>, lenient: bool) -> Arc<Self> {
+        Arc::new(Templar { lenient, surroundings, ..Templar::default() })
+    }
+
+    /// What its templates see of the environment.
+    pub fn surroundings(&self) -> &Arc<Surroundings> {
+        &self.surroundings
     }
 
     /// Takes note of the filters or lookups in a directory of the project.
@@ -113,10 +119,11 @@ impl Templar {
 
     fn scoped(&self, mut scope: Scope) -> Scope {
         scope.engine = *self.engine.read();
+        scope.surroundings = self.surroundings.clone();
         scope
     }
 
-    fn within(&self, scope: &Scope) -> Arc<Scope> {
+    fn completed(&self, scope: &Scope) -> Arc<Scope> {
         Arc::new(self.scoped(scope.clone()))
     }
 
@@ -126,7 +133,7 @@ impl Templar {
         if value.as_object().is_none() {
             return Ok(value.clone());
         }
-        let scope = self.within(scope);
+        let scope = self.completed(scope);
         if is_omit(value) {
             return Ok(value.clone());
         }
@@ -151,7 +158,7 @@ impl Templar {
         options: &Options,
         scope: &Scope,
     ) -> Result<String, Error> {
-        file::render(text, path, options, &self.within(scope))
+        file::render(text, path, options, &self.completed(scope))
     }
 
     /// Evaluates a condition: an expression without braces (`when: x is defined`), or a boolean.
@@ -169,7 +176,7 @@ impl Templar {
             None => match expression.as_str() {
                 Some(text) if text.trim().is_empty() && self.lenient => return Ok(true),
                 Some(text) if text.trim().is_empty() => return Err(Error::other("the condition is empty", origin)),
-                Some(text) => self.evaluate(text, origin, &self.within(scope))?,
+                Some(text) => self.evaluate(text, origin, &self.completed(scope))?,
                 None => expression.clone(),
             },
         };
@@ -202,7 +209,7 @@ impl Templar {
 
     /// Evaluates an expression without braces (`loop` of `until`, `debug: var=`), keeping its type.
     pub fn expression(&self, expression: &str, origin: Option<&Origin>, scope: &Scope) -> Result<Value, Error> {
-        let scope = self.within(scope);
+        let scope = self.completed(scope);
         let value = self.evaluate(expression, origin, &scope)?;
         if is_omit(&value) {
             return Ok(value);
@@ -232,7 +239,7 @@ impl Templar {
             ValueKind::Seq | ValueKind::Iterable => terms.try_iter().into_iter().flatten().collect(),
             _ => vec![terms],
         };
-        lookups::run(name, terms, lookups::of_task(name, action), &self.within(scope)).map(Value::from)
+        lookups::run(name, terms, lookups::of_task(name, action), &self.completed(scope)).map(Value::from)
     }
 
     /// All variables of a scope as a mapping, each rendered in that scope when it is looked at: `vars`, or one host

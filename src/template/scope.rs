@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::render::Engine;
-use crate::value::{HashBehaviour, Value, Vars};
+use crate::value::{HashBehaviour, Surroundings, Value, Vars};
 
 /// Layers of variables. Cheap to clone and to extend; a later layer wins.
 #[derive(Clone, Default, Debug)]
@@ -17,6 +17,8 @@ pub struct Scope {
     /// Where the template stands is on the controller: its working directory for relative paths.
     pub base: Arc<PathBuf>,
     pub keyring: Arc<crate::value::vault::Keyring>,
+    /// The environment of whoever runs windlass, from the [`Templar`](super::Templar).
+    pub surroundings: Arc<Surroundings>,
     /// What lookups may ask of the run around; None: there is none yet.
     pub outside: Option<Arc<dyn Outside>>,
     /// The engine of the run, with the programs of its project.
@@ -65,6 +67,7 @@ pub struct Page {
     pub unredirected: Vec<String>,
     /// The socket of this machine behind which the server is.
     pub socket: Option<PathBuf>,
+    pub surroundings: Arc<Surroundings>,
 }
 
 impl Scope {

@@ -3,17 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// `HOME`, or what the account says where that is not set.
-pub fn directory() -> Option<PathBuf> {
-    std::env::home_dir().filter(|home| home.is_absolute())
-}
-
-/// A path with `~` or `~/` at its begin replaced. Any other path, and `~name`, stays as it is.
-pub fn expand(path: &str) -> PathBuf {
-    expand_in(directory().as_deref(), path)
-}
-
-/// As [`expand`], with a home directory of the caller's.
+/// A path with `~` or `~/` at its start replaced by the home directory. Any other path, and `~name`, stays as it is.
 pub fn expand_in(home: Option<&Path>, path: &str) -> PathBuf {
     match (path.strip_prefix('~'), home) {
         (Some(""), Some(home)) => home.to_owned(),

@@ -11,6 +11,7 @@ mod merge;
 pub mod origin;
 pub mod read;
 pub mod secret;
+mod surroundings;
 pub mod truth;
 pub mod unit_file;
 pub mod vault;
@@ -28,6 +29,7 @@ pub use hidden::Hidden;
 pub use merge::{HashBehaviour, merged};
 pub use origin::{Origin, Source};
 pub use secret::Secret;
+pub use surroundings::Surroundings;
 
 /// The version of ansible-core whose language this is.
 pub const CORE: &str = "2.19.14";

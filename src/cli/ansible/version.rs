@@ -1,8 +1,9 @@
 //! `--version`, in the form that scripts read: the first line names the tool and the version of Ansible's language.
 
 use crate::cli::Failure;
-use crate::settings::{Settings, Surroundings};
+use crate::settings::Settings;
 use crate::value::CORE;
+use crate::value::Surroundings;
 
 /// Prints it.
 pub(super) fn print(tool: &str) -> Result<(), Failure> {

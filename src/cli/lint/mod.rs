@@ -71,7 +71,8 @@ pub(super) fn run(args: &LintArgs) -> Result<ExitCode, Failure> {
     };
     let words = Words { filters: paths(&list::FILTER_PLUGINS), lookups: paths(&list::LOOKUP_PLUGINS) };
     let (collections, library) = (paths(&list::COLLECTIONS_PATH), paths(&list::LIBRARY));
-    let settings = Settings { keyring, roles_path, collections, library, words };
+    let settings =
+        Settings { keyring, roles_path, collections, library, words, surroundings: in_force.surroundings.clone() };
     let findings = lint::lint(&args.paths, &settings).map_err(anyhow::Error::new)?;
     super::print(match args.output {
         Output::Human => human::text(&findings),

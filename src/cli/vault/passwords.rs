@@ -8,7 +8,7 @@ use anyhow::{Context, anyhow, bail};
 use crate::cli::options::VaultPasswords;
 use crate::cli::{Failure, ask};
 use crate::launch::options;
-use crate::settings::{Settings, Surroundings, list};
+use crate::settings::{Settings, list};
 use crate::value::Secret;
 use crate::value::vault::Keyring;
 
@@ -103,7 +103,7 @@ fn named(
     for path in files {
         found.push((default_name(settings), password_of(path, "vault")?));
     }
-    let around = Surroundings::of_process();
+    let around = &settings.surroundings;
     for id in ids {
         let (name, source) = match id.split_once('@') {
             Some((name, source)) => (name.to_string(), source),

@@ -95,7 +95,7 @@ fn one(letter: char, value: String, options: &mut Options, given: &mut Given) ->
         'i' => options.put("identityfile", vec![value]),
         'p' => options.put("port", vec![value]),
         'l' => options.put("user", vec![value]),
-        'F' => given.config_file = Some(PathBuf::from(tilde(&value))),
+        'F' => given.config_file = Some(tilde(&options.around, &value)),
         _ => return option(&value, options),
     }
     Ok(())

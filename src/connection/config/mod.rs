@@ -16,8 +16,9 @@ use crate::value::Secret;
 use crate::value::truth;
 use parse::Options;
 use tokens::Tokens;
+use tokens::home;
 use tokens::local_user;
-pub(super) use tokens::{home, user_id};
+pub(super) use tokens::user_id;
 
 /// Everything that is needed to reach one host, or one jump host before it.
 #[derive(Debug, Clone)]
@@ -58,6 +59,8 @@ pub(super) struct Settings {
     pub family: Family,
     /// For the jump hosts, which read the same file.
     pub config_file: Option<PathBuf>,
+    /// `~/.ssh` of whoever runs windlass.
+    pub directory: PathBuf,
 }
 
 /// A way to authenticate.
@@ -100,7 +103,7 @@ const ALIVE_COUNT: usize = 3;
 impl Settings {
     /// Reads what is said about a target. An option that is not understood is an error that names it.
     pub(super) fn of(target: &Target) -> Result<Settings, Error> {
-        let mut options = Options::default();
+        let mut options = Options::within(&target.surroundings);
         let mut put = |keyword: &str, value: String| options.put(keyword, vec![value]);
         if let Some(user) = &target.user {
             put("user", user.clone());
@@ -161,7 +164,7 @@ impl Settings {
     /// Reads what is said about a jump host. As with `ssh -J`, only the configuration files count for it, and the
     /// policy on host keys; neither the inventory's user, key nor password are the jump host's.
     pub(super) fn of_jump(&self, jump: &Jump, target: &Target) -> Result<Settings, Error> {
-        let mut options = Options::default();
+        let mut options = Options::within(&target.surroundings);
         if let Some(user) = &jump.user {
             options.put("user", vec![user.clone()]);
         }
@@ -181,17 +184,18 @@ impl Settings {
         config_file: Option<&Path>,
         host_keys: Option<HostKeys>,
     ) -> Result<Settings, String> {
+        let around = options.around.clone();
         parse::read_files(given, &mut options, config_file)?;
-        let user = options.take("user").unwrap_or_else(local_user);
+        let user = options.take("user").unwrap_or_else(|| local_user(&around));
         let port = options.parsed("port", "a port", |port| port.parse().ok().filter(|port| *port != 0))?.unwrap_or(22);
         let address = match options.take("hostname") {
-            Some(name) => Tokens::of_host(given).expand(&name, "HostName")?,
+            Some(name) => Tokens::of_host(given, &around).expand(&name, "HostName")?,
             None => given.to_lowercase(),
         };
         // Again, with what the files of this side made of them.
         names::host(&address, "HostName")?;
         names::user(&user, "User")?;
-        let tokens = Tokens { given, address: &address, port, user: &user };
+        let tokens = Tokens { given, address: &address, port, user: &user, around: &around };
         let agent = options.take("identityagent");
         let no_proxy = |command: &String| !command.eq_ignore_ascii_case("none");
         let known = |options: &mut Options, keyword: &str, defaults: &[&str]| {
@@ -206,6 +210,7 @@ impl Settings {
             known(&mut options, "globalknownhostsfile", &["/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2"])?;
         Ok(Settings {
             label: given.to_owned(),
+            directory: home(&around).join(".ssh"),
             port,
             password: None,
             passphrase: None,
@@ -280,7 +285,7 @@ fn files(options: &mut Options, keyword: &str, tokens: &Tokens<'_>) -> Result<Op
 }
 
 fn agent_socket(configured: Option<String>, tokens: &Tokens<'_>) -> Result<Option<PathBuf>, String> {
-    let from = |variable: &str| std::env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let from = |variable: &str| tokens.around.variable(variable).map(PathBuf::from);
     Ok(match configured.as_deref() {
         None | Some("SSH_AUTH_SOCK") => from("SSH_AUTH_SOCK"),
         Some(none) if none.eq_ignore_ascii_case("none") => None,

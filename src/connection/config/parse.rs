@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::pattern::{matches, matches_any, matches_list};
 use super::tokens::{Tokens, home, local_user, tilde};
-use crate::value::truth;
+use crate::value::{Surroundings, truth};
 
 const SYSTEM_DIRECTORY: &str = "/etc/ssh";
 /// As OpenSSH; a file that includes itself ends here.
@@ -16,9 +17,17 @@ const MAX_DEPTH: usize = 16;
 
 /// Values by keyword in lower case. The first value that is put counts, but identity and certificate files add up.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Options(HashMap<String, Vec<String>>);
+pub(super) struct Options {
+    values: HashMap<String, Vec<String>>,
+    /// What `~` and variables stand for.
+    pub around: Arc<Surroundings>,
+}
 
 impl Options {
+    pub(super) fn within(around: &Arc<Surroundings>) -> Options {
+        Options { around: around.clone(), ..Options::default() }
+    }
+
     pub(super) fn put(&mut self, keyword: &str, values: Vec<String>) {
         let adds_up = matches!(keyword, "identityfile" | "certificatefile");
         // `ProxyJump` and `ProxyCommand` are one question: the first of either decides.
@@ -27,32 +36,32 @@ impl Options {
             "proxycommand" => "proxyjump",
             _ => "",
         };
-        if self.0.contains_key(rival) {
+        if self.values.contains_key(rival) {
             return;
         }
-        match self.0.get_mut(keyword) {
+        match self.values.get_mut(keyword) {
             Some(known) if adds_up => {
                 let new = values.into_iter().filter(|value| !known.contains(value)).collect::<Vec<_>>();
                 known.extend(new);
             }
             Some(_) => {}
             None => {
-                self.0.insert(keyword.to_owned(), values);
+                self.values.insert(keyword.to_owned(), values);
             }
         }
     }
 
     fn first(&self, keyword: &str) -> Option<&str> {
-        self.0.get(keyword).and_then(|values| values.first()).map(String::as_str)
+        self.values.get(keyword).and_then(|values| values.first()).map(String::as_str)
     }
 
     /// The first value of a keyword.
     pub(super) fn take(&mut self, keyword: &str) -> Option<String> {
-        self.0.remove(keyword).and_then(|values| values.into_iter().next())
+        self.values.remove(keyword).and_then(|values| values.into_iter().next())
     }
 
     pub(super) fn take_all(&mut self, keyword: &str) -> Vec<String> {
-        self.0.remove(keyword).unwrap_or_default()
+        self.values.remove(keyword).unwrap_or_default()
     }
 
     pub(super) fn flag(&mut self, keyword: &str) -> Result<Option<bool>, String> {
@@ -105,7 +114,7 @@ pub(super) fn read_files(given: &str, options: &mut Options, file: Option<&Path>
     let files = match file {
         Some(file) => vec![(file.to_owned(), Owner::Person)],
         None => vec![
-            (PathBuf::from(home()).join(".ssh/config"), Owner::Person),
+            (home(&options.around).join(".ssh/config"), Owner::Person),
             (PathBuf::from(SYSTEM_DIRECTORY).join("ssh_config"), Owner::System),
         ],
     };
@@ -167,7 +176,7 @@ impl Reading<'_> {
                 "match" => active = self.criteria(&values, outer).map_err(here)?,
                 "include" => {
                     for pattern in &values {
-                        for file in included(pattern, owner) {
+                        for file in included(pattern, owner, &self.options.around) {
                             self.file(&file, owner, false, active, depth + 1)?;
                         }
                     }
@@ -215,8 +224,11 @@ impl Reading<'_> {
             // Unlike `Host`, these do not mind case.
             "host" => Ok(matches_list(&value.to_lowercase(), &self.address()?.to_lowercase())),
             "originalhost" => Ok(matches_list(&value.to_lowercase(), &self.given.to_lowercase())),
-            "user" => Ok(matches_list(value, &self.options.first("user").map_or_else(local_user, str::to_owned))),
-            "localuser" => Ok(matches_list(value, &local_user())),
+            "user" => Ok(matches_list(
+                value,
+                &self.options.first("user").map_or_else(|| local_user(&self.options.around), str::to_owned),
+            )),
+            "localuser" => Ok(matches_list(value, &local_user(&self.options.around))),
             "exec" => Err("Match exec is not supported; use Match host or Match user".to_owned()),
             _ => Err(format!("Match {name} is not supported")),
         }
@@ -224,7 +236,7 @@ impl Reading<'_> {
 
     fn address(&self) -> Result<String, String> {
         match self.options.first("hostname") {
-            Some(name) => Tokens::of_host(self.given).expand(name, "HostName"),
+            Some(name) => Tokens::of_host(self.given, &self.options.around).expand(name, "HostName"),
             None if self.last_pass => Ok(self.given.to_lowercase()),
             None => Ok(self.given.to_owned()),
         }
@@ -279,11 +291,11 @@ fn words(text: &str) -> Result<Vec<String>, String> {
 }
 
 /// The files that an `Include` names, in order of their names.
-fn included(pattern: &str, owner: Owner) -> Vec<PathBuf> {
-    let pattern = tilde(pattern);
+fn included(pattern: &str, owner: Owner, around: &Surroundings) -> Vec<PathBuf> {
+    let pattern = tilde(around, pattern);
     let path = match owner {
-        _ if pattern.starts_with('/') => PathBuf::from(pattern),
-        Owner::Person => PathBuf::from(home()).join(".ssh").join(pattern),
+        _ if pattern.is_absolute() => pattern,
+        Owner::Person => home(around).join(".ssh").join(pattern),
         Owner::System => PathBuf::from(SYSTEM_DIRECTORY).join(pattern),
     };
     let mut found = vec![PathBuf::from("/")];

@@ -3,9 +3,11 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Arc;
 
 use super::*;
 use crate::connection::Method as ConnectionMethod;
+use crate::value::Surroundings;
 
 fn target(address: &str, config_file: Option<PathBuf>) -> Target {
     Target {
@@ -13,6 +15,7 @@ fn target(address: &str, config_file: Option<PathBuf>) -> Target {
         name: "web1".to_owned(),
         address: address.to_owned(),
         config_file,
+        surroundings: Arc::new(Surroundings::of_process()),
         ..Target::default()
     }
 }
@@ -63,7 +66,8 @@ fn ours(config: &Path, address: &str) -> Vec<(&'static str, Vec<String>)> {
 /// Values that `ssh -G` prints as written, or not at all, as ours: paths with `~` and tokens put in.
 fn comparable(keyword: &str, values: Vec<String>, settings_user: &str, address: &str, given: &str) -> Vec<String> {
     let expand = |text: &String| {
-        let tokens = Tokens { given, address, port: 2200, user: settings_user };
+        let around = Surroundings::of_process();
+        let tokens = Tokens { given, address, port: 2200, user: settings_user, around: &around };
         tokens.path(text, keyword).unwrap().display().to_string()
     };
     let of_files = ["identityfile", "certificatefile", "userknownhostsfile", "globalknownhostsfile"];
@@ -167,8 +171,14 @@ Host *
             // `ssh -G` shows a command with its tokens still in it.
             let theirs = match keyword {
                 "proxycommand" => {
-                    let tokens =
-                        Tokens { given: host, address: &settings.address, port: settings.port, user: &settings.user };
+                    let around = Surroundings::of_process();
+                    let tokens = Tokens {
+                        given: host,
+                        address: &settings.address,
+                        port: settings.port,
+                        user: &settings.user,
+                        around: &around,
+                    };
                     theirs.iter().map(|command| tokens.expand(command, keyword).unwrap()).collect()
                 }
                 _ => theirs,
@@ -206,12 +216,15 @@ fn what_is_said_first_counts_inventory_then_arguments_then_files() {
 #[test]
 fn without_any_configuration_the_defaults_are_safe() {
     let settings = Settings::of(&target("h", Some("none".into()))).unwrap();
-    assert_eq!((settings.port, settings.host_keys, settings.user), (22, HostKeys::Strict, local_user()));
+    assert_eq!(
+        (settings.port, settings.host_keys, settings.user),
+        (22, HostKeys::Strict, local_user(&Surroundings::of_process()))
+    );
     assert_eq!((settings.connect_timeout, settings.alive_count), (CONNECT_TIMEOUT, 3));
     assert_eq!((settings.identity_files, settings.jumps), (None, vec![]));
     assert_eq!(settings.alive_interval, Some(Duration::from_secs(15)));
     assert_eq!(settings.methods, [Method::PublicKey, Method::KeyboardInteractive, Method::Password]);
-    assert_eq!(settings.user_known_hosts[0], PathBuf::from(home()).join(".ssh/known_hosts"));
+    assert_eq!(settings.user_known_hosts[0], home(&Surroundings::of_process()).join(".ssh/known_hosts"));
 }
 
 #[test]

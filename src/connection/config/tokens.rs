@@ -1,11 +1,10 @@
 //! What `%h`, `~` and `${VARIABLE}` stand for in OpenSSH's configuration.
 
-use std::env;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use crate::value::home;
+use crate::value::Surroundings;
 
 /// What the `%` tokens of one host stand for.
 #[derive(Debug, Clone, Copy)]
@@ -14,12 +13,13 @@ pub(super) struct Tokens<'a> {
     pub address: &'a str,
     pub port: u16,
     pub user: &'a str,
+    pub around: &'a Surroundings,
 }
 
 impl<'a> Tokens<'a> {
     /// When only the host's name is known yet.
-    pub(super) fn of_host(given: &'a str) -> Self {
-        Tokens { given, address: given, port: 0, user: "" }
+    pub(super) fn of_host(given: &'a str, around: &'a Surroundings) -> Self {
+        Tokens { given, address: given, port: 0, user: "", around }
     }
 
     /// Replaces the tokens of a value. `keyword` is for the message about one that is not known.
@@ -37,9 +37,9 @@ impl<'a> Tokens<'a> {
                 Some('n' | 'k') => expanded.push_str(self.given),
                 Some('r') => expanded.push_str(self.user),
                 Some('p') => expanded.push_str(&self.port.to_string()),
-                Some('u') => expanded.push_str(&local_user()),
+                Some('u') => expanded.push_str(&local_user(self.around)),
                 Some('i') => expanded.push_str(&user_id().to_string()),
-                Some('d') => expanded.push_str(&home()),
+                Some('d') => expanded.push_str(&home(self.around).to_string_lossy()),
                 Some('l') => expanded.push_str(&host_name()),
                 Some('L') => expanded.push_str(host_name().split('.').next().unwrap_or_default()),
                 Some(other) => return Err(format!("%{other} in {keyword} {text:?} is not supported")),
@@ -57,37 +57,38 @@ impl<'a> Tokens<'a> {
                 return Err(format!("{keyword} {text:?} would point to another directory: {token} is {name:?}"));
             }
         }
-        let text = self.expand(&variables(text)?, keyword)?;
-        Ok(PathBuf::from(tilde(&text)))
+        let text = self.expand(&self.variables(text)?, keyword)?;
+        Ok(tilde(self.around, &text))
+    }
+
+    fn variables(&self, text: &str) -> Result<String, String> {
+        let mut expanded = String::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("${") {
+            let (name, after) = after.split_once('}').ok_or_else(|| format!("{text:?} has no closing brace"))?;
+            expanded.push_str(before);
+            let value = self.around.variables.get(name);
+            expanded.push_str(value.ok_or_else(|| format!("the environment variable {name} is not set"))?);
+            rest = after;
+        }
+        expanded.push_str(rest);
+        Ok(expanded)
     }
 }
 
 /// Replaces `~/` by the home directory.
-pub(super) fn tilde(text: &str) -> String {
-    home::expand_in(Some(Path::new(&home())), text).to_string_lossy().into_owned()
-}
-
-fn variables(text: &str) -> Result<String, String> {
-    let mut expanded = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("${") {
-        let (name, after) = after.split_once('}').ok_or_else(|| format!("{text:?} has no closing brace"))?;
-        expanded.push_str(before);
-        expanded.push_str(&env::var(name).map_err(|_| format!("the environment variable {name} is not set"))?);
-        rest = after;
-    }
-    expanded.push_str(rest);
-    Ok(expanded)
+pub(super) fn tilde(around: &Surroundings, text: &str) -> PathBuf {
+    crate::value::home::expand_in(Some(&home(around)), text)
 }
 
 /// The home directory of whoever runs us.
-pub(crate) fn home() -> String {
-    home::directory().map_or_else(|| "/".to_owned(), |home| home.to_string_lossy().into_owned())
+pub(crate) fn home(around: &Surroundings) -> PathBuf {
+    around.home.clone().unwrap_or_else(|| PathBuf::from("/"))
 }
 
 /// The name of whoever runs us.
-pub(crate) fn local_user() -> String {
-    let from_environment = || env::var("USER").or_else(|_| env::var("LOGNAME")).ok();
+pub(crate) fn local_user(around: &Surroundings) -> String {
+    let from_environment = || around.variables.get("USER").or_else(|| around.variables.get("LOGNAME")).cloned();
     account()
         .and_then(|fields| fields.first().cloned())
         .or_else(from_environment)

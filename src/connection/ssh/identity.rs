@@ -12,7 +12,7 @@ use russh::keys::{Certificate, PrivateKey, PublicKey, decode_secret_key};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
-use super::super::config::{Settings, home, user_id};
+use super::super::config::{Settings, user_id};
 use super::super::known_hosts::key_fingerprint;
 use crate::value::Secret;
 
@@ -93,8 +93,7 @@ pub(super) async fn candidates(
     }
     let mut defaults = Vec::new();
     if settings.identity_files.is_none() {
-        let directory = PathBuf::from(home()).join(".ssh");
-        for path in DEFAULT_NAMES.iter().map(|name| directory.join(name)).filter(|path| path.exists()) {
+        for path in DEFAULT_NAMES.iter().map(|name| settings.directory.join(name)).filter(|path| path.exists()) {
             offer_file(&path, &certificates, &mut held, &mut defaults);
         }
     }

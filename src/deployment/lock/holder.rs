@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::remote::lock::Record;
+use crate::value::Surroundings;
 
 /// Whether a holder's process is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,10 +17,10 @@ pub enum Process {
 }
 
 /// This run. The token is still to be found.
-pub fn this_run(command: &str) -> Record {
+pub fn this_run(around: &Surroundings, command: &str) -> Record {
     let pid = std::process::id();
-    let user = std::env::var("USER").or_else(|_| std::env::var("LOGNAME"));
-    let user = user.unwrap_or_else(|_| if is_root() { "root".to_owned() } else { "somebody".to_owned() });
+    let user = around.variables.get("USER").or_else(|| around.variables.get("LOGNAME")).cloned();
+    let user = user.unwrap_or_else(|| if is_root() { "root".to_owned() } else { "somebody".to_owned() });
     let machine = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     Record {
@@ -71,7 +72,7 @@ mod tests {
 
     #[test]
     fn a_process_is_known_by_its_machine_number_and_start() {
-        let own = this_run("windlass apply");
+        let own = this_run(&Default::default(), "windlass apply");
         assert_eq!(process(&own), Process::Here);
         let mut child = std::process::Command::new("true").spawn().unwrap();
         let start = began(child.id()).unwrap_or_else(|| "1".to_owned());

@@ -416,7 +416,7 @@ mod tests {
             let host = Host((!name.starts_with("silent")).then(|| Local::new("here")));
             Box::pin(async { Ok(LockHost { name, connection: Arc::new(host), user: None }) })
         });
-        let run = holder::this_run("windlass apply");
+        let run = holder::this_run(&Default::default(), "windlass apply");
         Asked { hosts: &hosts, directory, run, breaks: false, opens, tell: &|_| () }.acquire().await
     }
 
@@ -448,12 +448,12 @@ mod tests {
         let asked = Asked {
             hosts: &[],
             directory: "",
-            run: holder::this_run("windlass apply"),
+            run: holder::this_run(&Default::default(), "windlass apply"),
             breaks: false,
             opens,
             tell: &|_| (),
         };
-        let here = holder::this_run("windlass apply");
+        let here = holder::this_run(&Default::default(), "windlass apply");
         let mut ended = here.clone();
         ended.pid = 0x7fff_fff0;
         assert_eq!((holder::process(&here), holder::process(&ended)), (Process::Here, Process::Ended));

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use super::{Question, blocking, find, place};
+use super::{Question, blocking, find};
 use crate::bundle::{Bundle, Found, architecture_named};
 use crate::modules::{Controller, Done, Error, Local, Outcome};
 use crate::value::Value;
@@ -54,19 +54,25 @@ impl Local for BundleInfo {
         ],
     };
 
-    async fn run(&self, _: &Controller<'_>) -> Result<Done, Error> {
-        let bundle = place(&self.bundle);
+    async fn run(&self, here: &Controller<'_>) -> Result<Done, Error> {
+        let surroundings = here.scope.surroundings.clone();
+        // Relative to where windlass was called, as paths of a command line are.
+        let bundle = surroundings.absolute(surroundings.expand(&self.bundle));
         let mut components = Vec::new();
         let mut versions = Vec::new();
         for component in &self.components {
-            let (bundle, version, architecture) = (bundle.clone(), self.version.clone(), self.architecture.clone());
+            let (bundle, surroundings) = (bundle.clone(), surroundings.clone());
+            let (version, architecture) = (self.version.clone(), self.architecture.clone());
             if component == "packages" {
-                let all = move || Bundle::open(&bundle)?.packages(architecture.as_deref().map(architecture_named));
+                let all = move || {
+                    Bundle::open(&bundle, &surroundings)?.packages(architecture.as_deref().map(architecture_named))
+                };
                 components.push((component.clone(), blocking(all).await?.iter().map(described).collect::<Value>()));
                 continue;
             }
             if component == "crds" {
-                let all = blocking(move || Bundle::open(&bundle)?.find_all("crds", version.as_deref())).await?;
+                let all = blocking(move || Bundle::open(&bundle, &surroundings)?.find_all("crds", version.as_deref()))
+                    .await?;
                 versions.extend(all.first().map(|found| found.version.clone()));
                 components.push((component.clone(), all.iter().map(described).collect::<Value>()));
                 continue;
@@ -76,6 +82,7 @@ impl Local for BundleInfo {
             })?;
             let found = find(Question {
                 bundle,
+                surroundings,
                 component: component.clone(),
                 architecture: architecture_named(architecture).to_owned(),
                 version,

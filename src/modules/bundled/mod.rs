@@ -13,7 +13,7 @@ use tokio::sync::OnceCell;
 use super::Error;
 use super::file_digest::{self, Key};
 use crate::bundle::{Bundle, Found, MANIFEST, Wanted};
-use crate::value::home;
+use crate::value::Surroundings;
 use crate::value::lock::Mutex;
 
 impl From<crate::bundle::Error> for Error {
@@ -26,6 +26,7 @@ impl From<crate::bundle::Error> for Error {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Question {
     bundle: PathBuf,
+    surroundings: Arc<Surroundings>,
     component: String,
     architecture: String,
     version: Option<String>,
@@ -58,8 +59,12 @@ async fn find(question: Question) -> Result<Found, Error> {
 async fn answer(question: &Question) -> Result<Answer, Error> {
     let question = question.clone();
     blocking(move || {
-        let Question { bundle, component, architecture, version } = &question;
-        let found = Bundle::open(bundle)?.find(Wanted { component, architecture, version: version.as_deref() })?;
+        let Question { bundle, surroundings, component, architecture, version } = &question;
+        let found = Bundle::open(bundle, surroundings)?.find(Wanted {
+            component,
+            architecture,
+            version: version.as_deref(),
+        })?;
         let file = file_digest::key(&found.path).ok();
         Ok((found, file))
     })
@@ -72,9 +77,4 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T, Error> {
     let done = tokio::task::spawn_blocking(work).await;
     Ok(done.map_err(|_| Error::failed("reading the bundle was interrupted"))??)
-}
-
-/// The path of a bundle: relative to where windlass was called, as paths of a command line are.
-fn place(bundle: &str) -> PathBuf {
-    home::expand(bundle)
 }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::verified::{self, Directory, Looks};
-use super::{Question, find, place};
+use super::{Question, find};
 use crate::bundle::{Found, architecture_named};
 use crate::modules::{Changes, Controller, Diff, Error, Module, Outcome, Plan, Progress};
 use crate::remote::{Attributes, Command, Digest, Expected, FileKind, Links, Probe, Remote};
@@ -114,7 +114,7 @@ impl Module for Program {
     type Change = Change;
 
     async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<Change>, Error> {
-        let found = self.in_bundle(probe).await?;
+        let found = self.in_bundle(probe, here).await?;
         let version = one_version(&found)?;
         let component = format!("{}/{}", probe.expand(&self.root).await?.trim_end_matches('/'), self.name);
         let directory = format!("{component}/{version}");
@@ -195,19 +195,22 @@ async fn note(remote: &Remote, directory: &str, programs: &[Wanted]) -> Result<(
 
 impl Program {
     /// Every program with its file in the bundle.
-    async fn in_bundle(&self, probe: &Probe) -> Result<Vec<(String, Found)>, Error> {
+    async fn in_bundle(&self, probe: &Probe, here: &Controller<'_>) -> Result<Vec<(String, Found)>, Error> {
         let architecture = match &self.architecture {
             Some(given) => given.clone(),
             None => String::from_utf8_lossy(&probe.query(&Command::program(["uname", "-m"])).await?.stdout)
                 .trim()
                 .to_owned(),
         };
-        let bundle = place(&self.bundle);
+        let surroundings = here.scope.surroundings.clone();
+        // Relative to where windlass was called, as paths of a command line are.
+        let bundle = surroundings.absolute(surroundings.expand(&self.bundle));
         let names = self.programs.clone().filter(|names| !names.is_empty()).unwrap_or_else(|| vec![self.name.clone()]);
         let mut found = Vec::new();
         for component in names {
             let question = Question {
                 bundle: bundle.clone(),
+                surroundings: surroundings.clone(),
                 component: component.clone(),
                 architecture: architecture_named(&architecture).to_owned(),
                 version: self.version.clone(),

@@ -27,7 +27,7 @@ mod wrap;
 
 pub(super) use crypt::random_salt;
 pub use crypt::{Hashing, crypt};
-pub(super) use paths::{expand_home, glob};
+pub(super) use paths::glob;
 pub(super) use patterns::regex;
 pub(super) use sets::subset;
 pub(super) use texts::split;

@@ -7,9 +7,9 @@ use minijinja::{Error, State};
 
 use super::super::args::{Args, fail, items, list, only_text, text};
 use super::super::environment::Filter;
+use super::super::lazy::scope_of;
 use crate::value::Value;
 use crate::value::doc::Word;
-use crate::value::home;
 
 /// The filters of this file.
 pub(super) const FILTERS: &[(Word, Filter)] = &[
@@ -137,22 +137,18 @@ pub(super) fn splitext(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, E
     Ok(Value::from(Tuple::new(vec![Value::from(&path[..dot]), Value::from(&path[dot..])])))
 }
 
-pub(super) fn expanduser(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    Ok(Value::from(expand_home(&args.text("path")?)))
-}
-
 /// `~` and `~/x` with the home directory of who runs us.
-pub(crate) fn expand_home(path: &str) -> String {
-    home::expand(path).to_string_lossy().into_owned()
+pub(super) fn expanduser(state: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    Ok(Value::from(scope_of(state).surroundings.expand(&args.text("path")?).to_string_lossy()))
 }
 
 /// `$NAME` and `${NAME}` from the environment; unknown ones stay.
-pub(super) fn expandvars(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let string = args.text("path")?;
+pub(super) fn expandvars(state: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let (string, scope) = (args.text("path")?, scope_of(state));
     let regex = super::regex(r"\$(?:(\w+)|\{([^}]*)\})", false, false)?;
     let replaced = regex.replace_all(&string, |captures: &fancy_regex::Captures<'_>| {
         let name = captures.get(1).or_else(|| captures.get(2)).map_or("", |name| name.as_str());
-        std::env::var(name).unwrap_or_else(|_| captures[0].to_owned())
+        scope.surroundings.variables.get(name).cloned().unwrap_or_else(|| captures[0].to_owned())
     });
     Ok(Value::from(replaced.into_owned()))
 }
@@ -177,21 +173,19 @@ fn clean(path: &Path) -> PathBuf {
     })
 }
 
-fn absolute(path: &str) -> PathBuf {
-    clean(&std::env::current_dir().unwrap_or_default().join(path))
-}
-
-pub(super) fn realpath(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let path = args.text("path")?;
-    Ok(Value::from(std::fs::canonicalize(&path).unwrap_or_else(|_| absolute(&path)).display().to_string()))
+pub(super) fn realpath(state: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+    let path = scope_of(state).surroundings.absolute(args.text("path")?);
+    Ok(Value::from(std::fs::canonicalize(&path).unwrap_or_else(|_| clean(&path)).display().to_string()))
 }
 
 /// `relpath(start='.')`
-pub(super) fn relpath(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
+pub(super) fn relpath(state: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
     let (path, start) = (args.only_text("path")?, args.opt("start").unwrap_or(Value::from(".")));
     if path.is_empty() {
         return Err(fail("relpath of an empty path"));
     }
+    let scope = scope_of(state);
+    let absolute = |path: &str| clean(&scope.surroundings.absolute(path));
     let (path, start) = (absolute(&path), absolute(&only_text(&start)?));
     let common = path.components().zip(start.components()).take_while(|(a, b)| a == b).count();
     let up = start.components().skip(common).map(|_| Component::ParentDir);

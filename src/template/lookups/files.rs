@@ -279,7 +279,7 @@ pub(super) fn password(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
             _ => get("chars", "ascii_letters,digits,.,:-_").replace(",,", "\u{0},"),
         });
         let (mut password, mut salt) = (None, None);
-        let path: PathBuf = call.scope.base.join(filters::expand_home(&path));
+        let path: PathBuf = call.scope.base.join(call.scope.surroundings.expand(&path));
         if path != Path::new("/dev/null")
             && let Ok(text) = std::fs::read_to_string(&path)
         {

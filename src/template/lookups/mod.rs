@@ -220,9 +220,9 @@ impl Call<'_> {
 
     /// Where files named by terms are looked for: `folder` below each directory of the search path, then the directory.
     fn places(&self, name: &str, folder: &str) -> Vec<PathBuf> {
-        let name = super::filters::expand_home(name);
-        if name.starts_with('/') {
-            return vec![name.into()];
+        let name = self.scope.surroundings.expand(name);
+        if name.is_absolute() {
+            return vec![name];
         }
         let mut places = Vec::new();
         for directory in self.scope.search.iter().chain(std::iter::once(&*self.scope.base)) {

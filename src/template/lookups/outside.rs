@@ -101,6 +101,7 @@ fn page(call: &Call<'_>, address: &str) -> Result<Page, Error> {
         authorities: call.option("ca_path").map(text).filter(|path| !path.is_empty()).map(PathBuf::from),
         follow: call.text_option("follow_redirects", "urllib2").to_lowercase(),
         socket: call.option("unix_socket").map(text).filter(|path| !path.is_empty()).map(PathBuf::from),
+        surroundings: call.scope.surroundings.clone(),
         proxies: call.flag("use_proxy", true),
         netrc: call.flag("use_netrc", true),
         unredirected: unredirected.iter().map(|name| text(name).to_lowercase()).collect(),

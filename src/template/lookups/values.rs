@@ -10,8 +10,11 @@ use crate::value::{Value, read};
 /// Environment variables of the controller; the option `default` for one that is not set, else empty.
 pub(super) fn env(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     let default = call.option("default");
-    let one =
-        |name: &String| std::env::var(name).map_or_else(|_| default.cloned().unwrap_or(Value::from("")), Value::from);
+    let variables = &call.scope.surroundings.variables;
+    let one = |name: &String| match variables.get(name) {
+        Some(value) => Value::from(value.as_str()),
+        None => default.cloned().unwrap_or(Value::from("")),
+    };
     Ok(call.texts().iter().map(one).collect())
 }
 

@@ -44,14 +44,19 @@ pub enum NodeKind {
 /// What of a key that is there twice, the keyring says; [`load_with`] returns such warnings.
 pub fn load(path: &Path, keyring: &Keyring) -> Result<Option<Node>, Complaint> {
     let mut warnings = Vec::new();
-    let node = load_with(path, keyring, &mut warnings)?;
+    let node = load_with(path, path, keyring, &mut warnings)?;
     keyring.duplicates.found(warnings)?;
     Ok(node)
 }
 
-/// As [`load`], with warnings added to `warnings`.
-pub fn load_with(path: &Path, keyring: &Keyring, warnings: &mut Vec<Complaint>) -> Result<Option<Node>, Complaint> {
-    let (source, text) = read(path, keyring)?;
+/// As [`load`], with warnings added to `warnings`. `shown` is the path in messages.
+pub fn load_with(
+    path: &Path,
+    shown: &Path,
+    keyring: &Keyring,
+    warnings: &mut Vec<Complaint>,
+) -> Result<Option<Node>, Complaint> {
+    let (source, text) = read(path, shown, keyring)?;
     let whole = text.as_deref().unwrap_or(&source.text);
     let mut documents = parse::documents(&source, whole, warnings)?;
     // Ansible reads what is JSON as such, where the last one counts without a word.
@@ -69,15 +74,15 @@ pub fn load_with(path: &Path, keyring: &Keyring, warnings: &mut Vec<Complaint>) 
 }
 
 /// A file as text; of a vault file the plain text comes second, and is no part of the source that messages show.
-fn read(path: &Path, keyring: &Keyring) -> Result<(Arc<Source>, Option<String>), Complaint> {
+fn read(path: &Path, shown: &Path, keyring: &Keyring) -> Result<(Arc<Source>, Option<String>), Complaint> {
     let unreadable =
-        |why: &dyn std::fmt::Display| Complaint::new(format!("cannot read {}: {why}", path.display()), None);
+        |why: &dyn std::fmt::Display| Complaint::new(format!("cannot read {}: {why}", shown.display()), None);
     let bytes = super::read::bytes(path).map_err(|error| unreadable(&error))?;
     let text = String::from_utf8(bytes).map_err(|_| unreadable(&"it is not UTF-8 text"))?;
     if !vault::is_vault(&text) {
-        return Ok((Arc::new(Source::new(path, text)), None));
+        return Ok((Arc::new(Source::new(shown, text)), None));
     }
-    let source = Arc::new(Source::new(path, ""));
+    let source = Arc::new(Source::new(shown, ""));
     let plain = keyring
         .decrypt(&text)
         .map_err(|error| vault_complaint(&error, &Origin { source: source.clone(), line: 1, column: 1 }))?;

@@ -1,13 +1,11 @@
 //! How hosts are reached: `spec.ssh` and what a host says itself, as connection variables.
 
-use std::path::Path;
-
 use super::secrets::Secrets;
-use crate::resource::{Bastion, Host, HostKeys, Ssh, path};
+use crate::resource::{Bastion, Host, HostKeys, Places, Ssh};
 use crate::value::{Value, Vars};
 
 /// The variables of all hosts.
-pub(super) fn of_all(ssh: &Ssh, directory: &Path, secrets: &Secrets) -> Vars {
+pub(super) fn of_all(ssh: &Ssh, places: &Places, secrets: &Secrets) -> Vars {
     let mut vars = Vars::new();
     let mut set = |name: &str, value: Option<Value>| {
         if let Some(value) = value {
@@ -19,7 +17,7 @@ pub(super) fn of_all(ssh: &Ssh, directory: &Path, secrets: &Secrets) -> Vars {
     if let Some(key) = &ssh.private_key {
         match &key.file {
             Some(file) if !secrets.is_encrypted(file) => {
-                set("ansible_private_key_file", Some(path(directory, file).to_string_lossy().into()))
+                set("ansible_private_key_file", Some(places.path(file).to_string_lossy().into()))
             }
             _ => set("ansible_private_key", Some(secrets.value(key))),
         }
@@ -34,12 +32,12 @@ pub(super) fn of_all(ssh: &Ssh, directory: &Path, secrets: &Secrets) -> Vars {
             HostKeys::AcceptNew => Value::from("accept-new"),
         }),
     );
-    set("ansible_ssh_common_args", arguments(Some(ssh), None, directory).map(Value::from));
+    set("ansible_ssh_common_args", arguments(Some(ssh), None, places).map(Value::from));
     vars
 }
 
 /// What a host says itself.
-pub(super) fn of_host(host: &Host, ssh: Option<&Ssh>, directory: &Path) -> Vars {
+pub(super) fn of_host(host: &Host, ssh: Option<&Ssh>, places: &Places) -> Vars {
     let mut vars = Vars::new();
     vars.insert("ansible_host".into(), Value::from(host.address.as_deref().unwrap_or(&host.name)));
     if let Some(port) = host.port {
@@ -52,22 +50,22 @@ pub(super) fn of_host(host: &Host, ssh: Option<&Ssh>, directory: &Path) -> Vars 
         vars.insert("ansible_host_key_fingerprint".into(), Value::from(fingerprint.as_str()));
     }
     if let Some(bastion) = &host.bastion {
-        let arguments = arguments(ssh, Some(bastion), directory);
+        let arguments = arguments(ssh, Some(bastion), places);
         vars.insert("ansible_ssh_common_args".into(), Value::from(arguments.unwrap_or_default()));
     }
     vars
 }
 
 /// The options for `ssh` that have no variable of their own.
-fn arguments(ssh: Option<&Ssh>, own: Option<&Bastion>, directory: &Path) -> Option<String> {
+fn arguments(ssh: Option<&Ssh>, own: Option<&Bastion>, places: &Places) -> Option<String> {
     let mut options = Vec::new();
     if let Some(files) = ssh.map(|ssh| &ssh.known_hosts).filter(|files| !files.is_empty()) {
-        let files = files.iter().map(|file| literal(&path(directory, file).to_string_lossy()));
+        let files = files.iter().map(|file| literal(&places.path(file).to_string_lossy()));
         options.push(format!("UserKnownHostsFile={}", files.collect::<Vec<_>>().join(" ")));
     }
     match ssh.and_then(|ssh| ssh.agent.as_deref()) {
         Some("none") => options.push("IdentityAgent=none".to_owned()),
-        Some(socket) => options.push(format!("IdentityAgent={}", literal(&path(directory, socket).to_string_lossy()))),
+        Some(socket) => options.push(format!("IdentityAgent={}", literal(&places.path(socket).to_string_lossy()))),
         None => {}
     }
     if let Some(bastion) = own.or(ssh.and_then(|ssh| ssh.bastion.as_ref())) {

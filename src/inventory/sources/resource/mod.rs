@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::Candidate;
 use crate::connection::Confinement;
 use crate::inventory::Inventory;
-use crate::resource::{self, Component, Deployment, Entry, Resource, Runs, TABLE, Trust};
+use crate::resource::{self, Component, Deployment, Entry, Places, Resource, Runs, TABLE, Trust};
 use crate::value::origin::{Complaint, Source};
 use crate::value::{Value, Vars, mapping};
 
@@ -106,27 +106,27 @@ fn put(
         inventory.confined = Some(Arc::new(confined.map_err(wrong)?));
     }
     inventory.warnings.extend(deployment.warnings().iter().map(ToString::to_string));
-    let directory = deployment.directory();
-    let secrets = Secrets::of(&deployment, &directory, cluster, &inventory.keyring);
+    let places = deployment.places();
+    let secrets = Secrets::of(&deployment, cluster, &inventory.keyring);
     let whole = inventory.put_group(WHOLE);
     whole.priority = 0;
-    whole.vars = variables::of(&deployment, &directory, &secrets);
+    whole.vars = variables::of(&deployment, &places, &secrets);
     if deployment.trust == Trust::Foreign {
         let credentials = Value::from(deployment.credentials().to_string_lossy());
         whole.vars.insert("credentials_dir".into(), credentials);
     }
-    put_hosts(inventory, &deployment, &directory, file);
+    put_hosts(inventory, &deployment, &places, file);
     put_groups(inventory, &deployment);
     members::put(inventory, &deployment, &secrets, file);
     inventory.deployments.push(deployment);
     Ok(())
 }
 
-fn put_hosts(inventory: &mut Inventory, deployment: &Deployment, directory: &Path, file: Option<&Path>) {
+fn put_hosts(inventory: &mut Inventory, deployment: &Deployment, places: &Places, file: Option<&Path>) {
     let spec = &deployment.spec;
     for host in &spec.hosts {
         inventory.put_host(WHOLE, &host.name, None, file);
-        let mut vars = connection::of_host(host, spec.ssh.as_ref(), directory);
+        let mut vars = connection::of_host(host, spec.ssh.as_ref(), places);
         if let Some(address) = &host.private_address {
             vars.insert("karmada_address".into(), Value::from(address.as_str()));
             vars.insert("etcd_address".into(), Value::from(address.as_str()));

@@ -1,10 +1,10 @@
 //! References to secrets as values that are read when a task needs them, and not before.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use super::cluster::Cluster;
-use crate::resource::{self, Deployment, Reference, SecretKey};
+use crate::resource::{Deployment, Places, Reference, SecretKey};
 use crate::value::vault::{self, Keyring};
 use crate::value::{Deferred, Value, read};
 
@@ -12,7 +12,7 @@ use crate::value::{Deferred, Value, read};
 #[derive(Debug, Clone)]
 pub(super) struct Secrets {
     /// Where paths begin, and where programs run.
-    directory: PathBuf,
+    places: Places,
     /// The namespace of Secrets that name none.
     namespace: Option<String>,
     cluster: Cluster,
@@ -20,9 +20,9 @@ pub(super) struct Secrets {
 }
 
 impl Secrets {
-    pub(super) fn of(deployment: &Deployment, directory: &Path, cluster: Cluster, keyring: &Keyring) -> Secrets {
+    pub(super) fn of(deployment: &Deployment, cluster: Cluster, keyring: &Keyring) -> Secrets {
         Secrets {
-            directory: directory.to_owned(),
+            places: deployment.places(),
             namespace: deployment.namespace.clone(),
             cluster,
             keyring: keyring.clone(),
@@ -31,7 +31,7 @@ impl Secrets {
 
     /// A path of the document.
     pub(super) fn path(&self, given: &str) -> PathBuf {
-        resource::path(&self.directory, given)
+        self.places.path(given)
     }
 
     /// Whether a file of the document is there and encrypted with the vault: by how it begins, without its password.
@@ -90,10 +90,7 @@ impl Secrets {
                 let text = read::text(&self.path(file)).map_err(|error| error.to_string())?;
                 self.opened(text).map(without_newline)
             }
-            Reference { env: Some(name), .. } => std::env::var(name).map_err(|error| match error {
-                std::env::VarError::NotPresent => "it is not set".to_owned(),
-                std::env::VarError::NotUnicode(_) => "it is not UTF-8 text".to_owned(),
-            }),
+            Reference { env: Some(name), .. } => self.variable(name),
             Reference { vault: Some(text), .. } => self.opened(text.clone()).map(without_newline),
             Reference { command: Some(words), .. } => self.printed(words),
             Reference { secret: Some(secret), .. } => {
@@ -101,6 +98,13 @@ impl Secrets {
             }
             _ => Err("the reference is empty".to_owned()),
         }
+    }
+
+    fn variable(&self, name: &str) -> Result<String, String> {
+        let around = &self.places.surroundings;
+        let unreadable = around.unreadable.contains(name);
+        let why = if unreadable { "it is not UTF-8 text" } else { "it is not set" };
+        around.variables.get(name).cloned().ok_or_else(|| why.to_owned())
     }
 
     /// A text, decrypted if it is a vault text.
@@ -118,7 +122,7 @@ impl Secrets {
     fn printed(&self, words: &[String]) -> Result<String, String> {
         let (program, arguments) = words.split_first().ok_or("the command is empty")?;
         let mut command = Command::new(program);
-        command.args(arguments).current_dir(&self.directory).stdin(Stdio::null()).stdout(Stdio::piped());
+        command.args(arguments).current_dir(&self.places.directory).stdin(Stdio::null()).stdout(Stdio::piped());
         let child = command.spawn().map_err(|error| error.to_string())?;
         let (status, said) = read::printed(child).map_err(|error| error.to_string())?;
         if !status.success() {

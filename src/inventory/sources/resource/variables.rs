@@ -2,23 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::path::Path;
 
 use super::secrets::Secrets;
 use crate::inventory::sources::resource::connection;
 use crate::resource::{
-    Addon, AddonState, Certificates, Component, Deployment, Entry, Etcd, ExternalEtcd, ManagedEtcd, TABLE, path,
+    Addon, AddonState, Certificates, Component, Deployment, Entry, Etcd, ExternalEtcd, ManagedEtcd, Places, TABLE,
 };
 use crate::value::{Value, Vars, mapping};
 
 /// The variables of all hosts and members of a deployment.
-pub(super) fn of(deployment: &Deployment, directory: &Path, secrets: &Secrets) -> Vars {
+pub(super) fn of(deployment: &Deployment, places: &Places, secrets: &Secrets) -> Vars {
     let spec = &deployment.spec;
     let mut vars = Vars::new();
     let mut set = |name: &str, value: Value| drop(vars.insert(name.into(), value));
     set("karmada_deployment", text(&deployment.name));
     set("karmada_instance", text(&spec.instance));
-    set("karmada_bundle", text(&path(directory, &spec.bundle).to_string_lossy()));
+    set("karmada_bundle", text(&places.path(&spec.bundle).to_string_lossy()));
     // Two deployments in one directory share no authority.
     if spec.instance != "karmada" {
         set("etcd_cluster_name", text(&format!("{}-etcd", spec.instance)));
@@ -47,7 +46,7 @@ pub(super) fn of(deployment: &Deployment, directory: &Path, secrets: &Secrets) -
             set("load_balancer_router_id", Value::from(number));
         }
         if !balancer.package_files.is_empty() {
-            let files = balancer.package_files.iter().map(|file| text(&path(directory, file).to_string_lossy()));
+            let files = balancer.package_files.iter().map(|file| text(&places.path(file).to_string_lossy()));
             set("load_balancer_package_files", files.collect());
         }
     }
@@ -55,20 +54,20 @@ pub(super) fn of(deployment: &Deployment, directory: &Path, secrets: &Secrets) -
         set("karmada_addons", spec.addons.iter().map(addon).collect());
     }
     if let Some(cluster) = &spec.host_cluster {
-        let kubeconfig = path(directory, &cluster.kubeconfig.file);
+        let kubeconfig = places.path(&cluster.kubeconfig.file);
         set("karmada_host_cluster_kubeconfig", text(&kubeconfig.to_string_lossy()));
     }
-    vars.extend(etcd(&spec.etcd, directory));
+    vars.extend(etcd(&spec.etcd, places));
     if let Some(certificates) = &spec.certificates {
         vars.extend(validity(certificates));
         if let Some(ca) = &certificates.ca {
-            vars.insert("karmada_ca_cert".into(), text(&path(directory, &ca.cert.file).to_string_lossy()));
+            vars.insert("karmada_ca_cert".into(), text(&places.path(&ca.cert.file).to_string_lossy()));
             vars.insert("karmada_ca_key".into(), secrets.value(&ca.key));
         }
     }
     vars.extend(components(deployment));
     if let Some(ssh) = &spec.ssh {
-        vars.extend(connection::of_all(ssh, directory, secrets));
+        vars.extend(connection::of_all(ssh, places, secrets));
     }
     vars
 }
@@ -77,10 +76,10 @@ fn text(text: &str) -> Value {
     Value::from(text)
 }
 
-fn etcd(etcd: &Etcd, directory: &Path) -> Vars {
+fn etcd(etcd: &Etcd, places: &Places) -> Vars {
     match (&etcd.managed, &etcd.external) {
         (Some(managed), _) => managed_etcd(managed),
-        (None, Some(external)) => [("etcd_external".into(), external_etcd(external, directory))].into(),
+        (None, Some(external)) => [("etcd_external".into(), external_etcd(external, places))].into(),
         (None, None) => Vars::new(),
     }
 }
@@ -102,8 +101,8 @@ fn managed_etcd(etcd: &ManagedEtcd) -> Vars {
     vars
 }
 
-fn external_etcd(etcd: &ExternalEtcd, directory: &Path) -> Value {
-    let file = |file: &str| text(&path(directory, file).to_string_lossy());
+fn external_etcd(etcd: &ExternalEtcd, places: &Places) -> Value {
+    let file = |file: &str| text(&places.path(file).to_string_lossy());
     mapping([
         ("endpoints", etcd.endpoints.iter().map(|endpoint| text(endpoint)).collect()),
         ("ca_cert", file(&etcd.ca_cert.file)),
