@@ -1,7 +1,7 @@
 //! Words on standard output and standard error. Nobody panics because nobody reads, or because a disk is full.
 
+use std::cell::Cell;
 use std::io::{self, ErrorKind, Write};
-use std::sync::OnceLock;
 
 use anyhow::Context;
 
@@ -27,24 +27,41 @@ pub(super) enum Wording {
     Ansible,
 }
 
-static WORDING: OnceLock<Wording> = OnceLock::new();
-
-/// Chooses the wording, once, before anything is said.
-pub(super) fn speak(wording: Wording) {
-    #[expect(
-        clippy::let_underscore_must_use,
-        reason = "a second command line in one process (tests) keeps the wording of the first"
-    )]
-    let _ = WORDING.set(wording);
+thread_local! {
+    /// Of the command line that this thread runs.
+    static WORDING: Cell<Wording> = const { Cell::new(Wording::Own) };
 }
 
-/// The wording that was chosen.
+/// Runs a command line that speaks so. Another one, on another thread of the process, keeps its own wording.
+pub(super) fn speaking<T>(wording: Wording, command_line: impl FnOnce() -> T) -> T {
+    let outer = WORDING.replace(wording);
+    let done = command_line();
+    WORDING.set(outer);
+    done
+}
+
+/// The wording of this command line.
 pub(super) fn wording() -> Wording {
-    WORDING.get().copied().unwrap_or(Wording::Own)
+    WORDING.get()
 }
 
 /// Writes a line to standard error. Where it cannot be told, it cannot be told either that it could not.
 pub(super) fn tell(line: &str) {
     #[expect(clippy::let_underscore_must_use, reason = "nothing can be done about a closed standard error")]
     let _ = writeln!(io::stderr(), "{}", harmless(line));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_command_line_has_a_wording_of_its_own() {
+        let other = speaking(Wording::Ansible, || {
+            let other = std::thread::spawn(wording).join().unwrap();
+            assert_eq!(wording(), Wording::Ansible);
+            other
+        });
+        assert_eq!([wording(), other], [Wording::Own, Wording::Own]);
+    }
 }

@@ -15,7 +15,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, Args, Command};
 
 use super::ExitCode;
-use super::print::{Wording, speak};
+use super::print::{Wording, speaking};
 
 /// A tool of Ansible that this program can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +58,10 @@ pub(super) fn called(argv: &[OsString]) -> Option<(Tool, &[OsString])> {
 
 /// Runs the tool; the result is the program's exit code.
 pub(super) fn run(tool: Tool, argv: &[OsString]) -> ExitCode {
-    speak(Wording::Ansible);
+    speaking(Wording::Ansible, || run_tool(tool, argv))
+}
+
+fn run_tool(tool: Tool, argv: &[OsString]) -> ExitCode {
     let result = match tool {
         Tool::Playbook => parsed(tool, argv).map(|args| playbook::run(&args)),
         Tool::AdHoc => parsed(tool, argv).map(|args| ad_hoc::run(&args)),
