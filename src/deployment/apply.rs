@@ -10,6 +10,7 @@ use super::lock::Lock;
 use super::plan::{ASKED, Plan, Planned, State, asked, moved};
 use super::stage::Stage;
 use super::{Deployment, Error, Run, Site, planning};
+use crate::value::Vars;
 
 /// A plan that can be applied, once it was agreed to.
 pub struct Proposal<'s> {
@@ -122,7 +123,10 @@ impl<'s> Proposal<'s> {
     /// made again where something moved, and holds if the same stages differ. None: the face ended it.
     async fn still(&self, control: &Control) -> Result<Option<Vec<Planned>>, Error> {
         let phase = self.site.read().await?;
-        let Some(now) = planning::observe(&phase, &self.deployment, control).await? else { return Ok(None) };
+        self.deployment.recheck(&phase, control).await?;
+        let Some(now) = planning::observe(&phase, &self.deployment, Vars::default(), control).await? else {
+            return Ok(None);
+        };
         let what = moved(&self.plan.observed, &now);
         if what.is_empty() {
             return Ok(Some(self.plan.stages.clone()));
@@ -155,7 +159,8 @@ struct Stages<'a> {
 
 impl<'a> Stages<'a> {
     fn begin(proposal: &'a Proposal<'_>, lock: &'a Lock, control: &'a Control) -> Self {
-        let journal = Journal::begin(journal::APPLY, &proposal.deployment.name, asked(&proposal.plan.observed), lock);
+        let journal =
+            Journal::begin(journal::APPLY, &proposal.deployment.name, asked(&proposal.plan.observed).as_deref(), lock);
         let (_, removals) = proposal.plan.course();
         let (site, deployment) = (proposal.site, &proposal.deployment);
         Stages { site, deployment, lock, control, removals, journal, has_run: false }
@@ -213,7 +218,7 @@ impl<'a> Stages<'a> {
     async fn playbook(&self, stage: Stage, playbook: &Path) -> Result<Outcome, Error> {
         self.control.tell(Progress::Applying { stage, playbook: playbook.to_owned() });
         let phase = self.site.read().await?;
-        self.deployment.refuse_other_hosts(&phase, self.control).await?;
+        self.deployment.recheck(&phase, self.control).await?;
         let run = Run { playbook: Some(playbook), hold: Some(self.lock.hold().clone()), ..Run::default() };
         let job = phase.job(run, self.control).await?;
         if stage == Stage::Removals {

@@ -49,7 +49,7 @@ impl<'s> Removal<'s> {
 
     async fn locked(&self, lock: &Lock, control: &Control) -> Result<Outcome, Error> {
         let phase = self.site.read().await?;
-        self.deployment.refuse_other_hosts(&phase, control).await?;
+        self.deployment.recheck(&phase, control).await?;
         let inventory = phase.inventory();
         let is_there = |group: &str| inventory.groups.contains_key(group) && !inventory.hosts_of(group).is_empty();
         if is_there("members") || is_there("del_member") {

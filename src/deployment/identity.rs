@@ -111,12 +111,14 @@ impl Deployment {
         }
     }
 
-    /// Refuses to go on with an inventory that describes another deployment, or other hosts, than those that were locked.
+    /// Refuses to go on with an inventory that was read again, if it is paused now, or describes another deployment or other hosts
+    /// than those that were locked.
     ///
     /// # Errors
-    /// It does; or it cannot be rendered.
-    pub(super) async fn refuse_other_hosts(&self, phase: &Phase<'_>, control: &Control) -> Result<(), Error> {
+    /// It is, or does; or it cannot be rendered.
+    pub(super) async fn recheck(&self, phase: &Phase<'_>, control: &Control) -> Result<(), Error> {
         let now = phase.describe(control).await?;
+        now.refuse_paused()?;
         let key = |it: &Deployment| (it.name.clone(), it.instance.clone(), it.hosts.clone(), it.addresses.clone());
         if key(&now) == key(self) { Ok(()) } else { Err(Error::OtherHosts { name: self.name.clone() }) }
     }

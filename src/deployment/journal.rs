@@ -18,7 +18,7 @@ pub struct Journal {
     pub token: u64,
     /// The run, as in the lock.
     pub apply: String,
-    /// `apply`, or the name of an [`Operation`](super::operation::Operation).
+    /// `apply`, or the [command](super::operation::Operation::command) of another operation.
     #[serde(rename = "deed")]
     pub operation: String,
     pub deployment: String,

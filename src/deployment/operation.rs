@@ -7,7 +7,7 @@ use super::changes::Changes;
 use super::control::{Control, LockRequest, Outcome, Progress};
 use super::journal::{self, Entry, Journal};
 use super::lock::Lock;
-use super::plan::{Observed, asked, moved};
+use super::plan::{ASKED, Observed, asked, moved};
 use super::stage::Stage;
 use super::{Deployment, Error, Phase, Run, Site, planning};
 use crate::value::{Value, Vars};
@@ -26,13 +26,25 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// As the journal names it, and the sub-command of the command line.
+    /// The sub-command of the command line.
     pub fn name(&self) -> &'static str {
         match self {
             Operation::Upgrade { .. } => "upgrade",
             Operation::Rollback { .. } => "rollback",
             Operation::RenewCertificates => "certificates",
             Operation::RemoveHost(_) => "remove-host",
+        }
+    }
+
+    /// As the journal names it: the command line that resumes it, without `windlass`.
+    pub fn command(&self) -> String {
+        match self {
+            Operation::Upgrade { component: Some(component), .. }
+            | Operation::Rollback { component: Some(component) } => {
+                format!("{} --component {component}", self.name())
+            }
+            Operation::RemoveHost(host) => format!("{} {host}", self.name()),
+            _ => self.name().to_owned(),
         }
     }
 
@@ -72,7 +84,7 @@ pub struct Prepared<'s> {
     pub operation: Operation,
     /// What it would change. With failures: the operation is refused.
     pub found: Changes,
-    /// A run of this operation that did not come to its end: this one resumes it.
+    /// An earlier operation, or apply, that did not come to its end. See [`Prepared::resumes`].
     pub interrupted: Option<Journal>,
     /// What the hosts were like when it was tried out.
     observed: Observed,
@@ -87,22 +99,22 @@ impl<'s> Prepared<'s> {
         let phase = site.read().await?;
         let deployment = phase.deployment(control).await?;
         deployment.refuse_paused()?;
-        let journal = deployment.journal_of_same_hosts().await?;
-        let interrupted = journal.filter(|journal| !journal.done && journal.operation == operation.name());
-        let Some(observed) = planning::observe(&phase, &deployment, control).await? else { return Ok(None) };
-        control.tell(Progress::DryRun(site.playbook(operation.playbook())));
-        let job = Self::job(site, &phase, &operation, None, control).await?;
-        let mut found = Changes::default();
-        let recap = control.run.watch(job, |event| found.take(event)).await?;
-        if recap.is_none() || control.run.is_stopping() {
+        let interrupted = deployment.journal_of_same_hosts().await?.filter(|journal| !journal.done);
+        let Some(observed) = planning::observe(&phase, &deployment, operation.vars(), control).await? else {
             return Ok(None);
-        }
+        };
+        let Some(found) = Self::dry_run(site, &phase, &operation, control).await? else { return Ok(None) };
         Ok(Some(Prepared { site, deployment, operation, found, interrupted, observed }))
     }
 
     /// Whether there is nothing to carry out.
     pub fn is_empty(&self) -> bool {
-        self.found.is_empty() && self.interrupted.is_none()
+        self.found.is_empty() && !self.resumes()
+    }
+
+    /// Whether it is the interrupted one, and so resumes it. Of the same kind, but for another host or component, it is not.
+    pub fn resumes(&self) -> bool {
+        self.interrupted.as_ref().is_some_and(|journal| journal.operation == self.operation.command())
     }
 
     /// Carries it out.
@@ -121,16 +133,17 @@ impl<'s> Prepared<'s> {
 
     async fn locked(&self, lock: &mut Lock, control: &Control) -> Result<Outcome, Error> {
         let phase = self.site.read().await?;
-        let Some(now) = planning::observe(&phase, &self.deployment, control).await? else {
+        self.deployment.recheck(&phase, control).await?;
+        let Some(now) = planning::observe(&phase, &self.deployment, self.operation.vars(), control).await? else {
             return Ok(Outcome::Interrupted);
         };
         let what = moved(&self.observed, &now);
-        if !what.is_empty() {
+        if !what.is_empty() && !self.same_changes(&phase, &now, control).await? {
             return Err(Error::Moved { since: "it was tried out", what });
         }
-        self.deployment.refuse_other_hosts(&phase, control).await?;
         let playbook = self.operation.playbook();
-        let mut journal = Journal::begin(self.operation.name(), &self.deployment.name, asked(&now), lock);
+        let mut journal =
+            Journal::begin(&self.operation.command(), &self.deployment.name, asked(&now).as_deref(), lock);
         let entry = Entry { stage: self.operation.name().into(), playbook: playbook.into(), done: false };
         journal.stages.push(entry);
         journal::write(lock, &journal).await.map_err(Error::Journal)?;
@@ -149,6 +162,30 @@ impl<'s> Prepared<'s> {
             }
         }
         Ok(outcome)
+    }
+
+    /// Whether the same was asked for, and a second dry run finds the same changes. A service that fails and restarts again and
+    /// again changes its state between any two looks, and a rollback may be what ends that.
+    async fn same_changes(&self, phase: &Phase<'_>, now: &Observed, control: &Control) -> Result<bool, Error> {
+        if self.observed.get(ASKED) != now.get(ASKED) {
+            return Ok(false);
+        }
+        let again = Self::dry_run(self.site, phase, &self.operation, control).await?;
+        Ok(again.is_some_and(|again| again == self.found))
+    }
+
+    /// What the operation would change. None: the face ended it.
+    async fn dry_run(
+        site: &Site,
+        phase: &Phase<'_>,
+        operation: &Operation,
+        control: &Control,
+    ) -> Result<Option<Changes>, Error> {
+        control.tell(Progress::DryRun(site.playbook(operation.playbook())));
+        let job = Self::job(site, phase, operation, None, control).await?;
+        let mut found = Changes::default();
+        let recap = control.run.watch(job, |event| found.take(event)).await?;
+        Ok((recap.is_some() && !control.run.is_stopping()).then_some(found))
     }
 
     /// The playbook as a run: under the lock, or without one in check mode.
@@ -204,6 +241,15 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_journal_names_the_host_or_component_that_an_operation_is_for() {
+        let names: Vec<String> = all().iter().map(Operation::command).collect();
+        assert_eq!(
+            names,
+            ["upgrade --component scheduler", "rollback --component scheduler", "certificates", "remove-host h4"]
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use super::changes::Changes;
 use super::stage::Stage;
@@ -70,9 +71,15 @@ impl Plan {
 }
 
 /// The digest of what was asked for.
-pub fn asked(observed: &Observed) -> Option<&str> {
-    let asked = observed.get(ASKED)?;
-    asked.iter().find(|(name, _)| name.starts_with("deployment ")).map(|(_, digest)| digest.as_str())
+pub fn asked(observed: &Observed) -> Option<String> {
+    let mut digest = Sha256::new();
+    observed.get(ASKED)?.iter().for_each(|(name, value)| digest.update(format!("{name} {value}\n")));
+    Some(hex(digest))
+}
+
+/// A digest in hexadecimal.
+pub(super) fn hex(digest: Sha256) -> String {
+    digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// What has changed now than it was: `h1: file /etc/etcd/etcd.yaml`, each with what became of it.

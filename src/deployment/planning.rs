@@ -1,6 +1,6 @@
 //! Planning: every stage is run in check mode, and what it would change is noted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
@@ -9,13 +9,13 @@ use super::changes::Changes;
 use super::control::{Control, Progress};
 use super::lock::holder;
 use super::observation::{self, Observer};
-use super::plan::{ASKED, LAYOUT, Observed, Plan, Planned, State};
+use super::plan::{ASKED, LAYOUT, Observed, Plan, Planned, State, hex};
 use super::stage::{STAGES, Stage};
 use super::{Deployment, Error, Phase, Run, Site};
 use crate::bundle::Bundle;
 use crate::engine::{self, Job};
 use crate::report::plain;
-use crate::value::Surroundings;
+use crate::value::{Surroundings, Value, Vars};
 
 /// What an apply would change. None: the face ended it.
 ///
@@ -31,7 +31,7 @@ pub async fn plan(site: &Site, control: &Control) -> Result<Option<Plan>, Error>
 
 /// A plan, with what was observed before it was made. None: the face ended it.
 pub(super) async fn make(phase: &Phase<'_>, deployment: &Deployment, control: &Control) -> Result<Option<Plan>, Error> {
-    let Some(observed) = observe(phase, deployment, control).await? else { return Ok(None) };
+    let Some(observed) = observe(phase, deployment, Vars::default(), control).await? else { return Ok(None) };
     let mut stages: Vec<Planned> = Vec::new();
     for stage in STAGES {
         let before = stages.iter().any(|planned| planned.state != State::Same);
@@ -81,14 +81,16 @@ pub(super) async fn look(
     Ok(Some(Planned { stage, state, hosts, found }))
 }
 
-/// What the hosts are like, and digests of what was asked for. None: the face ended it.
+/// What the hosts are like, and digests of what was asked for. `vars`: what the operation sets over the inventory, such as another
+/// bundle. None: the face ended it.
 pub(super) async fn observe(
     phase: &Phase<'_>,
     deployment: &Deployment,
+    vars: Vars,
     control: &Control,
 ) -> Result<Option<Observed>, Error> {
     let playbook = phase.site().playbook(observation::PLAYBOOK);
-    let job = phase.job(Run { playbook: Some(&playbook), check: true, ..Run::default() }, control).await?;
+    let job = phase.job(Run { playbook: Some(&playbook), check: true, vars, ..Run::default() }, control).await?;
     let mut observer = Observer::new([(ASKED.into(), inputs(&job, deployment)?)].into());
     let recap = control.run.watch_unmasked(job, |event| observer.take(event)).await?;
     match recap.filter(|_| !control.run.is_stopping()) {
@@ -97,16 +99,35 @@ pub(super) async fn observe(
     }
 }
 
-/// Digests of the inventory with all its variables, and of the bundles that it names.
+/// The files of this machine that variables of a host name and that end up on hosts or in a cluster. Paths as the roles read them:
+/// from the inventory's directory, with patterns; of a directory its files. Not those whose contents change by themselves, such as
+/// a member's kubeconfig.
+const NAMED_FILES: &str = "\
+    {% set all = [] %}{% set base = inventory_dir | default(lookup('ansible.builtin.env', 'PWD'), true) %}\
+    {% for addon in karmada_addons | default([], true) + member_addons | default([], true) %}{% for src in addon.src %}\
+    {% set path = [base, src | expanduser] | path_join %}\
+    {% set _ = all.extend(query('ansible.builtin.fileglob', path, path ~ '/*')) %}{% endfor %}{% endfor %}\
+    {% for file in load_balancer_package_files | default([], true) + [karmada_ca_cert | default('', true)] if file %}\
+    {% set _ = all.append([base, file | expanduser] | path_join) %}{% endfor %}{{ all | unique }}";
+
+/// Digests of each host with its variables, of the groups, the resource, the bundles, and the files that these name. The order in
+/// which an inventory program prints them does not count.
 fn inputs(job: &Job, deployment: &Deployment) -> Result<BTreeMap<String, String>, Error> {
     let mut found = BTreeMap::new();
-    let mut digest = Sha256::new();
     let mut bundles = Vec::new();
+    let mut files = BTreeSet::new();
+    for resource in &job.inventory.deployments {
+        found.insert(format!("resource {}", resource.name), resource.digest.clone());
+        files.extend(resource.spec.hooks.iter().map(|hook| resource.place(&hook.playbook).display().to_string()));
+    }
     for host in job.inventory.hosts.keys() {
         let vars = job.inventory.vars_of(host, None);
-        digest.update(format!("{host}\n"));
-        for (name, value) in vars.iter().chain(job.extra_vars.iter()) {
-            digest.update(format!("{name}={}\n", plain(value)));
+        let lines = vars.iter().chain(job.extra_vars.iter()).map(|(name, value)| format!("{name}={}", sorted(value)));
+        found.insert(format!("host {host}"), unordered(lines.collect()));
+        match engine::rendered(job, host, NAMED_FILES) {
+            Ok(named) => files.extend(named.try_iter().into_iter().flatten().map(|path| path.to_string())),
+            // The role that reads them says what is wrong.
+            Err(error) => drop(found.insert(format!("files of {host}"), error.to_string())),
         }
         for name in ["etcd_bundle", "karmada_bundle"] {
             let value = engine::variable(job, host, name)?;
@@ -117,14 +138,40 @@ fn inputs(job: &Job, deployment: &Deployment) -> Result<BTreeMap<String, String>
             }
         }
     }
-    for (group, members) in &job.inventory.groups {
-        digest.update(format!("[{group}] {:?}\n", members.hosts));
+    let groups = job.inventory.groups.iter().map(|(group, members)| {
+        let hosts: BTreeSet<_> = members.hosts.iter().collect();
+        format!("[{group}] {hosts:?}")
+    });
+    found.insert(format!("deployment {}", deployment.name), unordered(groups.collect()));
+    for path in files {
+        found.insert(format!("file {path}"), file(Path::new(&path)));
     }
-    found.insert(format!("deployment {}", deployment.name), hex(digest));
     for path in bundles {
         found.insert(format!("bundle {path}"), bundle(Path::new(&path), job.templar.surroundings()));
     }
     Ok(found)
+}
+
+fn sorted(value: &Value) -> serde_json::Value {
+    let mut value = plain(value);
+    value.sort_all_objects();
+    value
+}
+
+/// The digest of lines in whatever order.
+fn unordered(mut lines: Vec<String>) -> String {
+    lines.sort();
+    let mut digest = Sha256::new();
+    lines.iter().for_each(|line| digest.update(format!("{line}\n")));
+    hex(digest)
+}
+
+/// The digest of a file; why it cannot be read otherwise.
+fn file(path: &Path) -> String {
+    match std::fs::read(path) {
+        Ok(bytes) => hex(Sha256::new().chain_update(bytes)),
+        Err(error) => error.to_string(),
+    }
 }
 
 /// The digest of a bundle's manifest, or of its files' names, sizes and times; why it cannot be read otherwise.
@@ -135,8 +182,4 @@ fn bundle(path: &Path, around: &Surroundings) -> String {
         Ok(hex(digest))
     };
     read().unwrap_or_else(|error| error.to_string())
-}
-
-fn hex(digest: Sha256) -> String {
-    digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }

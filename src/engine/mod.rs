@@ -56,7 +56,7 @@ use crate::remote::{Become, Hold};
 use crate::template::Templar;
 use crate::value::lock::{Mutex, RwLock};
 use crate::value::vault::Keyring;
-use crate::value::{Value, Vars};
+use crate::value::{Template, Value, Vars};
 
 /// What a run was asked to do, everything loaded and checked.
 pub struct Job {
@@ -252,6 +252,15 @@ pub fn reach(job: &Job, host: &str) -> Result<(Target, Option<Become>), crate::t
 pub fn variable(job: &Job, host: &str, name: &str) -> Result<Option<Value>, crate::template::Error> {
     let scope = scope::outside_of_plays(job, host);
     scope.get(name).map(|raw| job.templar.render(raw, &scope)).transpose()
+}
+
+/// A template of windlass's own, rendered with the variables of a host outside of any play.
+///
+/// # Errors
+/// A variable of the host is not what the template expects, or cannot be rendered.
+pub fn rendered(job: &Job, host: &str, template: &str) -> Result<Value, crate::template::Error> {
+    let scope = scope::outside_of_plays(job, host);
+    job.templar.render(&Template::value(template, None), &scope)
 }
 
 /// The hosts of a play's pattern within the limit, as `--list-hosts` shows them.

@@ -36,6 +36,27 @@ windlass() {
   echo "+ exit code $code"
 }
 
+# at_question QUESTION COMMAND ANSWER OPTION...: runs windlass on a terminal. When it asks, runs the command, then types the answer.
+at_question() {
+  local question=$1 command=$2 answer=$3 i
+  shift 3
+  echo "+ windlass $*"
+  mkfifo "$scratch/keys"
+  SHELL=/bin/bash script -qefc "$(printf '%q ' "$WINDLASS" "$@")" /dev/null <"$scratch/keys" >"$output" 2>&1 &
+  exec 7>"$scratch/keys"
+  for ((i = 0; i < 600; i++)); do ! grep -aqF -- "$question" "$output" || break; sleep 0.2; done
+  [ "$i" -lt 600 ] || broken "it does not ask: $question"
+  echo "+ meanwhile: $command"
+  "$command"
+  echo "$answer" >&7
+  code=0
+  wait $! || code=$?
+  exec 7>&-
+  rm "$scratch/keys"
+  cat "$output"
+  echo "+ exit code $code"
+}
+
 # The playbook etcd.yml, with etcd $ETCD (3.5 unless said otherwise).
 etcd_playbook() { windlass playbook -i "${etcd_inventory:-$inventory}" -e "etcd_bundle=$ROOT/target/etcd/${ETCD:-3.5}" "$@" "$ROOT/playbooks/etcd.yml"; }
 

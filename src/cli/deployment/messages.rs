@@ -194,7 +194,7 @@ pub(super) fn interrupted(journal: &Journal, resumes: bool) -> String {
 
 /// What a person can do about an operation that did not come to its end.
 pub(super) fn how_to_resume(journal: &Journal) -> String {
-    let back = if journal.operation == "upgrade" { ", or windlass rollback to go back" } else { "" };
+    let back = if journal.operation.starts_with("upgrade") { ", or windlass rollback to go back" } else { "" };
     format!("run windlass {} to resume it{back}", one_line(&journal.operation))
 }
 

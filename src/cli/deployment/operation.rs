@@ -91,7 +91,7 @@ fn run(args: &OperationArgs, operation: Operation) -> Result<ExitCode, Failure> 
         };
         show(&messages::operation(&prepared, site.verbosity > 0), site)?;
         if let Some(journal) = &prepared.interrupted {
-            note(&messages::interrupted(journal, true));
+            note(&messages::interrupted(journal, prepared.resumes()));
         }
         if !prepared.found.failures.is_empty() {
             note(&format!("error: cannot carry out {name}: its dry run failed"));

@@ -1,0 +1,38 @@
+. "$ROOT/tests/e2e/karmada-lib.sh"
+# One host with a control plane, of 77.
+file=$state/files.yaml
+mkdir -p "$state/files"
+begin() {
+  printf -- '- hosts: karmada_control_plane\n  gather_facts: false\n  tasks: [{ansible.builtin.command: touch /root/shown}]\n' >"$state/files/hook.yml"
+  printf 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: note, namespace: default}\ndata: {text: shown}\n' >"$state/files/note.yaml"
+  {
+    skeleton h1 | sed "s#^  controlPlane:#  addons: [{name: note, src: [files/note.yaml]}]\n&#"
+    printf '  hooks: [{stage: addons, when: after, playbook: files/hook.yml}]\n'
+  } >"$file"
+}
+at_the_question() { at_question 'Apply?' "$1" y apply -f "$file" ${WINDLASS_STAND_INS:+-e "@$WINDLASS_STAND_INS"} --playbooks "$ROOT/playbooks"; }
+untouched() { [ -z "$(kubectl get configmap note -n default --ignore-not-found)" ] || broken "the add-on was applied"; }
+
+begin
+changes() {
+  sed -i 's/shown/another/' "$state/files/hook.yml"
+  sed -i 's/shown/another/' "$state/files/note.yaml"
+}
+at_the_question changes
+exits 1
+says 'input: file .*/files/hook\.yml has changed'
+says 'input: file .*/files/note\.yaml has changed'
+untouched
+
+begin
+changes() { sed -i 's/^spec:/&\n  paused: true/' "$file"; }
+at_the_question changes
+exits 1
+says 'is paused'
+untouched
+
+begin
+at_the_question true
+exits 0
+[ "$(kubectl get configmap note -n default -o 'jsonpath={.data.text}')" = shown ] || broken "the add-on is not there"
+on h1 '[ -e /root/shown ]' || broken "the hook did not run"
