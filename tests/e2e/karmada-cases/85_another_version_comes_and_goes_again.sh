@@ -27,6 +27,22 @@ says '^  h1 +[0-9]+ files'
 all_run "$old"
 installed | diff "$scratch/before" - || broken "a dry run changed something"
 
+# Another bundle than was shown, and the same again.
+cp -al "$WINDLASS_BUNDLE" "$scratch/bundle"
+changes() {
+  local program=$scratch/bundle/karmada-$new_version/karmada-scheduler
+  cp "$program" "$program.new"
+  echo >>"$program.new"
+  mv "$program.new" "$program"
+}
+new_version=$(basename "$WINDLASS_BUNDLE"/karmada-*)
+new_version=${new_version#karmada-}
+karmada_command upgrade --bundle "$scratch/bundle"
+at_question 'Go on?' changes y "${sub_command[@]/--yes/--forks=5}"
+exits 1
+says 'input: bundle .*/bundle has changed'
+all_run "$old"
+
 # Killed half-way, it is resumed; meanwhile status says so, and nobody else may change anything.
 karmada_in_background "$scratch/told" upgrade
 for ((i = 0; i < 600; i++)); do grep -q 'Upgrade each component' "$scratch/told" && break; sleep 0.1; done
@@ -46,10 +62,20 @@ new=$(runs h1 scheduler)
 [ "$new" != "$old" ] || broken "it is still $old"
 all_run "$new"
 [ "$(on h1 'ls /var/backups/etcd/*.db | wc -l')" = 1 ] || broken "there is not one snapshot"
+
+# A second one has nothing to do, and the way back stays.
+karmada upgrade
+exits 0
+does_not_say ' [0-9]+ files?'
+[ "$(on h1 'ls /var/backups/etcd/*.db | wc -l')" = 1 ] || broken "there is another snapshot"
 karmada karmada
 exits 0
 recap h1 changed 0
+
+# A service that fails and restarts again and again does not stop the rollback that may end this.
+on h1 'systemd-run --unit=crashing sh -c "while :; do systemctl kill -s KILL karmada-scheduler; sleep 3; done"'
 karmada rollback
+on h1 systemctl stop crashing
 exits 0
 all_run "$old"
 karmada rollback
