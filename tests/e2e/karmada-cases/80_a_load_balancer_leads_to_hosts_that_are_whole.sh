@@ -23,6 +23,25 @@ for c in webhook aggregated-apiserver; do
   eventually in_again
   if [ $c = webhook ]; then failed_for_at_most 8; else client_ends; fi
 done
+# A run that was killed left a host drained: a plan says so, and the next run returns it.
+on h1 "echo 'set server whole/h2 state drain' | socat - UNIX-CONNECT:/run/karmada-load-balancer/haproxy.sock"
+karmada load-balancer --check
+exits 0
+recap h1 changed 1
+recap h3 changed 0
+karmada load-balancer
+exits 0
+[ "$(balanced h1 h2)" = UP ] || broken "h2 is still drained"
+# The same for one that ended between new settings and the reload.
+on h3 "sed -i 's/^./z/' /run/karmada-load-balancer/started-with"
+karmada load-balancer --check
+exits 0
+recap h3 changed 1
+karmada load-balancer
+exits 0
+karmada load-balancer --check
+exits 0
+nothing_changed
 # New settings are validated, and taken up without ending a connection.
 client_begins
 karmada load-balancer -e load_balancer_check_seconds=2
