@@ -55,7 +55,7 @@ async fn applied(directory: PathBuf) -> (String, Vec<Progress>) {
     let site = site(&directory);
     let (control, told, mut events) = control();
     let plan = planning::plan(&site, &control).await.expect("a plan").expect("nobody ended it");
-    assert_eq!(plan.course().0, [Stage::Etcd]);
+    assert_eq!(plan.course(), [Stage::Etcd]);
     let proposal = Proposal::make(&site, Some(plan), &control).await.unwrap().unwrap();
     let request = LockRequest { command: format!("a test of {}", directory.display()), breaks: false };
     let none = Agreement { plan: false, removals: 0 };

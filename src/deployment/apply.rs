@@ -161,7 +161,7 @@ impl<'a> Stages<'a> {
     fn begin(proposal: &'a Proposal<'_>, lock: &'a Lock, control: &'a Control) -> Self {
         let journal =
             Journal::begin(journal::APPLY, &proposal.deployment.name, asked(&proposal.plan.observed).as_deref(), lock);
-        let (_, removals) = proposal.plan.course();
+        let removals = proposal.plan.removals();
         let (site, deployment) = (proposal.site, &proposal.deployment);
         Stages { site, deployment, lock, control, removals, journal, has_run: false }
     }

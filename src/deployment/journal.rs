@@ -6,8 +6,8 @@ use std::sync::Arc;
 use futures::future::join_all;
 use serde::{Deserialize, Serialize};
 
-use super::lock::Lock;
-use super::lock::within;
+use super::lock::{Lock, believable, within};
+use super::operation;
 use super::stage::Stage;
 use crate::remote::{Attributes, Remote};
 
@@ -77,8 +77,13 @@ impl Journal {
         Stage::named(&open.stage)
     }
 
+    /// None for what is no journal. The file is on a host, which may have written anything into it.
     fn parse(content: &[u8]) -> Option<Journal> {
-        serde_json::from_slice(content).ok()
+        let journal: Journal = serde_json::from_slice(content).ok()?;
+        let is_plain = |text: &str| !text.chars().any(char::is_control);
+        let name = journal.operation.split(' ').next().unwrap_or_default();
+        let is_known = name == APPLY || operation::NAMES.contains(&name);
+        (is_known && is_plain(&journal.operation) && is_plain(&journal.who)).then_some(journal)
     }
 }
 
@@ -96,8 +101,9 @@ pub async fn read(hosts: &[(Arc<str>, Remote)], directory: &str) -> Vec<(Arc<str
 
 /// The newest of the hosts' journals.
 pub fn newest(journals: Vec<(Arc<str>, Journal)>) -> Option<Journal> {
+    let most = believable(journals.iter().map(|(_, journal)| journal.token).collect());
     // Of one run, the one that came further.
-    journals.into_iter().map(|(_, journal)| journal).max_by_key(|journal| {
+    journals.into_iter().map(|(_, journal)| journal).filter(|journal| journal.token <= most).max_by_key(|journal| {
         let done = journal.stages.iter().filter(|entry| entry.done).count();
         (journal.token, journal.done, journal.stages.len(), done)
     })
@@ -168,6 +174,23 @@ mod tests {
     fn a_journal_of_0_1_0_is_read() {
         let text = br#"{"token":7,"apply":"r","deed":"apply","deployment":"d","digest":"0","who":"a@b","begun":1,"stages":[{"stage":"etcd","playbook":"x.yml","done":false}],"done":false}"#;
         assert_eq!(Journal::parse(text).unwrap(), journal(&[("etcd", false)], false));
+    }
+
+    #[test]
+    fn what_a_host_made_up_is_no_journal() {
+        let forged = |change: fn(&mut Journal)| {
+            let mut journal = journal(&[("etcd", false)], false);
+            change(&mut journal);
+            Journal::parse(&serde_json::to_vec(&journal).unwrap())
+        };
+        assert!(forged(|journal| journal.operation = "remove-host h2".into()).is_some());
+        assert_eq!(forged(|journal| journal.operation = "destroy --name karmada".into()), None);
+        assert_eq!(forged(|journal| journal.operation = "upgrade\nh9 is well".into()), None);
+        assert_eq!(forged(|journal| journal.who = "a@b\nh9 is well".into()), None);
+        // An impossible token does not hide the journals of the other hosts.
+        let ours = |token| Journal { token, ..journal(&[("etcd", false)], false) };
+        let found = [1_u64 << 61, 8, 8].map(|token| ("h".into(), ours(token)));
+        assert_eq!(newest(found.to_vec()).unwrap().token, 8);
     }
 
     #[test]

@@ -57,11 +57,16 @@ pub struct Plan {
 pub const LAYOUT: u32 = 2;
 
 impl Plan {
-    /// The stages to run, and the members to remove.
-    pub fn course(&self) -> (Vec<Stage>, &[String]) {
+    /// The stages to run.
+    pub fn course(&self) -> Vec<Stage> {
         let runs = self.stages.iter().filter(|planned| planned.state != State::Same);
-        let removals = runs.clone().find(|planned| planned.stage == Stage::Removals);
-        (runs.map(|planned| planned.stage).collect(), removals.map_or(&[], |planned| &planned.hosts))
+        runs.map(|planned| planned.stage).collect()
+    }
+
+    /// The members that the stage of removals may be run for: those that it removes, or for which it found nothing left to do.
+    pub fn removals(&self) -> &[String] {
+        let removals = self.stages.iter().find(|planned| planned.stage == Stage::Removals);
+        removals.map_or(&[], |planned| &planned.hosts)
     }
 
     /// Whether there is nothing to do.

@@ -187,19 +187,14 @@ pub(super) fn interrupted(journal: &Journal, resumes: bool) -> String {
         None if journal.is_apply() => "resuming with the stages that have changes".to_owned(),
         None => "resuming it".to_owned(),
     };
-    // A host may have written anything into its journal.
-    let (operation, who) = (one_line(&journal.operation), one_line(&journal.who));
+    let (operation, who) = (&journal.operation, &journal.who);
     format!("the {operation} that {who} started {ago} ago was interrupted: {then}")
 }
 
 /// What a person can do about an operation that did not come to its end.
 pub(super) fn how_to_resume(journal: &Journal) -> String {
     let back = if journal.operation.starts_with("upgrade") { ", or windlass rollback to go back" } else { "" };
-    format!("run windlass {} to resume it{back}", one_line(&journal.operation))
-}
-
-fn one_line(text: &str) -> String {
-    text.split(char::is_control).collect::<Vec<_>>().join(" ")
+    format!("run windlass {} to resume it{back}", journal.operation)
 }
 
 #[cfg(test)]
