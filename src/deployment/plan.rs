@@ -122,6 +122,28 @@ mod tests {
     }
 
     #[test]
+    fn a_removal_that_has_nothing_left_to_do_can_be_resumed() {
+        let stages = [(Stage::Etcd, State::Differs, "h1"), (Stage::Removals, State::Same, "m1")];
+        let planned = stages.map(|(stage, state, host)| Planned {
+            stage,
+            state,
+            hosts: vec![host.to_owned()],
+            found: Changes::default(),
+        });
+        let plan = Plan {
+            windlass_plan: LAYOUT,
+            deployment: "d".into(),
+            made: 1,
+            by: "a@b".into(),
+            sources: Vec::new(),
+            stages: planned.to_vec(),
+            observed: Observed::new(),
+        };
+        assert_eq!(plan.course(), [Stage::Etcd]);
+        assert_eq!(plan.removals(), ["m1"]);
+    }
+
+    #[test]
     fn what_moved_is_named_with_its_place_and_how() {
         let before = observed(&[("h1", "file /a", "1"), ("h1", "file /b", "1"), ("h2", "unit etcd", "active")]);
         let now = observed(&[("h1", "file /a", "2"), ("h2", "unit etcd", "active"), ("h3", "file /c", "1")]);

@@ -183,3 +183,21 @@ fn bundle(path: &Path, around: &Surroundings) -> String {
     };
     read().unwrap_or_else(|error| error.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_in_which_an_inventory_was_printed_does_not_count() {
+        let digest = |text: &str| {
+            let value = crate::value::yaml::plain_values(text).unwrap().remove(0);
+            unordered(vec!["b=1".into(), format!("a={}", sorted(&value))])
+        };
+        let one = digest(r#"{"x": [{"k": 1, "l": 2}, 3], "y": 4}"#);
+        assert_eq!(one, digest(r#"{"y": 4, "x": [{"l": 2, "k": 1}, 3]}"#));
+        // That of a list does.
+        assert_ne!(one, digest(r#"{"y": 4, "x": [3, {"l": 2, "k": 1}]}"#));
+        assert_ne!(one, digest(r#"{"y": 5, "x": [{"l": 2, "k": 1}, 3]}"#));
+    }
+}

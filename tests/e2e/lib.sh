@@ -45,7 +45,7 @@ at_question() {
   SHELL=/bin/bash script -qefc "$(printf '%q ' "$WINDLASS" "$@")" /dev/null <"$scratch/keys" >"$output" 2>&1 &
   exec 7>"$scratch/keys"
   for ((i = 0; i < 600; i++)); do ! grep -aqF -- "$question" "$output" || break; sleep 0.2; done
-  [ "$i" -lt 600 ] || broken "it does not ask: $question"
+  [ "$i" -lt 600 ] || { cat "$output"; broken "it does not ask: $question"; }
   echo "+ meanwhile: $command"
   "$command"
   echo "$answer" >&7

@@ -22,3 +22,10 @@ for h in h1 h2 h3; do
   [ "$(on $h 'systemctl show -p LimitNOFILE --value etcd')" = 18000 ] || broken "etcd of $h runs with $(on $h 'systemctl show -p LimitNOFILE --value etcd')"
 done
 well
+
+# A member that fails at each start with a unit that was corrected since, but not read.
+on h3 'unit=/etc/systemd/system/etcd.service; sed -i "s/^LimitNOFILE=.*/LimitNOFILE=12/" $unit; systemctl daemon-reload; systemctl restart --no-block etcd; sleep 3; sed -i "s/^LimitNOFILE=.*/LimitNOFILE=18000/" $unit'
+[ "$(on h3 'systemctl is-active etcd || true')" != active ] || broken "etcd of h3 starts with 12 files"
+etcd_playbook -e etcd_limit_nofile=18000
+exits 0
+well

@@ -7,3 +7,14 @@ karmada karmada
 exits 0
 recap h1 changed 0
 [ "$(on h2 sha256sum "$program" "$certificate")" = "$before" ] || broken "it was not mended"
+# A process that runs with former files, though none differs any more: a plan says so, and a run restarts it.
+on h2 "sed -i 's/^./z/' /run/karmada-scheduler/started-with"
+karmada karmada --check
+exits 0
+recap h2 changed 1
+recap h1 changed 0
+karmada karmada
+exits 0
+karmada karmada --check
+exits 0
+nothing_changed

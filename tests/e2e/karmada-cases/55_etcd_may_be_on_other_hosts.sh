@@ -51,6 +51,11 @@ exits 0
 site remove-host cp-1 --yes
 exits 2
 says 'clients reach the API through cp-1'
+on h1 systemctl stop karmada-scheduler
+site remove-host cp-2 --yes
+exits 2
+says 'the hosts that stay have no healthy scheduler'
+on h1 systemctl start karmada-scheduler
 site remove-host cp-2 --yes
 exits 0
 layout 'h1 h2' cp-1 cp-2

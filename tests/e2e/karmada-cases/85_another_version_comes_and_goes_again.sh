@@ -72,10 +72,9 @@ karmada karmada
 exits 0
 recap h1 changed 0
 
-# A service that fails and restarts again and again does not stop the rollback that may end this.
-on h1 'systemd-run --unit=crashing sh -c "while :; do systemctl kill -s KILL karmada-scheduler; sleep 3; done"'
+# A service of the new version that fails and restarts again and again does not stop the rollback that ends this.
+on h1 "systemd-run sh -c 'while readlink /opt/windlass/karmada/scheduler/current | grep -q $new; do systemctl kill -s KILL karmada-scheduler; sleep 3; done'"
 karmada rollback
-on h1 systemctl stop crashing
 exits 0
 all_run "$old"
 karmada rollback
