@@ -83,7 +83,8 @@ impl<'s> Proposal<'s> {
         if let Some(unknown) = self.plan.stages.iter().find(|planned| planned.state == State::Unknown) {
             return Ok(Answer::Unknown(unknown.stage));
         }
-        if self.plan.is_empty() && !self.interrupted.as_ref().is_some_and(Journal::is_apply) {
+        // One that was interrupted is resumed; or ended, if it was another operation and nothing is left to do.
+        if self.plan.is_empty() && self.interrupted.is_none() {
             return Ok(Answer::Nothing);
         }
         let questions = self.questions(agreed);

@@ -111,7 +111,15 @@ fn program(line: &str) -> Option<(String, String)> {
 fn unit(line: &str) -> Option<(String, String)> {
     let mut words = line.split_whitespace();
     let name = words.next()?;
-    Some((format!("unit {name}"), words.take(3).collect::<Vec<_>>().join(" ")))
+    let words: Vec<&str> = words.take(3).collect();
+    // A service that fails and is started again and again is in another of these states at every look.
+    let state = match words.as_slice() {
+        [load, "active" | "activating", "running" | "auto-restart" | "start-pre" | "start" | "start-post"] => {
+            format!("{load} started")
+        }
+        other => other.join(" "),
+    };
+    Some((format!("unit {name}"), state))
 }
 
 #[cfg(test)]

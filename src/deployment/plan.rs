@@ -53,8 +53,9 @@ pub struct Plan {
     pub observed: Observed,
 }
 
-/// The layout that this program writes; it reads those before it, too. Layout 2 has more kinds of changes.
-pub const LAYOUT: u32 = 2;
+/// The layout that this program writes and reads. Layout 2 has more kinds of changes than 1; layout 3 has digests of each host, of
+/// the resource and of files.
+pub const LAYOUT: u32 = 3;
 
 impl Plan {
     /// The stages to run.

@@ -91,7 +91,9 @@ pub(super) async fn observe(
 ) -> Result<Option<Observed>, Error> {
     let playbook = phase.site().playbook(observation::PLAYBOOK);
     let job = phase.job(Run { playbook: Some(&playbook), check: true, vars, ..Run::default() }, control).await?;
-    let mut observer = Observer::new([(ASKED.into(), inputs(&job, deployment)?)].into());
+    let mut asked = inputs(&job, deployment)?;
+    asked.insert("playbooks and roles".into(), own_playbooks(phase.site()));
+    let mut observer = Observer::new([(ASKED.into(), asked)].into());
     let recap = control.run.watch_unmasked(job, |event| observer.take(event)).await?;
     match recap.filter(|_| !control.run.is_stopping()) {
         Some(_) => Ok(Some(observer.finish().map_err(Error::Observation)?)),
@@ -164,6 +166,27 @@ fn unordered(mut lines: Vec<String>) -> String {
     let mut digest = Sha256::new();
     lines.iter().for_each(|line| digest.update(format!("{line}\n")));
     hex(digest)
+}
+
+/// The digest of the playbooks that stages and operations run, and of the roles beside them. The same for a copy elsewhere.
+fn own_playbooks(site: &Site) -> String {
+    let playbooks = site.playbook(observation::PLAYBOOK);
+    let directory = playbooks.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+    let roles = directory.join("../roles");
+    let mut lines = Vec::new();
+    let mut folders = vec![directory.to_owned(), roles.clone()];
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+            if path.is_dir() {
+                // Beside the playbooks may be anything.
+                folders.extend(path.starts_with(&roles).then_some(path));
+            } else {
+                let name = path.strip_prefix(directory).unwrap_or(&path);
+                lines.push(format!("{} {}", name.display(), file(&path)));
+            }
+        }
+    }
+    unordered(lines)
 }
 
 /// The digest of a file; why it cannot be read otherwise.

@@ -38,19 +38,22 @@ windlass() {
 
 # at_question QUESTION COMMAND ANSWER OPTION...: runs windlass on a terminal. When it asks, runs the command, then types the answer.
 at_question() {
-  local question=$1 command=$2 answer=$3 i
+  local question=$1 command=$2 answer=$3 run
   shift 3
   echo "+ windlass $*"
   mkfifo "$scratch/keys"
   SHELL=/bin/bash script -qefc "$(printf '%q ' "$WINDLASS" "$@")" /dev/null <"$scratch/keys" >"$output" 2>&1 &
+  run=$!
   exec 7>"$scratch/keys"
-  for ((i = 0; i < 600; i++)); do ! grep -aqF -- "$question" "$output" || break; sleep 0.2; done
-  [ "$i" -lt 600 ] || { cat "$output"; broken "it does not ask: $question"; }
+  until grep -aqF -- "$question" "$output"; do
+    kill -0 $run 2>/dev/null || { cat "$output"; broken "it ends without asking: $question"; }
+    sleep 0.2
+  done
   echo "+ meanwhile: $command"
   "$command"
   echo "$answer" >&7
   code=0
-  wait $! || code=$?
+  wait $run || code=$?
   exec 7>&-
   rm "$scratch/keys"
   cat "$output"

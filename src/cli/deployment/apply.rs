@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use clap::Args;
 
-use super::{SiteArgs, agrees, messages, plan, show};
+use super::{SiteArgs, agrees, declined, messages, plan, show};
 use crate::cli::{ExitCode, Failure, note};
-use crate::deployment::LockRequest;
 use crate::deployment::apply::{Agreement, Answer, Proposal, Question};
+use crate::deployment::{Control, LockRequest};
 
 #[derive(Debug, Args)]
 pub(crate) struct ApplyArgs {
@@ -49,9 +49,8 @@ pub(crate) fn run(args: &ApplyArgs) -> Result<ExitCode, Failure> {
                 }
                 Answer::Asks(questions) => {
                     for question in &questions {
-                        if !answered(args, question, &mut agreed)? {
-                            note("nothing was changed");
-                            return Ok(ExitCode::Ok);
+                        if !answered(args, question, &mut agreed, control)? {
+                            return Ok(declined(control));
                         }
                     }
                 }
@@ -62,7 +61,7 @@ pub(crate) fn run(args: &ApplyArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Asks the person, and notes what was agreed to. False: no.
-fn answered(args: &ApplyArgs, question: &Question, agreed: &mut Agreement) -> Result<bool, Failure> {
+fn answered(args: &ApplyArgs, question: &Question, agreed: &mut Agreement, control: &Control) -> Result<bool, Failure> {
     let otherwise = "--yes applies without asking";
     match question {
         Question::Remove(members) => {
@@ -75,11 +74,11 @@ fn answered(args: &ApplyArgs, question: &Question, agreed: &mut Agreement) -> Re
                 .into());
             }
             agreed.removals = members.len();
-            agrees(&format!("Remove {count}: {names}?"), otherwise)
+            agrees(&format!("Remove {count}: {names}?"), otherwise, control)
         }
         Question::Apply => {
             agreed.plan = true;
-            agrees("Apply?", otherwise)
+            agrees("Apply?", otherwise, control)
         }
     }
 }

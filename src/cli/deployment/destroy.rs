@@ -32,12 +32,19 @@ pub(crate) fn run(args: &DestroyArgs) -> Result<ExitCode, Failure> {
         ));
         let typed = match &args.name {
             Some(name) => name.clone(),
-            None => ask::line("Name of the deployment to destroy: ").map_err(|_| {
-                anyhow!(
-                    "cannot ask for the name: standard input is not a terminal\nhint: pass --name {}",
-                    deployment.name
-                )
-            })?,
+            None => {
+                let answer =
+                    ask::line_unless("Name of the deployment to destroy: ", &control.run.stopping).map_err(|_| {
+                        anyhow!(
+                            "cannot ask for the name: standard input is not a terminal\nhint: pass --name {}",
+                            deployment.name
+                        )
+                    })?;
+                match answer {
+                    Some(name) => name,
+                    None => return Ok(ExitCode::Interrupted),
+                }
+            }
         };
         let request = LockRequest { command: "windlass destroy".to_owned(), breaks: args.break_lock };
         Ok(removal.carry_out(&typed, &request, control).await?.into())

@@ -194,7 +194,8 @@ pub(super) fn interrupted(journal: &Journal, resumes: bool) -> String {
 /// What a person can do about an operation that did not come to its end.
 pub(super) fn how_to_resume(journal: &Journal) -> String {
     let back = if journal.operation.starts_with("upgrade") { ", or windlass rollback to go back" } else { "" };
-    format!("run windlass {} to resume it{back}", journal.operation)
+    let end = if journal.is_apply() { "" } else { "; if nothing is left of it to do, windlass apply closes it" };
+    format!("run windlass {} to resume it{back}{end}", journal.operation)
 }
 
 #[cfg(test)]

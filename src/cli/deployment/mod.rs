@@ -130,14 +130,21 @@ fn show(text: &str, site: &Site) -> Result<(), Failure> {
     Ok(super::print(harmless(&site.keyring.hidden.hide(text)).as_bytes())?)
 }
 
-/// Asks for a word of agreement on the terminal.
+/// Asks for a word of agreement on the terminal. Whoever ends the run instead does not agree.
 ///
 /// # Errors
 /// There is no terminal.
-fn agrees(question: &str, otherwise: &str) -> Result<bool, Failure> {
+fn agrees(question: &str, otherwise: &str, control: &Control) -> Result<bool, Failure> {
     if !std::io::stdin().is_terminal() {
         return Err(anyhow!("cannot ask: standard input is not a terminal ({otherwise})").into());
     }
-    let answer = super::ask::line(&format!("{question} [y/N] ")).context("cannot ask")?;
-    Ok(truth::is_yes(&answer))
+    let prompt = format!("{question} [y/N] ");
+    let answer = super::ask::line_unless(&prompt, &control.run.stopping).context("cannot ask")?;
+    Ok(answer.is_some_and(|answer| truth::is_yes(&answer)))
+}
+
+/// Tells that nothing is done, because the person does not agree or ended the run.
+fn declined(control: &Control) -> ExitCode {
+    super::note("nothing was changed");
+    if control.run.is_stopping() { ExitCode::Interrupted } else { ExitCode::Ok }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use clap::Args;
 
-use super::{SiteArgs, agrees, messages, show};
+use super::{SiteArgs, agrees, declined, messages, show};
 use crate::cli::{ExitCode, Failure, note, working_directory};
 use crate::deployment::LockRequest;
 use crate::deployment::operation::{Operation, Prepared};
@@ -100,9 +100,8 @@ fn run(args: &OperationArgs, operation: Operation) -> Result<ExitCode, Failure> 
         if prepared.is_empty() || args.check {
             return Ok(ExitCode::Ok);
         }
-        if !args.yes && !agrees("Go on?", "--yes goes on without asking, --check only shows this")? {
-            note("nothing was changed");
-            return Ok(ExitCode::Ok);
+        if !args.yes && !agrees("Go on?", "--yes goes on without asking, --check only shows this", control)? {
+            return Ok(declined(control));
         }
         let request = LockRequest { command: format!("windlass {name}"), breaks: args.break_lock };
         Ok(prepared.carry_out(&request, control).await?.into())

@@ -59,9 +59,9 @@ pub(crate) fn load(file: &Path) -> Result<Plan, Failure> {
     let text = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     let plan: Result<Plan, _> = serde_json::from_slice(&text);
     match plan {
-        Ok(plan) if (1..=LAYOUT).contains(&plan.windlass_plan) => Ok(plan),
+        Ok(plan) if plan.windlass_plan == LAYOUT => Ok(plan),
         Ok(plan) => Err(anyhow!(
-            "{} has plan layout {}, and this windlass reads layouts 1 to {LAYOUT}",
+            "{} has plan layout {}, and this windlass reads layout {LAYOUT}\nhint: make a new plan",
             file.display(),
             plan.windlass_plan
         )

@@ -9,7 +9,7 @@ begin() {
   printf -- '- hosts: karmada_control_plane\n  gather_facts: false\n  tasks: [{ansible.builtin.command: touch /root/shown}]\n' >"$state/files/hook.yml"
   printf 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: note, namespace: default}\ndata: {text: shown}\n' >"$state/files/note.yaml"
   {
-    skeleton h1 | sed "s#^  controlPlane:#  addons: [{name: note, src: [files/note.yaml]}]\n&#"
+    skeleton h1 | sed "s#^  controlPlane:#  addons: [{name: note, to: [control_plane], src: [files/note.yaml]}]\n&#"
     printf '  hooks: [{stage: addons, when: after, playbook: files/hook.yml}]\n'
   } >"$file"
 }

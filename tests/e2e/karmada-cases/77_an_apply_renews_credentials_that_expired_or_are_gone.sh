@@ -59,3 +59,12 @@ exits 0
 site plan
 exits 0
 says '^Nothing to do\.$'
+
+# Files that a run can write again.
+rm "$kubeconfig" "$credentials/karmada/sa.pub" "$credentials/karmada/admin.crt"
+site plan
+exits 0
+says '^controlPlane: '
+site apply --yes
+exits 0
+kubectl get namespace kept
