@@ -64,9 +64,12 @@ impl<'s> Removal<'s> {
                 continue;
             }
             let name = if group == "etcd" { &self.deployment.etcd_cluster } else { &self.deployment.instance };
+            let mut vars = Vars::from([(variable.into(), Value::from(name.as_str()))]);
+            // Kept for the data in an etcd that stays.
+            vars.insert("karmada_keep_encryption_key".into(), Value::from(!is_there("etcd")));
             let run = Run {
                 playbook: Some(&self.site.playbook(playbook)),
-                vars: Vars::from([(variable.into(), Value::from(name.as_str()))]),
+                vars,
                 hold: Some(lock.hold().clone()),
                 ..Run::default()
             };

@@ -132,7 +132,13 @@ mod tests {
         let link = program("a1ff:7:1763645954  '/opt/current' -> '3.5'");
         assert_eq!(link, Some(("program /opt/current".into(), "a1ff:7:1763645954 '3.5'".into())));
         let found = unit("etcd.service loaded active running etcd, a key-value store");
-        assert_eq!(found, Some(("unit etcd.service".into(), "loaded active running".into())));
+        assert_eq!(found, Some(("unit etcd.service".into(), "loaded started".into())));
+        // The same while it is started again and again, and another one when it ended.
+        assert_eq!(unit("etcd.service loaded activating auto-restart etcd"), found);
+        assert_eq!(
+            unit("etcd.service loaded failed failed etcd"),
+            Some(("unit etcd.service".into(), "loaded failed failed".into()))
+        );
         assert_eq!(file("sha256sum: /etc/x: Permission denied"), None);
     }
 

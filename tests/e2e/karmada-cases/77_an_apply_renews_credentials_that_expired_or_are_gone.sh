@@ -68,3 +68,15 @@ says '^controlPlane: '
 site apply --yes
 exits 0
 kubectl get namespace kept
+
+# A reset leaves the data in etcd, and what is needed to read them.
+kubectl create secret generic kept --from-literal=text=readable
+windlass playbook -i "$file" -e confirm_instance=karmada "$ROOT/playbooks/karmada-reset.yml"
+exits 0
+says 'encryption-config.yaml is kept'
+site apply --yes
+exits 0
+[ "$(kubectl get secret kept -o 'jsonpath={.data.text}' | base64 -d)" = readable ] || broken "the Secret cannot be read"
+site destroy --name production
+exits 0
+[ ! -e "$credentials/karmada" ] || broken "left after destroy: $(ls "$credentials/karmada")"

@@ -25,4 +25,4 @@ says 'is kept, because it has no certificates of h1,'
 mkdir -p "$credentials/hosts/h1"
 karmada karmada-reset -e confirm_instance=karmada
 exits 0
-[ ! -e "$credentials" ] || broken "the credentials are left"
+[ "$(ls "$credentials")" = encryption-config.yaml ] || broken "left: $(ls "$credentials")"
