@@ -191,10 +191,16 @@ fn own_playbooks(site: &Site) -> String {
 
 /// The digest of a file; why it cannot be read otherwise.
 fn file(path: &Path) -> String {
-    match std::fs::read(path) {
-        Ok(bytes) => hex(Sha256::new().chain_update(bytes)),
-        Err(error) => error.to_string(),
-    }
+    let read = || -> std::io::Result<String> {
+        let mut digest = Sha256::new();
+        // Whatever reads a pipe waits for its writer.
+        match std::fs::metadata(path)?.is_file() {
+            true => std::io::copy(&mut std::fs::File::open(path)?, &mut digest)?,
+            false => return Ok("not a regular file".to_owned()),
+        };
+        Ok(hex(digest))
+    };
+    read().unwrap_or_else(|error| error.to_string())
 }
 
 /// The digest of a bundle's manifest, or of its files' names, sizes and times; why it cannot be read otherwise.
