@@ -237,9 +237,16 @@ fn fits(version: &str, wanted: Option<&str>) -> bool {
     version.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-', '+']))
 }
 
-/// SHA-256 of a file, lower-case hex.
-fn digest(path: &Path) -> Result<String, Error> {
+/// SHA-256 of a regular file, lower-case hex.
+///
+/// # Errors
+/// It cannot be read.
+pub fn digest(path: &Path) -> Result<String, Error> {
     let cannot = |error: std::io::Error| Error::io("read", path, &error);
+    // Whoever opens a pipe waits for its writer.
+    if !path.metadata().map_err(cannot)?.is_file() {
+        return Err(cannot(std::io::Error::other("it is not a regular file")));
+    }
     let mut file = std::fs::File::open(path).map_err(cannot)?;
     let mut sum = Sha256::new();
     let mut buffer = vec![0; 1 << 18];

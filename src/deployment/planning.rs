@@ -168,7 +168,8 @@ fn unordered(mut lines: Vec<String>) -> String {
     hex(digest)
 }
 
-/// The digest of the playbooks that stages and operations run, and of the roles beside them. The same for a copy elsewhere.
+/// The digest of the playbooks that stages and operations run, and of the roles beside them. The same for a copy elsewhere. Other
+/// files, such as a log, do not count.
 fn own_playbooks(site: &Site) -> String {
     let playbooks = site.playbook(observation::PLAYBOOK);
     let directory = playbooks.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
@@ -177,10 +178,13 @@ fn own_playbooks(site: &Site) -> String {
     let mut folders = vec![directory.to_owned(), roles.clone()];
     while let Some(folder) = folders.pop() {
         for path in std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+            let is_role = path.starts_with(&roles);
+            let is_playbook = path.extension().is_some_and(|ending| ending == "yml" || ending == "yaml");
+            let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
             if path.is_dir() {
-                // Beside the playbooks may be anything.
-                folders.extend(path.starts_with(&roles).then_some(path));
-            } else {
+                // A link to a folder above would have no end.
+                folders.extend((is_role && !path.is_symlink()).then_some(path));
+            } else if !is_hidden && (is_role || is_playbook) {
                 let name = path.strip_prefix(directory).unwrap_or(&path);
                 lines.push(format!("{} {}", name.display(), file(&path)));
             }
@@ -191,16 +195,7 @@ fn own_playbooks(site: &Site) -> String {
 
 /// The digest of a file; why it cannot be read otherwise.
 fn file(path: &Path) -> String {
-    let read = || -> std::io::Result<String> {
-        let mut digest = Sha256::new();
-        // Whatever reads a pipe waits for its writer.
-        match std::fs::metadata(path)?.is_file() {
-            true => std::io::copy(&mut std::fs::File::open(path)?, &mut digest)?,
-            false => return Ok("not a regular file".to_owned()),
-        };
-        Ok(hex(digest))
-    };
-    read().unwrap_or_else(|error| error.to_string())
+    crate::bundle::digest(path).unwrap_or_else(|error| error.to_string())
 }
 
 /// The digest of a bundle's manifest, or of its files' names, sizes and times; why it cannot be read otherwise.
