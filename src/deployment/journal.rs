@@ -77,13 +77,28 @@ impl Journal {
         Stage::named(&open.stage)
     }
 
-    /// None for what is no journal. The file is on a host, which may have written anything into it.
+    /// None for what is no journal. The file is on a host, which may have written anything into it: the operation is one that there
+    /// is, for one host or component, and the holder's name has no blanks.
     fn parse(content: &[u8]) -> Option<Journal> {
-        let journal: Journal = serde_json::from_slice(content).ok()?;
-        let is_plain = |text: &str| !text.chars().any(char::is_control);
-        let name = journal.operation.split(' ').next().unwrap_or_default();
-        let is_known = name == APPLY || operation::NAMES.contains(&name);
-        (is_known && is_plain(&journal.operation) && is_plain(&journal.who)).then_some(journal)
+        let mut journal: Journal = serde_json::from_slice(content).ok()?;
+        let is_plain = |text: &str| {
+            !text.starts_with('-')
+                && text.chars().all(|c| c.is_alphanumeric() || "-._:[]@".contains(c))
+                && text.len() < 256
+        };
+        let words: Vec<&str> = journal.operation.split(' ').collect();
+        let is_known = match words.as_slice() {
+            [name] => *name == APPLY || operation::NAMES.contains(name),
+            ["upgrade" | "rollback", "--component", component] => is_plain(component),
+            ["remove-host", host] => is_plain(host),
+            _ => false,
+        };
+        journal.who = journal
+            .who
+            .chars()
+            .map(|c| if is_plain(c.encode_utf8(&mut [0; 4])) || c == '-' { c } else { '?' })
+            .collect();
+        is_known.then_some(journal)
     }
 }
 
@@ -186,7 +201,12 @@ mod tests {
         assert!(forged(|journal| journal.operation = "remove-host h2".into()).is_some());
         assert_eq!(forged(|journal| journal.operation = "destroy --name karmada".into()), None);
         assert_eq!(forged(|journal| journal.operation = "upgrade\nh9 is well".into()), None);
-        assert_eq!(forged(|journal| journal.who = "a@b\nh9 is well".into()), None);
+        assert_eq!(forged(|journal| journal.operation = "upgrade --bundle /srv/x --yes".into()), None);
+        assert_eq!(forged(|journal| journal.operation = "apply --yes; curl x|sh".into()), None);
+        assert_eq!(forged(|journal| journal.operation = "remove-host --yes".into()), None);
+        assert!(forged(|journal| journal.operation = "upgrade --component scheduler".into()).is_some());
+        let who = forged(|journal| journal.who = "a-b@c\nh9: run x".into()).unwrap().who;
+        assert_eq!(who, "a-b@c?h9:?run?x");
         // An impossible token does not hide the journals of the other hosts.
         let ours = |token| Journal { token, ..journal(&[("etcd", false)], false) };
         let found = [1_u64 << 61, 8, 8].map(|token| ("h".into(), ours(token)));

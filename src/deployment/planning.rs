@@ -1,7 +1,7 @@
 //! Planning: every stage is run in check mode, and what it would change is noted.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
@@ -92,7 +92,7 @@ pub(super) async fn observe(
     let playbook = phase.site().playbook(observation::PLAYBOOK);
     let job = phase.job(Run { playbook: Some(&playbook), check: true, vars, ..Run::default() }, control).await?;
     let mut asked = inputs(&job, deployment)?;
-    asked.insert("playbooks and roles".into(), own_playbooks(phase.site()));
+    asked.insert("playbooks and roles".into(), own_playbooks(phase));
     let mut observer = Observer::new([(ASKED.into(), asked)].into());
     let recap = control.run.watch_unmasked(job, |event| observer.take(event)).await?;
     match recap.filter(|_| !control.run.is_stopping()) {
@@ -168,29 +168,38 @@ fn unordered(mut lines: Vec<String>) -> String {
     hex(digest)
 }
 
-/// The digest of the playbooks that stages and operations run, and of the roles beside them. The same for a copy elsewhere. Other
-/// files, such as a log, do not count.
-fn own_playbooks(site: &Site) -> String {
-    let playbooks = site.playbook(observation::PLAYBOOK);
-    let directory = playbooks.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
-    let roles = directory.join("../roles");
+/// The digest of the playbooks that stages and operations run, of the variables beside them, and of all roles. The same for a copy
+/// elsewhere. Other files beside the playbooks, such as a log, do not count.
+fn own_playbooks(phase: &Phase<'_>) -> String {
+    let playbook = phase.site().playbook(observation::PLAYBOOK);
+    let directory = playbook.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+    let beside = ["roles", "../roles", "group_vars", "host_vars"].map(|name| directory.join(name));
     let mut lines = Vec::new();
-    let mut folders = vec![directory.to_owned(), roles.clone()];
-    while let Some(folder) = folders.pop() {
-        for path in std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
-            let is_role = path.starts_with(&roles);
-            let is_playbook = path.extension().is_some_and(|ending| ending == "yml" || ending == "yaml");
-            let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-            if path.is_dir() {
-                // A link to a folder above would have no end.
-                folders.extend((is_role && !path.is_symlink()).then_some(path));
-            } else if !is_hidden && (is_role || is_playbook) {
-                let name = path.strip_prefix(directory).unwrap_or(&path);
-                lines.push(format!("{} {}", name.display(), file(&path)));
+    for path in entries(directory) {
+        if path.extension().is_some_and(|ending| ending == "yml" || ending == "yaml") {
+            lines.push(format!("{} {}", path.strip_prefix(directory).unwrap_or(&path).display(), file(&path)));
+        }
+    }
+    for top in beside.into_iter().chain(phase.launch().loader.roles_path) {
+        let mut folders = vec![top.clone()];
+        while let Some(folder) = folders.pop() {
+            for path in entries(&folder) {
+                if path.is_dir() {
+                    // A link to a folder above would have no end.
+                    folders.extend((!path.is_symlink()).then_some(path));
+                } else {
+                    lines.push(format!("{} {}", path.strip_prefix(&top).unwrap_or(&path).display(), file(&path)));
+                }
             }
         }
     }
     unordered(lines)
+}
+
+/// What is in a folder, without hidden files.
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let paths = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    paths.filter(|path| !path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".")))
 }
 
 /// The digest of a file; why it cannot be read otherwise.
