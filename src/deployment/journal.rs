@@ -71,6 +71,13 @@ impl Journal {
         self.operation == APPLY
     }
 
+    /// What a person can do about an operation that did not come to its end.
+    pub fn how_to_resume(&self) -> String {
+        let back = if self.operation.starts_with("upgrade") { ", or windlass rollback to go back" } else { "" };
+        let end = if self.is_apply() { "" } else { "; if nothing is left of it to do, windlass apply closes it" };
+        format!("run windlass {} to resume it{back}{end}", self.operation)
+    }
+
     /// The stage that was begun and not ended.
     pub fn open_stage(&self) -> Option<Stage> {
         let open = self.stages.iter().rfind(|entry| !entry.done).filter(|_| !self.done)?;

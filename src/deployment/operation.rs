@@ -51,6 +51,26 @@ impl Operation {
         }
     }
 
+    /// Whether it may be run after an operation that did not come to its end: the same one, which it resumes; or one whose work it
+    /// includes. An apply is not in its way, as the next plan shows what was left undone.
+    fn may_follow(&self, unfinished: &Journal) -> bool {
+        let is_whole =
+            matches!(self, Operation::Upgrade { component: None, .. } | Operation::Rollback { component: None });
+        let of_versions = ["upgrade", "rollback"].iter().any(|name| unfinished.operation.starts_with(name));
+        unfinished.is_apply() || unfinished.operation == self.command() || is_whole && of_versions
+    }
+
+    fn refuse_unfinished(&self, unfinished: Option<&Journal>) -> Result<(), Error> {
+        match unfinished {
+            Some(journal) if !self.may_follow(journal) => Err(Error::Unfinished {
+                operation: journal.operation.clone(),
+                who: journal.who.clone(),
+                resume: journal.how_to_resume(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
     /// The file of its playbook.
     pub fn playbook(&self) -> &'static str {
         match self {
@@ -97,12 +117,13 @@ impl<'s> Prepared<'s> {
     /// Tries the operation out. None: the face ended it.
     ///
     /// # Errors
-    /// The deployment cannot be read, is paused, or its hosts' names were exchanged.
+    /// The deployment cannot be read, is paused, its hosts' names were exchanged, or another operation did not come to its end.
     pub async fn make(site: &'s Site, operation: Operation, control: &Control) -> Result<Option<Prepared<'s>>, Error> {
         let phase = site.read().await?;
         let deployment = phase.deployment(control).await?;
         deployment.refuse_paused()?;
         let interrupted = deployment.journal_of_same_hosts().await?.filter(|journal| !journal.done);
+        operation.refuse_unfinished(interrupted.as_ref())?;
         let Some(observed) = planning::observe(&phase, &deployment, operation.vars(), control).await? else {
             return Ok(None);
         };
@@ -137,6 +158,9 @@ impl<'s> Prepared<'s> {
     async fn locked(&self, lock: &mut Lock, control: &Control) -> Result<Outcome, Error> {
         let phase = self.site.read().await?;
         self.deployment.recheck(&phase, control).await?;
+        // Somebody may have come and gone before the lock was taken.
+        let newest = journal::newest(journal::read(lock.hosts(), &self.deployment.directory).await);
+        self.operation.refuse_unfinished(newest.filter(|journal| !journal.done).as_ref())?;
         let Some(now) = planning::observe(&phase, &self.deployment, self.operation.vars(), control).await? else {
             return Ok(Outcome::Interrupted);
         };
@@ -244,6 +268,27 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn no_other_operation_hides_one_that_did_not_come_to_its_end() {
+        let after = |unfinished: &str, next: Operation| {
+            let text = format!(
+                r#"{{"token":7,"apply":"r","deed":"{unfinished}","deployment":"d","digest":"0","who":"a@b","begun":1,"stages":[],"done":false}}"#
+            );
+            let journal: Journal = serde_json::from_str(&text).unwrap();
+            next.refuse_unfinished(Some(&journal)).map_err(|error| error.to_string())
+        };
+        let whole = || Operation::Upgrade { component: None, bundle: None };
+        let back = || Operation::Rollback { component: None };
+        let [upgrade_one, _, certificates, remove] = all();
+        assert!(after("upgrade", whole()).is_ok() && after("upgrade", back()).is_ok());
+        assert!(after("upgrade --component webhook", whole()).is_ok() && after("rollback", whole()).is_ok());
+        assert!(after("remove-host h4", remove.clone()).is_ok() && after("apply", certificates.clone()).is_ok());
+        let refused = after("upgrade", upgrade_one).unwrap_err();
+        assert!(refused.contains("run windlass upgrade to resume it, or windlass rollback"), "{refused}");
+        assert!(after("upgrade", certificates).is_err() && after("remove-host h3", remove).is_err());
+        assert!(after("remove-host h3", whole()).is_err() && after("certificates", back()).is_err());
     }
 
     #[test]

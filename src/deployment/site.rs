@@ -86,7 +86,7 @@ impl Site {
     pub fn playbook(&self, name: &str) -> PathBuf {
         match &self.playbooks {
             Some(directory) => directory.join(name),
-            None => installed::playbook(Path::new(name)),
+            None => installed::own_playbook(name),
         }
     }
 

@@ -10,6 +10,11 @@ pub fn playbook(named: &Path) -> PathBuf {
     playbook_of(Path::new(SHARE), named)
 }
 
+/// A playbook of the package.
+pub fn own_playbook(name: &str) -> PathBuf {
+    Path::new(SHARE).join("playbooks").join(name)
+}
+
 /// The roles of the package, to be looked through last.
 pub fn roles() -> Option<PathBuf> {
     Some(Path::new(SHARE).join("roles")).filter(|roles| roles.is_dir())

@@ -23,7 +23,7 @@ pub(super) fn file(around: &Surroundings) -> (Option<PathBuf>, Vec<Complaint>) {
         warnings.push(Complaint::new(message, None));
     }
     let beside = around.directory.join("ansible.cfg");
-    let everyone = std::fs::metadata(&around.directory).is_ok_and(|found| found.permissions().mode() & 0o002 != 0);
+    let everyone = everyone_may_write(&around.directory);
     if !everyone && readable(&beside) {
         return (Some(beside), warnings);
     }
@@ -35,6 +35,11 @@ pub(super) fn file(around: &Surroundings) -> (Option<PathBuf>, Vec<Complaint>) {
     let home = around.home.as_ref().map(|home| home.join(".ansible.cfg"));
     let found = home.into_iter().chain([around.etc.join("ansible.cfg")]).find(|path| readable(path));
     (found, warnings)
+}
+
+/// Whether every user may put files into a directory, so that nothing in it counts that the person did not name.
+pub fn everyone_may_write(directory: &Path) -> bool {
+    std::fs::metadata(directory).is_ok_and(|found| found.permissions().mode() & 0o002 != 0)
 }
 
 fn readable(path: &Path) -> bool {

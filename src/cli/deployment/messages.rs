@@ -182,20 +182,13 @@ pub(super) fn interrupted(journal: &Journal, resumes: bool) -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let ago = lock::words(now.saturating_sub(std::time::Duration::from_secs(journal.begun)));
     let then = match journal.open_stage() {
-        _ if !resumes => how_to_resume(journal),
+        _ if !resumes => journal.how_to_resume(),
         Some(stage) => format!("resuming at stage {}", stage.name()),
         None if journal.is_apply() => "resuming with the stages that have changes".to_owned(),
         None => "resuming it".to_owned(),
     };
     let (operation, who) = (&journal.operation, &journal.who);
     format!("the {operation} that {who} started {ago} ago was interrupted: {then}")
-}
-
-/// What a person can do about an operation that did not come to its end.
-pub(super) fn how_to_resume(journal: &Journal) -> String {
-    let back = if journal.operation.starts_with("upgrade") { ", or windlass rollback to go back" } else { "" };
-    let end = if journal.is_apply() { "" } else { "; if nothing is left of it to do, windlass apply closes it" };
-    format!("run windlass {} to resume it{back}{end}", journal.operation)
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ use super::reporting::Reporting;
 use super::{ExitCode, Failure, extra_vars, vault};
 use crate::deployment::{Control, Error, Site, lock};
 use crate::report::{Form, harmless};
+use crate::settings::everyone_may_write;
 use crate::value::truth;
 
 #[derive(Debug, Args)]
@@ -58,14 +59,13 @@ impl SiteArgs {
         let source = InventorySource { inventory: named.chain(self.inventory.clone()).collect(), limit: None };
         let keyring = Arc::new(vault::keyring(&self.vault, &settings)?);
         let extra_vars = Arc::new(extra_vars::read(&self.extra_vars, &keyring)?);
-        let here = Path::new("playbooks");
         let site = Site {
             sources: source.inventories(&settings),
             keyring,
             extra_vars,
             defaults: self.connection.defaults(&settings)?,
             own_login: self.connection.own_login(),
-            playbooks: self.playbooks.clone().or_else(|| here.join("karmada.yml").is_file().then(|| here.to_owned())),
+            playbooks: self.playbooks.clone().or_else(playbooks_here),
             directory: super::working_directory()?,
             forks: self.forks,
             offline: self.offline.besides.clone(),
@@ -120,6 +120,21 @@ impl From<Error> for Failure {
             (error, None) => anyhow::Error::new(error).into(),
         }
     }
+}
+
+/// `./playbooks`, if it has those of windlass. Not if somebody else may have put them there.
+fn playbooks_here() -> Option<PathBuf> {
+    let here = Path::new("playbooks");
+    if !here.join("karmada.yml").is_file() {
+        return None;
+    }
+    if [Path::new("."), here].into_iter().any(everyone_may_write) {
+        super::note(
+            "warning: ignored ./playbooks: every user can write there\nhint: name it with --playbooks, or remove the permission with chmod o-w",
+        );
+        return None;
+    }
+    Some(here.to_owned())
 }
 
 /// Prints what was found out about a deployment, without secrets and control characters.

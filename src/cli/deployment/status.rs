@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use super::{SiteArgs, messages, show};
+use super::{SiteArgs, show};
 use crate::cli::{ExitCode, Failure, note};
 use crate::deployment::contract::Status;
 use crate::deployment::status::{self, Report};
@@ -63,7 +63,7 @@ fn text(format: Format, report: &Report, status: &Status) -> String {
     }
     if let Some(journal) = &report.interrupted {
         let stage = journal.open_stage().map_or_else(String::new, |stage| format!(" at {}", stage.name()));
-        let resume = messages::how_to_resume(journal);
+        let resume = journal.how_to_resume();
         text.push_str(&format!(
             "unhealthy: the {} by {} was interrupted{stage}; {resume}\n",
             journal.operation, journal.who

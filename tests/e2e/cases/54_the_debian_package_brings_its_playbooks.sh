@@ -13,6 +13,19 @@ on h1 "mkdir /root/w && cd /root/w && printf '[etcd]\nlocalhost ansible_connecti
   windlass playbook -i hosts.ini --list-tasks etcd.yml && windlass playbook -i hosts.ini none.yml" >"$output" 2>&1 && broken "none.yml was found"
 says 'playbook: etcd.yml'
 says 'none.yml'
+# Sub-commands run the playbooks of the package, whatever lies in the working directory; ./playbooks only where nobody else may
+# have put it.
+on h1 "cd /root/w && for name in observe etcd karmada; do echo 'kind: another' >\$name.yml; done; windlass plan -i hosts.ini" >"$output" 2>&1 || true
+cat "$output"
+does_not_say 'kind|start each play'
+says 'planning etcd|etcd_bundle'
+on h1 "rm /root/w/*.yml; chmod 1777 /root/w && mkdir -p /root/w/playbooks && for name in observe etcd karmada; do
+  printf -- '- hosts: etcd\n  tasks: [{command: touch /root/foreign, check_mode: false}]\n' >/root/w/playbooks/\$name.yml; done
+  cd /root/w && windlass plan -i hosts.ini" >"$output" 2>&1 || true
+cat "$output"
+says 'ignored ./playbooks: every user can write there'
+on h1 '[ ! -e /root/foreign ]' || broken "a playbook of another user was run"
+on h1 'rm -r /root/w/playbooks; chmod 755 /root/w'
 # Roles of the package serve anybody's playbook.
 on h1 "cd /root/w && printf -- '- hosts: etcd\n  roles: [etcd]\n' >own.yml && windlass playbook -i hosts.ini --syntax-check own.yml"
 on h1 "dpkg -r windlass && [ ! -e /usr/share/windlass ] && [ ! -e /usr/bin/windlass ]"

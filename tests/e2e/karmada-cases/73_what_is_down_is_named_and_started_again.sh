@@ -8,11 +8,14 @@ says '^unhealthy: webhook on h2: the service is inactive'
 karmada karmada
 exits 0
 recap h1 changed 0
-# An API server that is down, the same.
-on h3 systemctl stop karmada-apiserver
+# An API server that is down, the same; a dry run, which asks the first one, says so, too.
+on h1 systemctl stop karmada-apiserver
 karmada status
 exits 2
-says 'apiserver +h3 +inactive +no'
+says 'apiserver +h1 +inactive +no'
+karmada karmada --check
+exits 0
+recap h1 changed 1
 karmada karmada
 exits 0
 karmada status
