@@ -73,7 +73,8 @@ impl Journal {
 
     /// What a person can do about an operation that did not come to its end.
     pub fn how_to_resume(&self) -> String {
-        let back = if self.operation.starts_with("upgrade") { ", or windlass rollback to go back" } else { "" };
+        let is_upgrade = self.operation.starts_with("upgrade");
+        let back = if is_upgrade { " (with its --bundle, if it had one), or windlass rollback to go back" } else { "" };
         let end = if self.is_apply() { "" } else { "; if nothing is left of it to do, windlass apply closes it" };
         format!("run windlass {} to resume it{back}{end}", self.operation)
     }

@@ -92,7 +92,7 @@ pub(super) async fn observe(
     let playbook = phase.site().playbook(observation::PLAYBOOK);
     let job = phase.job(Run { playbook: Some(&playbook), check: true, vars, ..Run::default() }, control).await?;
     let mut asked = inputs(&job, deployment)?;
-    asked.insert("playbooks and roles".into(), own_playbooks(phase));
+    asked.insert("playbooks and roles".into(), playbooks(phase, &job));
     let mut observer = Observer::new([(ASKED.into(), asked)].into());
     let recap = control.run.watch_unmasked(job, |event| observer.take(event)).await?;
     match recap.filter(|_| !control.run.is_stopping()) {
@@ -168,19 +168,28 @@ fn unordered(mut lines: Vec<String>) -> String {
     hex(digest)
 }
 
-/// The digest of the playbooks that stages and operations run, of the variables beside them, and of all roles. The same for a copy
-/// elsewhere. Other files beside the playbooks, such as a log, do not count.
-fn own_playbooks(phase: &Phase<'_>) -> String {
-    let playbook = phase.site().playbook(observation::PLAYBOOK);
-    let directory = playbook.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
-    let beside = ["roles", "../roles", "group_vars", "host_vars"].map(|name| directory.join(name));
-    let mut lines = Vec::new();
-    for path in entries(directory) {
-        if path.extension().is_some_and(|ending| ending == "yml" || ending == "yaml") {
-            lines.push(format!("{} {}", path.strip_prefix(directory).unwrap_or(&path).display(), file(&path)));
+/// Where playbooks have what they import, beside them.
+const BESIDE: [&str; 9] =
+    ["roles", "../roles", "group_vars", "host_vars", "tasks", "handlers", "vars", "templates", "files"];
+
+/// The digest of the playbooks of stages, operations and hooks, of what they usually import, and of all roles. The same for a copy
+/// elsewhere. Other files beside playbooks, such as a log, do not count.
+fn playbooks(phase: &Phase<'_>, job: &Job) -> String {
+    let resources = &job.inventory.deployments;
+    let hooks = resources.iter().flat_map(|one| one.spec.hooks.iter().map(|hook| one.place(&hook.playbook)));
+    let named = [phase.site().playbook(observation::PLAYBOOK)].into_iter().chain(hooks);
+    let mut lines = BTreeSet::new();
+    let mut tops: BTreeSet<PathBuf> = phase.launch().loader.roles_path.into_iter().collect();
+    for playbook in named {
+        let directory = playbook.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+        for path in entries(directory) {
+            if path.extension().is_some_and(|ending| ending == "yml" || ending == "yaml") {
+                lines.insert(format!("{} {}", path.strip_prefix(directory).unwrap_or(&path).display(), file(&path)));
+            }
         }
+        tops.extend(BESIDE.map(|name| directory.join(name)));
     }
-    for top in beside.into_iter().chain(phase.launch().loader.roles_path) {
+    for top in tops {
         let mut folders = vec![top.clone()];
         while let Some(folder) = folders.pop() {
             for path in entries(&folder) {
@@ -188,12 +197,12 @@ fn own_playbooks(phase: &Phase<'_>) -> String {
                     // A link to a folder above would have no end.
                     folders.extend((!path.is_symlink()).then_some(path));
                 } else {
-                    lines.push(format!("{} {}", path.strip_prefix(&top).unwrap_or(&path).display(), file(&path)));
+                    lines.insert(format!("{} {}", path.strip_prefix(&top).unwrap_or(&path).display(), file(&path)));
                 }
             }
         }
     }
-    unordered(lines)
+    unordered(lines.into_iter().collect())
 }
 
 /// What is in a folder, without hidden files.

@@ -31,6 +31,7 @@ for count in 20000 20001 20002; do
 done
 
 # Another setting than the plan was made for.
+# shellcheck disable=SC2317  # at_question runs it
 changes() { variables 30000; }
 variables 20003
 at_question 'Apply?' changes y apply -i "$state/program.py" --playbooks "$ROOT/playbooks"
@@ -42,6 +43,7 @@ variables 20003
 # A file that the request names: another text under the same name.
 echo one >"$state/ca.crt"
 sed -i 's#"labels"#"karmada_ca_cert": "ca.crt", &#' "$state/variables.json"
+# shellcheck disable=SC2317  # at_question runs it
 changes() { echo two >"$state/ca.crt"; }
 at_question 'Apply?' changes y apply -i "$state/program.py" --playbooks "$ROOT/playbooks"
 exits 1
@@ -52,6 +54,7 @@ mkdir "$state/own"
 cp -r "$ROOT/playbooks" "$ROOT/roles" "$state/own"
 mkdir "$state/own/playbooks/group_vars"
 mkfifo "$state/own/playbooks/pipe" "$state/own/roles/pipe"
+# shellcheck disable=SC2317  # at_question runs it
 changes() {
   date >>"$state/own/playbooks/log"
   echo '{}' >"$state/own/playbooks/group_vars/all.yml"
@@ -59,11 +62,13 @@ changes() {
 at_question 'Apply?' changes y apply -i "$state/program.py" --playbooks "$state/own/playbooks"
 exits 1
 says 'input: playbooks and roles has changed'
+# shellcheck disable=SC2317  # at_question runs it
 changes() { date >>"$state/own/playbooks/log"; }
 at_question 'Apply?' changes y apply -i "$state/program.py" --playbooks "$state/own/playbooks"
 exits 0
 
 # Other hosts than were named.
+# shellcheck disable=SC2317  # at_question runs it
 changes() { echo h2 >"$state/program.hosts"; }
 at_question 'Name of the deployment' changes karmada destroy -i "$state/program.py" --playbooks "$ROOT/playbooks"
 exits 1

@@ -52,7 +52,7 @@ says 'locked by .*windlass upgrade'
 kill -9 "$background"
 wait "$background" || true
 karmada status
-says 'unhealthy: the upgrade by .* was interrupted; run windlass upgrade to resume it, or windlass rollback to go back'
+says 'unhealthy: the upgrade by .* was interrupted; run windlass upgrade to resume it .*or windlass rollback to go back'
 karmada upgrade
 exits 0
 says 'the upgrade that .* was interrupted: resuming it'
