@@ -31,7 +31,7 @@ fn site(directory: &Path) -> Site {
         extra_vars: Arc::default(),
         defaults: Defaults::default(),
         own_login: None,
-        playbooks: Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("playbooks")),
+        playbooks: Path::new(env!("CARGO_MANIFEST_DIR")).join("playbooks"),
         directory: directory.to_owned(),
         forks: None,
         offline: None,

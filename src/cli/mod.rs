@@ -3,6 +3,7 @@
 mod ansible;
 mod ask;
 mod bundle;
+mod carried;
 mod completion;
 mod config;
 mod crd;
@@ -20,6 +21,7 @@ mod listing;
 mod man;
 mod options;
 mod playbook;
+mod playbooks;
 mod print;
 mod reporting;
 mod retry;
@@ -38,6 +40,7 @@ use print::{Wording, print, tell, wording};
 
 use crate::inventory::Inventory;
 use crate::launch as launched;
+use crate::launch::carried::Carried;
 use crate::report::{self, Form};
 use crate::settings::Settings;
 use crate::value::Hidden;
@@ -83,6 +86,8 @@ enum Command {
     Vault(vault::VaultArgs),
     /// Show the current settings, and where each comes from
     Config(Box<config::ConfigArgs>),
+    /// Write the playbooks and roles that windlass has in it to a directory
+    Playbooks(playbooks::PlaybooksArgs),
     /// Check playbooks and roles without connecting to hosts, and give advice
     Lint(lint::LintArgs),
     /// Print a JSON Schema for playbooks, roles or inventories, for editors
@@ -161,9 +166,11 @@ impl From<Vec<Complaint>> for Failure {
 }
 
 /// Runs the command line; the result is the program's exit code.
-pub fn run(argv: impl IntoIterator<Item = OsString>) -> ExitCode {
+///
+/// `carried`: the playbooks and roles that the program has in it.
+pub fn run(argv: impl IntoIterator<Item = OsString>, carried: &'static Carried) -> ExitCode {
     let argv: Vec<OsString> = argv.into_iter().collect();
-    launch::with_runtime(|| dispatch(argv)).unwrap_or_else(|error| say(&error.into()))
+    launch::with_runtime(|| carried::with(carried, || dispatch(argv))).unwrap_or_else(|error| say(&error.into()))
 }
 
 fn dispatch(argv: Vec<OsString>) -> ExitCode {
@@ -200,6 +207,7 @@ fn dispatch(argv: Vec<OsString>) -> ExitCode {
         Command::Doc(args) => doc::run(&args),
         Command::Bundle(args) => bundle::run(&args),
         Command::Vault(args) => vault::run(&args),
+        Command::Playbooks(args) => playbooks::run(&args),
         Command::Lint(args) => lint::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Init(args) => init::run(&args),

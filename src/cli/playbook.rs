@@ -11,10 +11,10 @@ use super::deployment::messages;
 use super::launch;
 use super::options::{ConnectionArgs, InventorySource, RunArgs, VaultPasswords};
 use super::reporting::Reporting;
-use super::{ExitCode, Failure, ask, listing, retry};
+use super::{ExitCode, Failure, ask, carried, listing, retry};
 use crate::deployment::members;
 use crate::engine::{Job, Tags};
-use crate::launch::{Launch, installed, options};
+use crate::launch::{Launch, options};
 use crate::playbook::{Encrypt, Play, Prompt};
 use crate::report::Form;
 use crate::settings::{Settings, list};
@@ -72,7 +72,7 @@ pub(super) struct PlaybookArgs {
     roles_path: Vec<PathBuf>,
     #[command(flatten)]
     pub reporting: Reporting,
-    /// Playbooks; windlass also searches its installed playbooks for a bare name
+    /// Playbooks; for a bare name that is not here, windlass takes its own
     #[arg(required = true, value_name = "PLAYBOOK")]
     pub playbooks: Vec<PathBuf>,
 }
@@ -99,11 +99,11 @@ fn launched(
     if !args.roles_path.is_empty() {
         launch.loader.roles_path = args.roles_path.clone();
     }
-    launch.loader.roles_path.extend(installed::roles());
+    launch.loader.roles_path.extend(carried::roles(&settings.surroundings));
     let mut playbooks: Vec<Vec<Arc<Play>>> = Vec::new();
     let mut complaints = Vec::new();
     for path in &args.playbooks {
-        match launch.loader.playbook(&installed::playbook(path)) {
+        match launch.loader.playbook(&carried::playbook(path, &settings.surroundings).map_err(anyhow::Error::new)?) {
             Ok(plays) => playbooks.push(plays.into_iter().map(Arc::new).collect()),
             Err(more) => complaints.extend(more),
         }

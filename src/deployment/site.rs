@@ -9,7 +9,7 @@ use super::{Deployment, Error};
 use crate::connection::Fence;
 use crate::engine::{Defaults, Job, Tags};
 use crate::inventory::Inventory;
-use crate::launch::{Launch, Manner, installed, options};
+use crate::launch::{Launch, Manner, options};
 use crate::remote::Hold;
 use crate::settings::Settings;
 use crate::value::vault::Keyring;
@@ -26,8 +26,8 @@ pub struct Site {
     pub defaults: Defaults,
     /// The option by which a person gave a password or key of their own: refused for a resource from an API.
     pub own_login: Option<&'static str>,
-    /// The directory with `etcd.yml` and the others. None: the installed ones.
-    pub playbooks: Option<PathBuf>,
+    /// The directory with `etcd.yml` and the others, beside that of their roles.
+    pub playbooks: PathBuf,
     /// The working directory: absolute.
     pub directory: PathBuf,
     /// How many hosts to work on at once. None: as the settings say.
@@ -82,12 +82,9 @@ impl Site {
         Ok(Phase { site: self, inventory })
     }
 
-    /// A playbook of the deployment: in the directory that was named, or of the package.
+    /// A playbook of the deployment.
     pub fn playbook(&self, name: &str) -> PathBuf {
-        match &self.playbooks {
-            Some(directory) => directory.join(name),
-            None => installed::own_playbook(name),
-        }
+        self.playbooks.join(name)
     }
 
     /// The inventories as they can be named from anywhere.
@@ -126,7 +123,8 @@ impl Phase<'_> {
         let (keyring, extra_vars) = (site.keyring.clone(), site.extra_vars.clone());
         let mut launch = Launch::over(&site.settings, self.inventory.clone(), None, keyring, extra_vars);
         launch.loader.hooks = options::hooks(&site.settings);
-        launch.loader.roles_path.extend(installed::roles());
+        // For hooks, which are elsewhere.
+        launch.loader.roles_path.extend(Some(site.playbooks.with_file_name("roles")).filter(|roles| roles.is_dir()));
         launch
     }
 

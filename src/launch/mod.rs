@@ -1,8 +1,8 @@
 //! From settings, inventories and playbooks to a run: what every face does before it runs anything.
 
+pub mod carried;
 mod control;
 mod error;
-pub mod installed;
 pub mod options;
 
 use std::path::PathBuf;

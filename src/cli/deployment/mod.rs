@@ -18,7 +18,7 @@ use clap::Args;
 use super::launch::{self, Telling};
 use super::options::{ConnectionArgs, InventorySource, Offline, VaultPasswords};
 use super::reporting::Reporting;
-use super::{ExitCode, Failure, extra_vars, vault};
+use super::{ExitCode, Failure, carried, extra_vars, vault};
 use crate::deployment::{Control, Error, Site, lock};
 use crate::report::{Form, harmless};
 use crate::settings::everyone_may_write;
@@ -35,7 +35,7 @@ pub(super) struct SiteArgs {
     /// Variables: KEY=VALUE, JSON or YAML text, or @FILE
     #[arg(short = 'e', long = "extra-vars", value_name = "VARS")]
     extra_vars: Vec<String>,
-    /// Directory with etcd.yml, karmada.yml and the others (default: ./playbooks if it has them, else the installed ones)
+    /// Directory with etcd.yml, karmada.yml and the others (default: ./playbooks if it has them, else those in windlass)
     #[arg(long, value_name = "DIRECTORY")]
     playbooks: Option<PathBuf>,
     /// How many hosts to work on at once (20 unless configured)
@@ -65,7 +65,10 @@ impl SiteArgs {
             extra_vars,
             defaults: self.connection.defaults(&settings)?,
             own_login: self.connection.own_login(),
-            playbooks: self.playbooks.clone().or_else(playbooks_here),
+            playbooks: match self.playbooks.clone().or_else(playbooks_here) {
+                Some(directory) => directory,
+                None => carried::playbooks(&settings.surroundings).map_err(anyhow::Error::new)?,
+            },
             directory: super::working_directory()?,
             forks: self.forks,
             offline: self.offline.besides.clone(),

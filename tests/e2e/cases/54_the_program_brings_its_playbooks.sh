@@ -13,7 +13,7 @@ on h1 "mkdir /root/w && cd /root/w && printf '[etcd]\nlocalhost ansible_connecti
   windlass playbook -i hosts.ini --list-tasks etcd.yml && windlass playbook -i hosts.ini none.yml" >"$output" 2>&1 && broken "none.yml was found"
 says 'playbook: etcd.yml'
 says 'none.yml'
-# Sub-commands run the playbooks of the package, whatever lies in the working directory; ./playbooks only where nobody else may
+# Sub-commands run the playbooks of the program, whatever lies in the working directory; ./playbooks only where nobody else may
 # have put it.
 on h1 "cd /root/w && for name in observe etcd karmada; do echo 'kind: another' >\$name.yml; done; windlass plan -i hosts.ini" >"$output" 2>&1 || true
 cat "$output"
@@ -26,6 +26,18 @@ cat "$output"
 says 'ignored ./playbooks: every user can write there'
 on h1 '[ ! -e /root/foreign ]' || broken "a playbook of another user was run"
 on h1 'rm -r /root/w/playbooks; chmod 755 /root/w'
-# Roles of the package serve anybody's playbook.
+# Roles of the program serve anybody's playbook.
 on h1 "cd /root/w && printf -- '- hosts: etcd\n  roles: [etcd]\n' >own.yml && windlass playbook -i hosts.ini --syntax-check own.yml"
+# They are in the user's cache, and come back if somebody changes them there.
+on h1 "cd /root/w && cache=\$(echo /root/.cache/windlass/*/) && echo '- hosts: all' >\$cache/playbooks/etcd.yml &&
+  mkdir \$cache/playbooks/group_vars && windlass playbook -i hosts.ini --list-tasks etcd.yml &&
+  [ ! -e \$cache/playbooks/group_vars ]" >"$output" 2>&1 || broken "the playbooks were not unpacked again"
+says 'Check the inventory'
+# Not where another user could exchange them.
+on h1 "cd /root/w && mkdir -m 777 /srv/shared && XDG_CACHE_HOME=/srv/shared windlass plan -i hosts.ini" >"$output" 2>&1 && broken "a shared cache was used"
+says 'another user can write to /srv/shared'
+# To read and to change.
+on h1 "cd /root/w && windlass playbooks export own && windlass playbook -i hosts.ini --syntax-check own/playbooks/etcd.yml"
+on h1 "cd /root/w && windlass playbooks export own" >"$output" 2>&1 && broken "files were overwritten"
+says 'cannot write the playbooks to own'
 on h1 "dpkg -r windlass && [ ! -e /usr/share/windlass ] && [ ! -e /usr/bin/windlass ]"
