@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 
 use windlass::connection::{Target, open as try_open};
-use windlass::value::Secret;
+use windlass::value::{Secret, Surroundings};
 
 use crate::channels::run;
 use crate::server::{PASSWORD, Server, User, at, by_password, keygen, open, refusal, set_mode};
@@ -294,37 +295,23 @@ async fn a_key_and_a_password_can_both_be_asked_for() {
     assert!(message.contains("(the host accepts password)"), "{message}");
 }
 
-/// Runs in a process of its own, for its home directory.
 #[tokio::test]
-#[ignore = "run by default_keys_of_the_home_directory_are_tried"]
-async fn inner_default_keys() {
-    let port: u16 = std::env::var("WINDLASS_TEST_PORT").unwrap().parse().unwrap();
-    let target = Target {
-        method: windlass::connection::Method::Ssh,
-        name: "web1".to_owned(),
-        address: "here".to_owned(),
-        port: Some(port),
-        ..Target::default()
-    };
-    let connection = try_open(&target).await.unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(run(&*connection, "echo home").await.0, "home\n");
-}
-
-#[test]
-fn default_keys_of_the_home_directory_are_tried() {
+async fn default_keys_of_the_home_directory_are_tried() {
     let server = Server::start();
     let ssh = server.path("home/.ssh");
     fs::create_dir_all(&ssh).unwrap();
     fs::copy(server.path("id"), ssh.join("id_ed25519")).unwrap();
     fs::copy(server.path("known_hosts"), ssh.join("known_hosts")).unwrap();
     fs::write(ssh.join("config"), "Host here\n HostName 127.0.0.1\n User root\n").unwrap();
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "login::inner_default_keys", "--ignored"])
-        .env("HOME", server.path("home"))
-        .env("WINDLASS_TEST_PORT", server.port.to_string())
-        .env_remove("SSH_AUTH_SOCK")
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+    let around = Surroundings { home: Some(server.path("home")), ..Surroundings::default() };
+    let target = Target {
+        method: windlass::connection::Method::Ssh,
+        name: "web1".to_owned(),
+        address: "here".to_owned(),
+        port: Some(server.port),
+        surroundings: Arc::new(around),
+        ..Target::default()
+    };
+    let connection = try_open(&target).await.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(run(&*connection, "echo home").await.0, "home\n");
 }
