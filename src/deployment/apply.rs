@@ -57,11 +57,17 @@ impl<'s> Proposal<'s> {
     /// Makes a plan, or takes one that was saved. None: the face ended it.
     ///
     /// # Errors
-    /// The deployment cannot be read, is paused, or its hosts' names were exchanged.
-    pub async fn make(site: &'s Site, saved: Option<Plan>, control: &Control) -> Result<Option<Proposal<'s>>, Error> {
+    /// The deployment cannot be read, is paused, locked by another run, or its hosts' names were exchanged.
+    pub async fn make(
+        site: &'s Site,
+        saved: Option<Plan>,
+        request: &LockRequest,
+        control: &Control,
+    ) -> Result<Option<Proposal<'s>>, Error> {
         let phase = site.read().await?;
         let deployment = phase.deployment(control).await?;
         deployment.refuse_paused()?;
+        deployment.refuse_held(request).await?;
         deployment.check_hooks(&phase)?;
         let interrupted = deployment.journal_of_same_hosts().await?.filter(|journal| !journal.done);
         let is_saved = saved.is_some();
@@ -113,10 +119,8 @@ impl<'s> Proposal<'s> {
         let interrupted = newest.filter(|journal| !journal.done).and_then(|journal| journal.open_stage());
         let mut run = Stages::begin(self, lock, control);
         let outcome = run.all(&stages, interrupted).await?;
-        if outcome == Outcome::Ok {
-            run.journal.done = true;
-            run.write().await?;
-        }
+        run.journal.end(outcome);
+        run.journal.write_end(outcome, lock, control).await?;
         Ok(outcome)
     }
 

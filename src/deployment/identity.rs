@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::control::{Control, LockRequest, Progress};
 use super::journal::{self, Journal};
 use super::lock::Lock;
-use super::lock::{self, Asked, LockHost, OpenLockHost, holder};
+use super::lock::{self, Asked, Holder, LockHost, OpenLockHost, holder};
 use super::stage::{self, Stage};
 use super::{Error, Phase};
 use crate::connection::{Method, Open, Ways};
@@ -151,15 +151,36 @@ impl Deployment {
 
     /// Takes the lock.
     pub(super) async fn lock(&self, request: &LockRequest, control: &Control) -> Result<Lock, Error> {
-        let asked = Asked {
+        let tell = |words: &str| control.tell(Progress::Lock(words.to_owned()));
+        Ok(self.asked(request, &tell).acquire().await?)
+    }
+
+    /// The run that holds the lock, if one does.
+    pub(super) async fn holder(&self) -> Option<Holder> {
+        let request = LockRequest { command: String::new(), breaks: false };
+        self.asked(&request, &|_| ()).holder().await
+    }
+
+    /// Refuses while another run holds the lock, before anything else is looked at. The lock itself is taken later.
+    ///
+    /// # Errors
+    /// Another run holds it, and the request does not break it.
+    pub(super) async fn refuse_held(&self, request: &LockRequest) -> Result<(), Error> {
+        match self.holder().await.filter(|_| !request.breaks) {
+            Some(holder) => Err(lock::Error::Held(Box::new(holder)).into()),
+            None => Ok(()),
+        }
+    }
+
+    fn asked<'a>(&'a self, request: &LockRequest, tell: &'a (dyn Fn(&str) + Send + Sync)) -> Asked<'a> {
+        Asked {
             hosts: &self.hosts,
             directory: &self.directory,
             run: holder::this_run(&self.surroundings, &request.command),
             breaks: request.breaks,
             opens: self.opens.clone(),
-            tell: &|words| control.tell(Progress::Lock(words.to_owned())),
-        };
-        Ok(asked.acquire().await?)
+            tell,
+        }
     }
 
     /// The hosts that answer, as root, to look at.

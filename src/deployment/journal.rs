@@ -6,6 +6,8 @@ use std::sync::Arc;
 use futures::future::join_all;
 use serde::{Deserialize, Serialize};
 
+use super::Error;
+use super::control::{Control, Outcome, Progress};
 use super::lock::{Lock, believable, within};
 use super::operation;
 use super::stage::Stage;
@@ -32,6 +34,9 @@ pub struct Journal {
     pub stages: Vec<Entry>,
     /// It came to its end.
     pub done: bool,
+    /// A task failed, or a host was lost: the run itself went to its end.
+    #[serde(default)]
+    pub failed: bool,
     /// The inventory's name of the host that it lies on. Empty: windlass 0.1.0 wrote it.
     #[serde(default)]
     pub host: String,
@@ -62,8 +67,39 @@ impl Journal {
             begun: record.since,
             stages: Vec::new(),
             done: false,
+            failed: false,
             host: String::new(),
         }
+    }
+
+    /// Notes how the run ended. One that was interrupted is not done, and has not failed.
+    pub fn end(&mut self, outcome: Outcome) {
+        self.done = outcome == Outcome::Ok;
+        self.failed = matches!(outcome, Outcome::Failed | Outcome::Unreachable);
+    }
+
+    /// Writes how the run ended. After a failure the journal is as it was if it cannot be written.
+    ///
+    /// # Errors
+    /// The run went well, and this cannot be written.
+    pub(super) async fn write_end(&self, outcome: Outcome, lock: &Lock, control: &Control) -> Result<(), Error> {
+        let written = match outcome {
+            Outcome::Interrupted => return Ok(()),
+            _ => write(lock, self).await,
+        };
+        match (written, outcome) {
+            (Err(reason), Outcome::Ok) => Err(Error::Journal(reason)),
+            (Err(reason), _) => {
+                control.tell(Progress::Warning(Error::Journal(reason).to_string()));
+                Ok(())
+            }
+            (Ok(()), _) => Ok(()),
+        }
+    }
+
+    /// What became of it if it is not done.
+    pub fn fate(&self) -> &'static str {
+        if self.failed { "failed" } else { "was interrupted" }
     }
 
     /// Whether an apply resumes it.
@@ -178,6 +214,7 @@ mod tests {
             begun: 1,
             stages: stages.iter().map(entry).collect(),
             done,
+            failed: false,
             host: String::new(),
         }
     }

@@ -65,6 +65,7 @@ impl Operation {
             Some(journal) if !self.may_follow(journal) => Err(Error::Unfinished {
                 operation: journal.operation.clone(),
                 who: journal.who.clone(),
+                fate: journal.fate(),
                 resume: journal.how_to_resume(),
             }),
             _ => Ok(()),
@@ -114,14 +115,23 @@ pub struct Prepared<'s> {
 }
 
 impl<'s> Prepared<'s> {
-    /// Tries the operation out. None: the face ended it.
+    /// Tries the operation out. `request`: how it would be carried out, if it may be. None: the face ended it.
     ///
     /// # Errors
-    /// The deployment cannot be read, is paused, its hosts' names were exchanged, or another operation did not come to its end.
-    pub async fn make(site: &'s Site, operation: Operation, control: &Control) -> Result<Option<Prepared<'s>>, Error> {
+    /// The deployment cannot be read, is paused, locked by another run, its hosts' names were exchanged, or another operation did
+    /// not come to its end.
+    pub async fn make(
+        site: &'s Site,
+        operation: Operation,
+        request: Option<&LockRequest>,
+        control: &Control,
+    ) -> Result<Option<Prepared<'s>>, Error> {
         let phase = site.read().await?;
         let deployment = phase.deployment(control).await?;
         deployment.refuse_paused()?;
+        if let Some(request) = request {
+            deployment.refuse_held(request).await?;
+        }
         let interrupted = deployment.journal_of_same_hosts().await?.filter(|journal| !journal.done);
         operation.refuse_unfinished(interrupted.as_ref())?;
         let Some(observed) = planning::observe(&phase, &deployment, operation.vars(), control).await? else {
@@ -177,10 +187,10 @@ impl<'s> Prepared<'s> {
         control.tell(Progress::Running(self.site.playbook(playbook)));
         let job = Self::job(self.site, &phase, &self.operation, Some(lock), control).await?;
         let outcome = control.run.run(job).await?.map_or(Outcome::Interrupted, |recap| Outcome::of(&recap));
+        journal.end(outcome);
+        journal.stages.iter_mut().for_each(|entry| entry.done = journal.done);
+        journal.write_end(outcome, lock, control).await?;
         if outcome == Outcome::Ok {
-            journal.stages.iter_mut().for_each(|entry| entry.done = true);
-            journal.done = true;
-            journal::write(lock, &journal).await.map_err(Error::Journal)?;
             // With etcd on it, it is still one of the hosts that hold the lock.
             if let Operation::RemoveHost(host) = &self.operation
                 && !Stage::Etcd.hosts(phase.inventory()).iter().any(|other| **other == **host)

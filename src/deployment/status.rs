@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::contract::{Reported as _, Status};
 use super::control::{Control, Outcome};
 use super::journal::Journal;
+use super::lock::Holder;
 use super::{Deployment, Error, Run, Site};
 use crate::engine::{self, Event};
 
@@ -17,8 +18,10 @@ pub struct Report {
     pub unreachable: BTreeMap<String, String>,
     /// Tasks that failed: `HOST: MESSAGE`.
     pub failures: Vec<String>,
-    /// An apply or destroy that did not come to its end.
-    pub interrupted: Option<Journal>,
+    /// The run that holds the lock.
+    pub holder: Option<Holder>,
+    /// The last apply or operation, if it did not come to its end and does not run.
+    pub unfinished: Option<Journal>,
     pub outcome: Outcome,
 }
 
@@ -50,9 +53,12 @@ pub async fn read(site: &Site, control: &Control) -> Result<Option<Report>, Erro
         })
         .await?;
     let Some(recap) = recap else { return Ok(None) };
-    let interrupted = deployment.journal().await.filter(|journal| !journal.done);
+    let holder = deployment.holder().await;
+    let is_running =
+        |journal: &Journal| holder.as_ref().is_some_and(|holder| holder.record.run.as_ref() == Some(&journal.apply));
+    let unfinished = deployment.journal().await.filter(|journal| !journal.done && !is_running(journal));
     let reported = recap.stats.run.get(Status::VARIABLE);
     let status = reported.map(Status::read).transpose().map_err(Error::Observation)?;
     let outcome = Outcome::of(&recap);
-    Ok(Some(Report { deployment, status, unreachable, failures, interrupted, outcome }))
+    Ok(Some(Report { deployment, status, unreachable, failures, holder, unfinished, outcome }))
 }

@@ -33,12 +33,14 @@ pub(crate) fn run(args: &ApplyArgs) -> Result<ExitCode, Failure> {
     let saved = args.plan.as_deref().map(plan::load).transpose()?;
     let sources: Vec<PathBuf> = saved.iter().flat_map(|plan| &plan.sources).map(PathBuf::from).collect();
     args.site.carry_out(&sources, async |site, control| {
-        let Some(proposal) = Proposal::make(site, saved, control).await? else { return Ok(ExitCode::Interrupted) };
+        let request = LockRequest { command: command(args), breaks: args.break_lock };
+        let Some(proposal) = Proposal::make(site, saved, &request, control).await? else {
+            return Ok(ExitCode::Interrupted);
+        };
         show(&messages::plan(&proposal.plan, site.verbosity > 0), site)?;
         if let Some(journal) = &proposal.interrupted {
             note(&messages::interrupted(journal, journal.is_apply()));
         }
-        let request = LockRequest { command: command(args), breaks: args.break_lock };
         let mut agreed = Agreement { plan: args.yes, removals: args.max_removals };
         loop {
             match proposal.apply(agreed, &request, control).await? {

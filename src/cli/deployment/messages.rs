@@ -188,7 +188,7 @@ pub(super) fn interrupted(journal: &Journal, resumes: bool) -> String {
         None => "resuming it".to_owned(),
     };
     let (operation, who) = (&journal.operation, &journal.who);
-    format!("the {operation} that {who} started {ago} ago was interrupted: {then}")
+    format!("the {operation} that {who} started {ago} ago {}: {then}", journal.fate())
 }
 
 #[cfg(test)]

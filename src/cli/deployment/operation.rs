@@ -86,7 +86,8 @@ pub(crate) fn remove_host(args: &RemoveHostArgs) -> Result<ExitCode, Failure> {
 fn run(args: &OperationArgs, operation: Operation) -> Result<ExitCode, Failure> {
     let name = operation.name();
     args.site.carry_out(&[], async |site, control| {
-        let Some(prepared) = Prepared::make(site, operation, control).await? else {
+        let request = LockRequest { command: format!("windlass {name}"), breaks: args.break_lock };
+        let Some(prepared) = Prepared::make(site, operation, (!args.check).then_some(&request), control).await? else {
             return Ok(ExitCode::Interrupted);
         };
         show(&messages::operation(&prepared, site.verbosity > 0), site)?;
@@ -103,7 +104,6 @@ fn run(args: &OperationArgs, operation: Operation) -> Result<ExitCode, Failure> 
         if !args.yes && !agrees("Go on?", "--yes goes on without asking, --check only shows this", control)? {
             return Ok(declined(control));
         }
-        let request = LockRequest { command: format!("windlass {name}"), breaks: args.break_lock };
         Ok(prepared.carry_out(&request, control).await?.into())
     })
 }

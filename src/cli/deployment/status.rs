@@ -7,6 +7,7 @@ use super::{SiteArgs, show};
 use crate::cli::{ExitCode, Failure, note};
 use crate::deployment::contract::Status;
 use crate::deployment::status::{self, Report};
+use crate::deployment::{Outcome, lock};
 
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
@@ -36,7 +37,11 @@ pub(crate) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
                 .chain(&report.failures)
                 .for_each(|message| note(&site.keyring.hidden.hide(message))),
         }
-        Ok(report.outcome.into())
+        // The playbook knows nothing of what was begun.
+        Ok(match (report.outcome, &report.unfinished) {
+            (Outcome::Ok, Some(_)) => ExitCode::Failed,
+            (outcome, _) => outcome.into(),
+        })
     })
 }
 
@@ -44,16 +49,20 @@ pub(crate) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
 fn text(format: Format, report: &Report, status: &Status) -> String {
     if format == Format::Json {
         let problems = status.problems();
-        let unfinished = report.interrupted.as_ref().map(|journal| journal.apply.clone());
+        let unfinished = report.unfinished.as_ref().map(|journal| journal.apply.clone());
+        let running = report.holder.as_ref().map(|holder| {
+            json!({"command": holder.record.command, "by": holder.record.holder, "since": holder.record.since})
+        });
         let found = json!({
             "deployment": report.deployment.name,
-            "healthy": problems.is_empty(),
+            "healthy": problems.is_empty() && report.unreachable.is_empty() && report.unfinished.is_none(),
             "wrong": problems,
             "etcd": status.etcd,
             "components": status.components,
             "members": status.members.as_deref().unwrap_or_default(),
             "unreachable": report.unreachable,
             "unfinished": unfinished,
+            "running": running,
         });
         return format!("{found:#}\n");
     }
@@ -61,12 +70,20 @@ fn text(format: Format, report: &Report, status: &Status) -> String {
     for (host, why) in &report.unreachable {
         text.push_str(&format!("unhealthy: {host}: {why}\n"));
     }
-    if let Some(journal) = &report.interrupted {
+    if let Some(holder) = &report.holder {
+        // A host may have written anything there.
+        let [command, who] = [&holder.record.command, &holder.record.holder]
+            .map(|text| text.split(char::is_control).collect::<Vec<_>>().join(" "));
+        text.push_str(&format!("running: {command} by {who}, for {}\n", lock::words(holder.age)));
+    }
+    if let Some(journal) = &report.unfinished {
         let stage = journal.open_stage().map_or_else(String::new, |stage| format!(" at {}", stage.name()));
         let resume = journal.how_to_resume();
         text.push_str(&format!(
-            "unhealthy: the {} by {} was interrupted{stage}; {resume}\n",
-            journal.operation, journal.who
+            "unhealthy: the {} by {} {}{stage}; {resume}\n",
+            journal.operation,
+            journal.who,
+            journal.fate()
         ));
     }
     text

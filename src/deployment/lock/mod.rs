@@ -187,6 +187,17 @@ impl Asked<'_> {
         Err(Error::Contended)
     }
 
+    /// Who holds the lock, without taking it: a run that may still be there. None also if too few hosts answer to know it.
+    pub async fn holder(mut self) -> Option<Holder> {
+        let open = self.hosts.iter().map(|name| open(&self.opens, name));
+        let mut doors: Vec<_> = join_all(open).await.into_iter().flatten().collect();
+        let others = self.look(&mut doors, &mut Vec::new()).await.ok()?;
+        match self.judged(others) {
+            Err(Error::Held(holder)) => Some(*holder),
+            _ => None,
+        }
+    }
+
     fn needs(&self, reached: usize, why: &[String]) -> Result<(), Error> {
         let (needed, all) = (self.majority(), self.hosts.len());
         match reached >= needed {
