@@ -35,7 +35,7 @@ pub struct Journal {
     /// It came to its end.
     pub done: bool,
     /// A task failed, or a host was lost: the run itself went to its end.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub failed: bool,
     /// The inventory's name of the host that it lies on. Empty: windlass 0.1.0 wrote it.
     #[serde(default)]

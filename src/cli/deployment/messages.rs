@@ -132,6 +132,15 @@ fn total(plan: &Plan) -> String {
     if plan.is_empty() {
         return "Nothing to do.".to_owned();
     }
+    let failed: Vec<&str> = plan
+        .stages
+        .iter()
+        .filter(|planned| planned.state == State::Unknown)
+        .map(|planned| planned.stage.name())
+        .collect();
+    if !failed.is_empty() {
+        return format!("Nothing can be applied: the dry run failed ({}).", failed.join(", "));
+    }
     let mut kinds: BTreeMap<Kind, usize> = BTreeMap::new();
     for change in plan.stages.iter().flat_map(|planned| &planned.found.changes) {
         *kinds.entry(change.kind).or_default() += 1;
@@ -252,5 +261,15 @@ To do: 2 files, 1 unit, 1 API object; all of what is not installed yet; 1 member
         let mut etcd = planned(Stage::Etcd, State::Unknown, &[]);
         etcd.found.failures.push(Failure { host: "h2".into(), task: "Space".into(), message: "too little".into() });
         assert_eq!(body(&etcd, false), "  h2: Space: too little\n");
+        let failed = Plan {
+            windlass_plan: 1,
+            deployment: "prod".into(),
+            made: 0,
+            by: String::new(),
+            sources: Vec::new(),
+            stages: vec![etcd],
+            observed: Default::default(),
+        };
+        assert_eq!(total(&failed), "Nothing can be applied: the dry run failed (etcd).");
     }
 }

@@ -32,7 +32,7 @@ on h1 "cd /root/w && printf -- '- hosts: etcd\n  roles: [etcd]\n' >own.yml && wi
 on h1 "cd /root/w && cache=\$(echo /root/.cache/windlass/*/) && echo '- hosts: all' >\$cache/playbooks/etcd.yml &&
   mkdir \$cache/playbooks/group_vars && windlass playbook -i hosts.ini --list-tasks etcd.yml &&
   [ ! -e \$cache/playbooks/group_vars ]" >"$output" 2>&1 || broken "the playbooks were not unpacked again"
-says 'Check the inventory'
+says 'etcd : '
 # Not where another user could exchange them.
 on h1 "cd /root/w && mkdir -m 777 /srv/shared && XDG_CACHE_HOME=/srv/shared windlass plan -i hosts.ini" >"$output" 2>&1 && broken "a shared cache was used"
 says 'another user can write to /srv/shared'
