@@ -44,7 +44,7 @@ on h1 '! grep -rq 3221225472 /etc/etcd' || broken "it was applied all the same"
 # With other variables it is another plan.
 windlass apply "$scratch/plan.json" -e "etcd_bundle=$ROOT/target/etcd/3.5" --playbooks "$ROOT/playbooks" --yes
 exits 1
-says 'input: deployment karmada has changed'
+says 'input: host h1 has changed'
 planned -o "$scratch/plan.json" -e etcd_quota_backend_bytes=3221225472
 windlass apply "$scratch/plan.json" -e "etcd_bundle=$ROOT/target/etcd/3.5" -e etcd_quota_backend_bytes=3221225472 --playbooks "$ROOT/playbooks" --yes
 exits 0
