@@ -6,6 +6,7 @@ use std::sync::Arc;
 use minijinja::value::ValueKind;
 use serde::{Deserialize, Serialize};
 
+use super::control::Outcome;
 use crate::engine::{Event, Status, TaskResult, TaskStart};
 use crate::modules;
 use crate::value::{Value, Vars};
@@ -46,6 +47,9 @@ pub struct Failure {
     pub host: String,
     pub task: String,
     pub message: String,
+    /// The host did not answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unreachable: bool,
 }
 
 /// What a run in check mode told.
@@ -88,6 +92,15 @@ impl Changes {
         self.changes.is_empty() && self.failures.is_empty()
     }
 
+    /// How a run in check mode ended, by its failures.
+    pub fn outcome(&self) -> Outcome {
+        match self.failures.iter().any(|failure| failure.unreachable) {
+            true => Outcome::Unreachable,
+            false if self.failures.is_empty() => Outcome::Ok,
+            false => Outcome::Failed,
+        }
+    }
+
     /// How many of each kind, by host.
     pub fn counts(&self) -> BTreeMap<&str, BTreeMap<Kind, usize>> {
         let mut counts: BTreeMap<&str, BTreeMap<Kind, usize>> = BTreeMap::new();
@@ -124,7 +137,8 @@ impl Changes {
             true => "the result is hidden".to_owned(),
             false => said.unwrap_or_else(|| "it failed".to_owned()),
         };
-        self.failures.push(Failure { host: host.to_string(), task: task.name.clone(), message });
+        let unreachable = result.status == Status::Unreachable;
+        self.failures.push(Failure { host: host.to_string(), task: task.name.clone(), message, unreachable });
     }
 }
 
@@ -249,6 +263,16 @@ mod tests {
             (Kind::Other, 1),
         ];
         assert_eq!(counts["h1"], BTreeMap::from(expected));
+    }
+
+    #[test]
+    fn a_host_that_does_not_answer_is_not_a_task_that_failed() {
+        let mut changes = Changes::default();
+        assert_eq!(changes.outcome(), Outcome::Ok);
+        changes.take(&told("copy", "a", false, result(Status::Failed, &[])));
+        assert_eq!(changes.outcome(), Outcome::Failed);
+        changes.take(&told("copy", "b", false, result(Status::Unreachable, &[])));
+        assert_eq!(changes.outcome(), Outcome::Unreachable);
     }
 
     #[test]

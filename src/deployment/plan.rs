@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::changes::Changes;
+use super::control::Outcome;
 use super::stage::Stage;
 
 /// What a stage has to do.
@@ -68,6 +69,12 @@ impl Plan {
     pub fn removals(&self) -> &[String] {
         let removals = self.stages.iter().find(|planned| planned.stage == Stage::Removals);
         removals.map_or(&[], |planned| &planned.hosts)
+    }
+
+    /// Why it cannot be applied: how the first dry run ended that failed. Ok: it can.
+    pub fn outcome(&self) -> Outcome {
+        let failed = self.stages.iter().find(|planned| planned.state == State::Unknown);
+        failed.map_or(Outcome::Ok, |planned| planned.found.outcome())
     }
 
     /// Whether there is nothing to do.

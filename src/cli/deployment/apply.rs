@@ -47,7 +47,7 @@ pub(crate) fn run(args: &ApplyArgs) -> Result<ExitCode, Failure> {
                 Answer::Nothing => return Ok(ExitCode::Ok),
                 Answer::Unknown(stage) => {
                     note(&format!("error: cannot apply stage {}: its dry run failed", stage.name()));
-                    return Ok(ExitCode::Failed);
+                    return Ok(proposal.plan.outcome().into());
                 }
                 Answer::Asks(questions) => {
                     for question in &questions {

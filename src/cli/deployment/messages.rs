@@ -259,7 +259,12 @@ To do: 2 files, 1 unit, 1 API object; all of what is not installed yet; 1 member
     #[test]
     fn a_stage_that_fails_says_where_and_why() {
         let mut etcd = planned(Stage::Etcd, State::Unknown, &[]);
-        etcd.found.failures.push(Failure { host: "h2".into(), task: "Space".into(), message: "too little".into() });
+        etcd.found.failures.push(Failure {
+            host: "h2".into(),
+            task: "Space".into(),
+            message: "too little".into(),
+            unreachable: false,
+        });
         assert_eq!(body(&etcd, false), "  h2: Space: too little\n");
         let failed = Plan {
             windlass_plan: 1,

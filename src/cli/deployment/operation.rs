@@ -96,7 +96,7 @@ fn run(args: &OperationArgs, operation: Operation) -> Result<ExitCode, Failure> 
         }
         if !prepared.found.failures.is_empty() {
             note(&format!("error: cannot carry out {name}: its dry run failed"));
-            return Ok(ExitCode::Failed);
+            return Ok(prepared.found.outcome().into());
         }
         if prepared.is_empty() || args.check {
             return Ok(ExitCode::Ok);

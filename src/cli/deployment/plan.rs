@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::{SiteArgs, messages, show};
 use crate::cli::{ExitCode, Failure};
-use crate::deployment::plan::{LAYOUT, Plan, State};
+use crate::deployment::plan::{LAYOUT, Plan};
 use crate::deployment::planning;
 
 #[derive(Debug, Args)]
@@ -29,8 +29,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
         if let Some(file) = &args.out {
             save(&plan, file)?;
         }
-        let failed = plan.stages.iter().any(|planned| planned.state == State::Unknown);
-        Ok(if failed { ExitCode::Failed } else { ExitCode::Ok })
+        Ok(plan.outcome().into())
     })
 }
 

@@ -49,9 +49,13 @@ for ((i = 0; i < 600; i++)); do grep -q 'Upgrade each component' "$scratch/told"
 karmada upgrade
 exits 1
 says 'locked by .*windlass upgrade'
+karmada status
+says '^running: windlass upgrade by .*, for [0-9]+ s'
+does_not_say 'was interrupted'
 kill -9 "$background"
 wait "$background" || true
 karmada status
+exits 2
 says 'unhealthy: the upgrade by .* was interrupted; run windlass upgrade to resume it .*or windlass rollback to go back'
 karmada upgrade
 exits 0
