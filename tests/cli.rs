@@ -708,3 +708,26 @@ fn a_word_that_is_no_boolean_turns_nothing_off() {
         assert!(!hidden || !said.contains("hunter2"), "{said}");
     }
 }
+
+#[test]
+fn roles_of_one_s_own_come_before_those_of_windlass() {
+    let own = "- ansible.builtin.debug: {msg: my own}\n";
+    let files = directory(&[
+        ("p.yml", "- hosts: localhost\n  connection: local\n  gather_facts: false\n  roles: [preflight]\n"),
+        ("preflight/tasks/main.yml", own),
+        ("q.yml", "- hosts: localhost\n  roles: [etcd]\n"),
+    ]);
+    let cache = directory(&[]);
+    let run = |arguments: &[&str]| {
+        let mut command = windlass();
+        command.env("XDG_CACHE_HOME", cache.path()).current_dir(files.path()).arg("playbook").args(arguments);
+        let output = command.output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+    };
+    let said = run(&["p.yml"]);
+    assert!(said.contains("my own"), "{said}");
+    assert!(!cache.path().join("windlass").exists(), "roles were unpacked that no play names");
+    let said = run(&["--list-tasks", "q.yml"]);
+    assert!(said.contains("etcd : "), "{said}");
+    assert!(cache.path().join("windlass").exists());
+}

@@ -2,8 +2,10 @@
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::launch::carried::{Carried, Error};
+use crate::playbook::load::FindRole;
 use crate::value::Surroundings;
 
 thread_local! {
@@ -32,15 +34,19 @@ pub(super) fn playbooks(around: &Surroundings) -> Result<PathBuf, Error> {
     Ok(carried.unpack(around)?.join("playbooks"))
 }
 
-/// The roles, for playbooks of one's own. None: they cannot be unpacked, which matters only to a play that names one.
-pub(super) fn roles(around: &Surroundings) -> Option<PathBuf> {
-    match get()?.unpack(around) {
-        Ok(directory) => Some(directory.join("roles")),
-        Err(error) => {
-            tracing::info!(%error, "roles of windlass are not found");
-            None
+/// The roles, for playbooks of one's own: unpacked when a play names one that is nowhere else.
+pub(super) fn roles(around: &Arc<Surroundings>) -> Option<FindRole> {
+    let (carried, around) = (get()?, around.clone());
+    Some(Arc::new(move |name| {
+        carried.roles.get_dir(name)?;
+        match carried.unpack(&around) {
+            Ok(directory) => Some(directory.join("roles").join(name)),
+            Err(error) => {
+                tracing::warn!(%error, "cannot use the role {name} of windlass");
+                None
+            }
         }
-    }
+    }))
 }
 
 /// A playbook as named or, if there is none and the name is a bare one, that of windlass.

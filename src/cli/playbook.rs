@@ -99,7 +99,7 @@ fn launched(
     if !args.roles_path.is_empty() {
         launch.loader.roles_path = args.roles_path.clone();
     }
-    launch.loader.roles_path.extend(carried::roles(&settings.surroundings));
+    launch.loader.last_roles = carried::roles(&settings.surroundings);
     let mut playbooks: Vec<Vec<Arc<Play>>> = Vec::new();
     let mut complaints = Vec::new();
     for path in &args.playbooks {

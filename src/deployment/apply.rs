@@ -115,7 +115,7 @@ impl<'s> Proposal<'s> {
     async fn locked(&self, lock: &Lock, control: &Control) -> Result<Outcome, Error> {
         let Some(stages) = self.still(control).await? else { return Ok(Outcome::Interrupted) };
         // Somebody may have come and gone before the lock was taken.
-        let newest = journal::newest(journal::read(lock.hosts(), &self.deployment.directory).await);
+        let newest = journal::read(lock.hosts(), &self.deployment.directory, lock.hold().hosts.len()).await.newest();
         let interrupted = newest.filter(|journal| !journal.done).and_then(|journal| journal.open_stage());
         let mut run = Stages::begin(self, lock, control);
         let outcome = run.all(&stages, interrupted).await?;

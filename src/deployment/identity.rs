@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::control::{Control, LockRequest, Progress};
-use super::journal::{self, Journal};
+use super::journal::{self, Journal, Journals};
 use super::lock::Lock;
 use super::lock::{self, Asked, Holder, LockHost, OpenLockHost, holder};
 use super::stage::{self, Stage};
@@ -189,9 +189,13 @@ impl Deployment {
         futures::future::join_all(open).await.into_iter().flatten().map(|(door, remote)| (door.name, remote)).collect()
     }
 
+    async fn journals(&self) -> Journals {
+        journal::read(&self.reachable().await, &self.directory, self.hosts.len()).await
+    }
+
     /// The journal of the last apply, from the hosts that answer.
     pub async fn journal(&self) -> Option<Journal> {
-        journal::newest(journal::read(&self.reachable().await, &self.directory).await)
+        self.journals().await.newest()
     }
 
     /// As [`Deployment::journal`], before anything is planned or changed.
@@ -199,10 +203,10 @@ impl Deployment {
     /// # Errors
     /// A host is the machine that an earlier apply knew under the name of another one.
     pub async fn journal_of_same_hosts(&self) -> Result<Option<Journal>, Error> {
-        let journals = journal::read(&self.reachable().await, &self.directory).await;
-        let exchanged = journal::exchanged(&journals, &self.hosts);
+        let journals = self.journals().await;
+        let exchanged = journal::exchanged(&journals.found, &self.hosts);
         if exchanged.is_empty() {
-            return Ok(journal::newest(journals));
+            return Ok(journals.newest());
         }
         let hosts = exchanged.iter().map(|(name, known)| ((*name).to_owned(), (*known).to_owned())).collect();
         Err(Error::ExchangedNames { name: self.name.clone(), hosts, directory: self.directory.clone() })

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Error;
 use super::control::{Control, Outcome, Progress};
-use super::lock::{Lock, believable, within};
+use super::lock::{Lock, within};
 use super::operation;
 use super::stage::Stage;
 use crate::remote::{Attributes, Remote};
@@ -150,22 +150,50 @@ fn path(directory: &str) -> String {
     format!("{directory}/journal")
 }
 
-/// The journals that the hosts have, beside the lock in `directory`.
-pub async fn read(hosts: &[(Arc<str>, Remote)], directory: &str) -> Vec<(Arc<str>, Journal)> {
-    let path = path(directory);
-    let found = join_all(hosts.iter().map(|(_, remote)| within(remote.read(&path)))).await;
-    let named = hosts.iter().map(|(name, _)| name.clone()).zip(found);
-    named.filter_map(|(name, content)| Some((name, Journal::parse(&content.ok()??)?))).collect()
+/// The journals that the hosts have, beside the lock.
+pub struct Journals {
+    pub found: Vec<(Arc<str>, Journal)>,
+    /// The lock's token on each host that answered; 0 without a lock.
+    tokens: Vec<u64>,
+    /// How many hosts hold the lock when all answer.
+    all: usize,
 }
 
-/// The newest of the hosts' journals.
-pub fn newest(journals: Vec<(Arc<str>, Journal)>) -> Option<Journal> {
-    let most = believable(journals.iter().map(|(_, journal)| journal.token).collect());
-    // Of one run, the one that came further.
-    journals.into_iter().map(|(_, journal)| journal).filter(|journal| journal.token <= most).max_by_key(|journal| {
-        let done = journal.stages.iter().filter(|entry| entry.done).count();
-        (journal.token, journal.done, journal.stages.len(), done)
-    })
+/// Reads them from the hosts that answer, of `all`.
+pub async fn read(hosts: &[(Arc<str>, Remote)], directory: &str, all: usize) -> Journals {
+    let path = path(directory);
+    let ask = |remote: &Remote| {
+        let (remote, path) = (remote.clone(), path.clone());
+        async move {
+            let token = within(remote.lock(directory)).await.ok()?.map_or(0, |seen| seen.record.token);
+            Some((token, within(remote.read(&path)).await.ok().flatten()))
+        }
+    };
+    let answers = join_all(hosts.iter().map(|(_, remote)| ask(remote))).await;
+    let mut journals = Journals { found: Vec::new(), tokens: Vec::new(), all };
+    for ((name, _), answer) in hosts.iter().zip(answers) {
+        let Some((token, content)) = answer else { continue };
+        journals.tokens.push(token);
+        journals.found.extend(content.and_then(|content| Some((name.clone(), Journal::parse(&content)?))));
+    }
+    journals
+}
+
+impl Journals {
+    /// The newest of them. A run had the lock on a majority before it wrote its journal: what the locks of fewer hosts know is made
+    /// up by one of them.
+    pub fn newest(self) -> Option<Journal> {
+        let silent = self.all.saturating_sub(self.tokens.len());
+        let needed = (self.all / 2 + 1).saturating_sub(silent).max(1);
+        let is_known = |token: u64| self.tokens.iter().filter(|known| **known >= token).count() >= needed;
+        // Of one run, the one that came further.
+        self.found.into_iter().map(|(_, journal)| journal).filter(|journal| is_known(journal.token)).max_by_key(
+            |journal| {
+                let done = journal.stages.iter().filter(|entry| entry.done).count();
+                (journal.token, journal.done, journal.stages.len(), done)
+            },
+        )
+    }
 }
 
 /// Hosts whose names were exchanged in the inventory: each with the name under which it was known, which is another host's
@@ -252,10 +280,21 @@ mod tests {
         assert!(forged(|journal| journal.operation = "upgrade --component scheduler".into()).is_some());
         let who = forged(|journal| journal.who = "a-b@c\nh9: run x".into()).unwrap().who;
         assert_eq!(who, "a-b@c?h9:?run?x");
-        // An impossible token does not hide the journals of the other hosts.
-        let ours = |token| Journal { token, ..journal(&[("etcd", false)], false) };
-        let found = [1_u64 << 61, 8, 8].map(|token| ("h".into(), ours(token)));
-        assert_eq!(newest(found.to_vec()).unwrap().token, 8);
+        // One host alone does not hide the journals of the others, whatever it writes there and into its lock.
+        let found = |tokens: &[u64]| {
+            let one = |token: &u64| ("h".into(), Journal { token: *token, ..journal(&[("etcd", false)], false) });
+            tokens.iter().map(one).collect::<Vec<_>>()
+        };
+        let newest = |journals: &[u64], locks: &[u64], all| {
+            Journals { found: found(journals), tokens: locks.to_vec(), all }.newest().map(|journal| journal.token)
+        };
+        assert_eq!(newest(&[58, 8, 8], &[58, 8, 8], 3), Some(8));
+        assert_eq!(newest(&[1 << 61, 8, 8], &[1 << 61, 8, 8], 3), Some(8));
+        // A host that was down when it was written, one that is down now, and a deployment of one host.
+        assert_eq!(newest(&[7, 8, 8], &[7, 8, 8], 3), Some(8));
+        assert_eq!(newest(&[7, 8], &[7, 8], 3), Some(8));
+        assert_eq!(newest(&[8], &[8], 1), Some(8));
+        assert_eq!(newest(&[], &[0], 1), None);
     }
 
     #[test]

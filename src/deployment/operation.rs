@@ -169,7 +169,7 @@ impl<'s> Prepared<'s> {
         let phase = self.site.read().await?;
         self.deployment.recheck(&phase, control).await?;
         // Somebody may have come and gone before the lock was taken.
-        let newest = journal::newest(journal::read(lock.hosts(), &self.deployment.directory).await);
+        let newest = journal::read(lock.hosts(), &self.deployment.directory, lock.hold().hosts.len()).await.newest();
         self.operation.refuse_unfinished(newest.filter(|journal| !journal.done).as_ref())?;
         let Some(now) = planning::observe(&phase, &self.deployment, self.operation.vars(), control).await? else {
             return Ok(Outcome::Interrupted);

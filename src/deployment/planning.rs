@@ -149,7 +149,7 @@ fn inputs(job: &Job, deployment: &Deployment) -> Result<BTreeMap<String, String>
         found.insert(format!("file {path}"), file(Path::new(&path)));
     }
     for path in bundles {
-        found.insert(format!("bundle {path}"), bundle(Path::new(&path), job.templar.surroundings()));
+        found.insert(format!("bundle {path}"), bundle(&path, job.templar.surroundings()));
     }
     Ok(found)
 }
@@ -169,17 +169,30 @@ fn unordered(mut lines: Vec<String>) -> String {
 }
 
 /// Where playbooks have what they import, beside them.
-const BESIDE: [&str; 9] =
-    ["roles", "../roles", "group_vars", "host_vars", "tasks", "handlers", "vars", "templates", "files"];
+const BESIDE: [&str; 7] = ["group_vars", "host_vars", "tasks", "handlers", "vars", "templates", "files"];
+
+/// The parts of a role.
+const ROLE: [&str; 10] = [
+    "tasks",
+    "handlers",
+    "defaults",
+    "vars",
+    "meta",
+    "templates",
+    "files",
+    "library",
+    "filter_plugins",
+    "lookup_plugins",
+];
 
 /// The digest of the playbooks of stages, operations and hooks, of what they usually import, and of all roles. The same for a copy
-/// elsewhere. Other files beside playbooks, such as a log, do not count.
+/// elsewhere. Other files, such as a log, do not count.
 fn playbooks(phase: &Phase<'_>, job: &Job) -> String {
     let resources = &job.inventory.deployments;
     let hooks = resources.iter().flat_map(|one| one.spec.hooks.iter().map(|hook| one.place(&hook.playbook)));
     let named = [phase.site().playbook(observation::PLAYBOOK)].into_iter().chain(hooks);
     let mut lines = BTreeSet::new();
-    let mut tops: BTreeSet<PathBuf> = phase.launch().loader.roles_path.into_iter().collect();
+    let mut of_roles: BTreeSet<PathBuf> = phase.launch().loader.roles_path.into_iter().collect();
     for playbook in named {
         let directory = playbook.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
         for path in entries(directory) {
@@ -187,22 +200,30 @@ fn playbooks(phase: &Phase<'_>, job: &Job) -> String {
                 lines.insert(format!("{} {}", path.strip_prefix(directory).unwrap_or(&path).display(), file(&path)));
             }
         }
-        tops.extend(BESIDE.map(|name| directory.join(name)));
+        BESIDE.iter().for_each(|name| tree(directory, &directory.join(name), &mut lines));
+        of_roles.extend(["roles", "../roles"].map(|name| directory.join(name)));
     }
-    for top in tops {
-        let mut folders = vec![top.clone()];
-        while let Some(folder) = folders.pop() {
-            for path in entries(&folder) {
-                if path.is_dir() {
-                    // A link to a folder above would have no end.
-                    folders.extend((!path.is_symlink()).then_some(path));
-                } else {
-                    lines.insert(format!("{} {}", path.strip_prefix(&top).unwrap_or(&path).display(), file(&path)));
-                }
-            }
+    for top in of_roles {
+        for role in entries(&top).filter(|path| path.is_dir()) {
+            ROLE.iter().for_each(|part| tree(&top, &role.join(part), &mut lines));
         }
     }
     unordered(lines.into_iter().collect())
+}
+
+/// The digests of all files of a directory and below, by their paths below `top`.
+fn tree(top: &Path, directory: &Path, lines: &mut BTreeSet<String>) {
+    let mut folders = vec![directory.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for path in entries(&folder) {
+            if path.is_dir() {
+                // A link to a folder above would have no end.
+                folders.extend((!path.is_symlink()).then_some(path));
+            } else {
+                lines.insert(format!("{} {}", path.strip_prefix(top).unwrap_or(&path).display(), file(&path)));
+            }
+        }
+    }
 }
 
 /// What is in a folder, without hidden files.
@@ -217,10 +238,11 @@ fn file(path: &Path) -> String {
 }
 
 /// The digest of a bundle's manifest, or of its files' names, sizes and times; why it cannot be read otherwise.
-fn bundle(path: &Path, around: &Surroundings) -> String {
+fn bundle(path: &str, around: &Surroundings) -> String {
     let read = || -> Result<String, crate::bundle::Error> {
         let mut digest = Sha256::new();
-        digest.update(Bundle::open(path, around)?.manifest()?.to_yaml());
+        // As the modules that install from it take the path.
+        digest.update(Bundle::open(&around.absolute(around.expand(path)), around)?.manifest()?.to_yaml());
         Ok(hex(digest))
     };
     read().unwrap_or_else(|error| error.to_string())

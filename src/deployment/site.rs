@@ -124,7 +124,8 @@ impl Phase<'_> {
         let mut launch = Launch::over(&site.settings, self.inventory.clone(), None, keyring, extra_vars);
         launch.loader.hooks = options::hooks(&site.settings);
         // For hooks, which are elsewhere.
-        launch.loader.roles_path.extend(Some(site.playbooks.with_file_name("roles")).filter(|roles| roles.is_dir()));
+        let roles = site.playbooks.with_file_name("roles");
+        launch.loader.last_roles = Some(Arc::new(move |name| Some(roles.join(name)).filter(|role| role.is_dir())));
         launch
     }
 

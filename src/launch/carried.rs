@@ -24,8 +24,8 @@ pub enum Error {
         "cannot unpack the playbooks of windlass: no home directory\nhint: set XDG_CACHE_HOME, or name a directory with --playbooks"
     )]
     NoCache,
-    #[error("cannot unpack the playbooks of windlass to {}: {source}\nhint: set XDG_CACHE_HOME, or name a directory with --playbooks", path.display())]
-    Io { path: PathBuf, source: std::io::Error },
+    #[error("cannot unpack the playbooks of windlass to {}: {error}\nhint: set XDG_CACHE_HOME, or name a directory with --playbooks", path.display())]
+    Io { path: PathBuf, error: std::io::Error },
     /// Whoever can write there could exchange the playbooks.
     #[error(
         "cannot unpack the playbooks of windlass to {}: another user can write to {}\nhint: set XDG_CACHE_HOME to a directory of your own, \
@@ -49,12 +49,13 @@ impl Carried {
         let directory = cache.join(format!("{}-{:016x}", env!("CARGO_PKG_VERSION"), self.hash()));
         let failed = |path: &Path| {
             let path = path.to_owned();
-            move |source| Error::Io { path, source }
+            move |error| Error::Io { path, error }
         };
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&cache).map_err(failed(&cache))?;
+        // Nothing is made in another user's directory: root with HOME of somebody else would lock them out of it.
         if let Some(writable) = written_by_others(&cache).map_err(failed(&cache))? {
             return Err(Error::Shared { path: cache, writable });
         }
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&cache).map_err(failed(&cache))?;
         if self.is_at(&directory) {
             return Ok(directory);
         }
@@ -136,15 +137,18 @@ fn count(directory: &Path) -> Option<usize> {
     Some(number)
 }
 
-/// The first directory on the way to this one that another user than root and this one owns or can write to.
+/// The first directory on the way to this one that another user than root and this one owns or can write to. What is not there yet
+/// will be this user's.
 fn written_by_others(directory: &Path) -> std::io::Result<Option<PathBuf>> {
     const STICKY: u32 = 0o1000;
     let me = rustix::process::geteuid().as_raw();
-    let real = directory.canonicalize()?;
-    for above in real.ancestors() {
+    let Some(there) = directory.ancestors().find(|above| above.symlink_metadata().is_ok()) else { return Ok(None) };
+    for above in there.canonicalize()?.ancestors() {
         let found = above.metadata()?;
-        let is_shared = found.mode() & 0o022 != 0 && found.mode() & STICKY == 0;
-        if ![0, me].contains(&found.uid()) || is_shared {
+        // Many systems give each user a group of the same number, with nobody else in it.
+        let own_group = found.uid() == me && found.gid() == me;
+        let shared = found.mode() & if own_group { 0o002 } else { 0o022 };
+        if ![0, me].contains(&found.uid()) || shared != 0 && found.mode() & STICKY == 0 {
             return Ok(Some(above.to_owned()));
         }
     }
@@ -213,6 +217,7 @@ mod tests {
         fs::set_permissions(cache.path(), fs::Permissions::from_mode(0o777)).unwrap();
         let refused = CARRIED.unpack(&around(cache.path())).unwrap_err().to_string();
         assert!(refused.contains("another user can write to"), "{refused}");
+        assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 0, "something was made there");
         assert!(matches!(CARRIED.unpack(&Surroundings::default()), Err(Error::NoCache)));
     }
 

@@ -66,6 +66,9 @@ impl Words {
 /// What was loaded, or all that is wrong with it.
 pub type Loaded<T> = Result<T, Vec<Complaint>>;
 
+/// The directory of a role of this name.
+pub type FindRole = Arc<dyn Fn(&str) -> Option<PathBuf> + Send + Sync>;
+
 /// Loads playbooks, and what they include while they run. Every file is read once.
 pub struct Loader {
     pub known: Arc<dyn Known>,
@@ -73,6 +76,8 @@ pub struct Loader {
     pub extra_vars: Arc<Vars>,
     /// Directories that hold roles, after `roles/` beside the playbook.
     pub roles_path: Vec<PathBuf>,
+    /// Asked for the directory of a role that is nowhere else.
+    pub last_roles: Option<FindRole>,
     /// Directories that hold collections, after `collections/` beside the playbook.
     pub collections: Vec<PathBuf>,
     /// Directories that hold modules, after `library/` of roles and beside the playbook.
@@ -100,6 +105,7 @@ impl Loader {
             keyring,
             extra_vars,
             roles_path,
+            last_roles: None,
             collections: Vec::new(),
             library: Vec::new(),
             words: Words::default(),

@@ -54,7 +54,8 @@ impl Role {
 }
 
 impl Load<'_> {
-    /// The directory of a role: in its collection, beside the playbook, in the roles' path, beside the role that uses it.
+    /// The directory of a role: in its collection, beside the playbook, in the roles' path, beside the role that uses it, and
+    /// only then those of windlass.
     pub(super) fn role_directory(&mut self, name: &str, origin: &Origin, around: &Around) -> Option<PathBuf> {
         // `playbooks/` and `roles/` side by side is the layout of this project, and of many others.
         let beside = self.base.directory.parent().map(|parent| parent.join("roles"));
@@ -71,6 +72,8 @@ impl Load<'_> {
         let collections: Vec<PathBuf> = names.flat_map(|name| self.of_collections(&name)).collect();
         let plain = places.iter().map(|place| normal(&place.join(&name_path)));
         let found = collections.iter().cloned().chain(plain).find(|path| path.is_dir());
+        let last = || self.loader.last_roles.as_ref().filter(|_| !name.contains('/'))?(name);
+        let found = found.or_else(last);
         if found.is_none() {
             let complaint = Complaint::new(format!("cannot find the role {name:?}"), Some(origin));
             let mut told: Vec<PathBuf> = Vec::new();

@@ -4,7 +4,7 @@ use anyhow::anyhow;
 
 use super::version;
 use crate::cli::playbook::{self, PlaybookArgs};
-use crate::cli::{ExitCode, Failure, carried};
+use crate::cli::{ExitCode, Failure};
 use crate::engine::Job;
 use crate::report::Form;
 use crate::report::ansible::{Shape, Style};
@@ -14,7 +14,7 @@ use crate::settings::{Settings, list};
 pub(super) fn run(args: &PlaybookArgs) -> Result<ExitCode, Failure> {
     let settings = crate::cli::settings()?;
     for path in &args.playbooks {
-        if !carried::playbook(path, &settings.surroundings).is_ok_and(|path| path.exists()) {
+        if !settings.surroundings.absolute(path).exists() {
             return Err(anyhow!("the playbook: {} could not be found", path.display()).into());
         }
     }

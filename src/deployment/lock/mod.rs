@@ -117,7 +117,7 @@ pub fn words(time: Duration) -> String {
 const LEAP: u64 = 1_000_000;
 
 /// The highest token that a run can have written, by those of the hosts: one host alone must not use them up.
-pub(super) fn believable(mut tokens: Vec<u64>) -> u64 {
+fn believable(mut tokens: Vec<u64>) -> u64 {
     tokens.sort_unstable();
     let middle = tokens.get(tokens.len().saturating_sub(1) / 2).copied().unwrap_or_default();
     middle.saturating_add(LEAP)
