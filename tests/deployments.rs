@@ -56,7 +56,7 @@ async fn applied(directory: PathBuf) -> (String, Vec<Progress>) {
     let (control, told, mut events) = control();
     let plan = planning::plan(&site, &control).await.expect("a plan").expect("nobody ended it");
     assert_eq!(plan.course(), [Stage::Etcd]);
-    let request = LockRequest { command: format!("a test of {}", directory.display()), breaks: false };
+    let request = LockRequest { command: format!("a test of {}", directory.display()), breaks: false, abandons: false };
     let proposal = Proposal::make(&site, Some(plan), &request, &control).await.unwrap().unwrap();
     let none = Agreement { plan: false, removals: 0 };
     let asked = proposal.apply(none, &request, &control).await.unwrap();

@@ -59,6 +59,8 @@ pub struct LockRequest {
     pub command: String,
     /// A holder that is still there is taken over, too.
     pub breaks: bool,
+    /// Another operation that did not come to its end is given up.
+    pub abandons: bool,
 }
 
 /// How a request ended.

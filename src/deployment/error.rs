@@ -39,7 +39,7 @@ pub enum Error {
     Journal(String),
     #[error("{0}")]
     Observation(String),
-    #[error("the {operation} by {who} {fate}; windlass changed nothing\nhint: {resume}")]
+    #[error("the {operation} by {who} {fate}; windlass changed nothing\nhint: {resume}; --abandon gives it up")]
     Unfinished { operation: String, who: String, fate: &'static str, resume: String },
     #[error("cannot carry out {operation}: its dry run failed; windlass changed nothing")]
     Refused { operation: &'static str },

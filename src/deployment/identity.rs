@@ -157,7 +157,7 @@ impl Deployment {
 
     /// The run that holds the lock, if one does.
     pub(super) async fn holder(&self) -> Option<Holder> {
-        let request = LockRequest { command: String::new(), breaks: false };
+        let request = LockRequest { command: String::new(), breaks: false, abandons: false };
         self.asked(&request, &|_| ()).holder().await
     }
 

@@ -60,9 +60,9 @@ impl Operation {
         unfinished.is_apply() || unfinished.operation == self.command() || is_whole && of_versions
     }
 
-    fn refuse_unfinished(&self, unfinished: Option<&Journal>) -> Result<(), Error> {
+    fn refuse_unfinished(&self, unfinished: Option<&Journal>, abandons: bool) -> Result<(), Error> {
         match unfinished {
-            Some(journal) if !self.may_follow(journal) => Err(Error::Unfinished {
+            Some(journal) if !abandons && !self.may_follow(journal) => Err(Error::Unfinished {
                 operation: journal.operation.clone(),
                 who: journal.who.clone(),
                 fate: journal.fate(),
@@ -115,7 +115,7 @@ pub struct Prepared<'s> {
 }
 
 impl<'s> Prepared<'s> {
-    /// Tries the operation out. `request`: how it would be carried out, if it may be. None: the face ended it.
+    /// Tries the operation out. `locks`: it is to be carried out, too, as the request says. None: the face ended it.
     ///
     /// # Errors
     /// The deployment cannot be read, is paused, locked by another run, its hosts' names were exchanged, or another operation did
@@ -123,17 +123,18 @@ impl<'s> Prepared<'s> {
     pub async fn make(
         site: &'s Site,
         operation: Operation,
-        request: Option<&LockRequest>,
+        request: &LockRequest,
+        locks: bool,
         control: &Control,
     ) -> Result<Option<Prepared<'s>>, Error> {
         let phase = site.read().await?;
         let deployment = phase.deployment(control).await?;
         deployment.refuse_paused()?;
-        if let Some(request) = request {
+        if locks {
             deployment.refuse_held(request).await?;
         }
         let interrupted = deployment.journal_of_same_hosts().await?.filter(|journal| !journal.done);
-        operation.refuse_unfinished(interrupted.as_ref())?;
+        operation.refuse_unfinished(interrupted.as_ref(), request.abandons)?;
         let Some(observed) = planning::observe(&phase, &deployment, operation.vars(), control).await? else {
             return Ok(None);
         };
@@ -160,17 +161,17 @@ impl<'s> Prepared<'s> {
             return Err(Error::Refused { operation: self.operation.name() });
         }
         let mut lock = self.deployment.lock(request, control).await?;
-        let outcome = self.locked(&mut lock, control).await;
+        let outcome = self.locked(&mut lock, request, control).await;
         lock.release().await;
         outcome
     }
 
-    async fn locked(&self, lock: &mut Lock, control: &Control) -> Result<Outcome, Error> {
+    async fn locked(&self, lock: &mut Lock, request: &LockRequest, control: &Control) -> Result<Outcome, Error> {
         let phase = self.site.read().await?;
         self.deployment.recheck(&phase, control).await?;
         // Somebody may have come and gone before the lock was taken.
         let newest = journal::read(lock.hosts(), &self.deployment.directory, lock.hold().hosts.len()).await.newest();
-        self.operation.refuse_unfinished(newest.filter(|journal| !journal.done).as_ref())?;
+        self.operation.refuse_unfinished(newest.filter(|journal| !journal.done).as_ref(), request.abandons)?;
         let Some(now) = planning::observe(&phase, &self.deployment, self.operation.vars(), control).await? else {
             return Ok(Outcome::Interrupted);
         };
@@ -287,7 +288,7 @@ mod tests {
                 r#"{{"token":7,"apply":"r","deed":"{unfinished}","deployment":"d","digest":"0","who":"a@b","begun":1,"stages":[],"done":false}}"#
             );
             let journal: Journal = serde_json::from_str(&text).unwrap();
-            next.refuse_unfinished(Some(&journal)).map_err(|error| error.to_string())
+            next.refuse_unfinished(Some(&journal), false).map_err(|error| error.to_string())
         };
         let whole = || Operation::Upgrade { component: None, bundle: None };
         let back = || Operation::Rollback { component: None };

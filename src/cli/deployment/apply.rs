@@ -33,7 +33,7 @@ pub(crate) fn run(args: &ApplyArgs) -> Result<ExitCode, Failure> {
     let saved = args.plan.as_deref().map(plan::load).transpose()?;
     let sources: Vec<PathBuf> = saved.iter().flat_map(|plan| &plan.sources).map(PathBuf::from).collect();
     args.site.carry_out(&sources, async |site, control| {
-        let request = LockRequest { command: command(args), breaks: args.break_lock };
+        let request = LockRequest { command: command(args), breaks: args.break_lock, abandons: false };
         let Some(proposal) = Proposal::make(site, saved, &request, control).await? else {
             return Ok(ExitCode::Interrupted);
         };

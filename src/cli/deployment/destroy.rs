@@ -46,7 +46,7 @@ pub(crate) fn run(args: &DestroyArgs) -> Result<ExitCode, Failure> {
                 }
             }
         };
-        let request = LockRequest { command: "windlass destroy".to_owned(), breaks: args.break_lock };
+        let request = LockRequest { command: "windlass destroy".to_owned(), breaks: args.break_lock, abandons: false };
         Ok(removal.carry_out(&typed, &request, control).await?.into())
     })
 }

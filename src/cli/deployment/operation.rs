@@ -23,6 +23,9 @@ struct OperationArgs {
     /// Take over the lock from a run that still holds it, such as a suspended one
     #[arg(long, conflicts_with = "check")]
     break_lock: bool,
+    /// Give up another operation that was interrupted and cannot be resumed
+    #[arg(long)]
+    abandon: bool,
 }
 
 #[derive(Debug, Args)]
@@ -86,8 +89,9 @@ pub(crate) fn remove_host(args: &RemoveHostArgs) -> Result<ExitCode, Failure> {
 fn run(args: &OperationArgs, operation: Operation) -> Result<ExitCode, Failure> {
     let name = operation.name();
     args.site.carry_out(&[], async |site, control| {
-        let request = LockRequest { command: format!("windlass {name}"), breaks: args.break_lock };
-        let Some(prepared) = Prepared::make(site, operation, (!args.check).then_some(&request), control).await? else {
+        let request =
+            LockRequest { command: format!("windlass {name}"), breaks: args.break_lock, abandons: args.abandon };
+        let Some(prepared) = Prepared::make(site, operation, &request, !args.check, control).await? else {
             return Ok(ExitCode::Interrupted);
         };
         show(&messages::operation(&prepared, site.verbosity > 0), site)?;
