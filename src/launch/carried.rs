@@ -46,16 +46,21 @@ impl Carried {
     /// There is no cache, it cannot be written, or another user can write to it.
     pub fn unpack(&self, around: &Surroundings) -> Result<PathBuf, Error> {
         let cache = around.cache().ok_or(Error::NoCache)?.join("windlass");
-        let directory = cache.join(format!("{}-{:016x}", env!("CARGO_PKG_VERSION"), self.hash()));
         let failed = |path: &Path| {
             let path = path.to_owned();
             move |error| Error::Io { path, error }
         };
+        let is_own = |cache: &Path| match written_by_others(cache).map_err(failed(cache))? {
+            Some(writable) => Err(Error::Shared { path: cache.to_owned(), writable }),
+            None => Ok(()),
+        };
         // Nothing is made in another user's directory: root with HOME of somebody else would lock them out of it.
-        if let Some(writable) = written_by_others(&cache).map_err(failed(&cache))? {
-            return Err(Error::Shared { path: cache, writable });
-        }
+        is_own(&cache)?;
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&cache).map_err(failed(&cache))?;
+        // From now on without links, which others could lead elsewhere.
+        let cache = cache.canonicalize().map_err(failed(&cache))?;
+        is_own(&cache)?;
+        let directory = cache.join(format!("{}-{:016x}", env!("CARGO_PKG_VERSION"), self.hash()));
         if self.is_at(&directory) {
             return Ok(directory);
         }
@@ -139,7 +144,10 @@ fn count(directory: &Path) -> Option<usize> {
 
 /// The first directory on the way to this one that another user than root and this one owns or can write to. What is not there yet
 /// will be this user's.
-fn written_by_others(directory: &Path) -> std::io::Result<Option<PathBuf>> {
+///
+/// # Errors
+/// A directory on the way cannot be looked at.
+pub fn written_by_others(directory: &Path) -> std::io::Result<Option<PathBuf>> {
     const STICKY: u32 = 0o1000;
     let me = rustix::process::geteuid().as_raw();
     let Some(there) = directory.ancestors().find(|above| above.symlink_metadata().is_ok()) else { return Ok(None) };
@@ -218,6 +226,11 @@ mod tests {
         let refused = CARRIED.unpack(&around(cache.path())).unwrap_err().to_string();
         assert!(refused.contains("another user can write to"), "{refused}");
         assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 0, "something was made there");
+        // Nor through a link, which its owner could lead elsewhere meanwhile.
+        let (own, way) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        std::os::unix::fs::symlink(own.path(), way.path().join("windlass")).unwrap();
+        let unpacked = CARRIED.unpack(&around(way.path())).unwrap();
+        assert!(unpacked.starts_with(own.path().canonicalize().unwrap()), "{}", unpacked.display());
         assert!(matches!(CARRIED.unpack(&Surroundings::default()), Err(Error::NoCache)));
     }
 

@@ -18,7 +18,6 @@ use std::sync::Arc;
 pub use ansible_only::{GROUPS, Group, Relevance};
 pub use kind::Kind;
 pub use list::SETTINGS;
-pub use search::everyone_may_write;
 
 use crate::value::origin::{Complaint, Origin, Source, nearest};
 use crate::value::{Secret, Surroundings, Value};

@@ -38,7 +38,7 @@ pub(super) fn file(around: &Surroundings) -> (Option<PathBuf>, Vec<Complaint>) {
 }
 
 /// Whether every user may put files into a directory, so that nothing in it counts that the person did not name.
-pub fn everyone_may_write(directory: &Path) -> bool {
+fn everyone_may_write(directory: &Path) -> bool {
     std::fs::metadata(directory).is_ok_and(|found| found.permissions().mode() & 0o002 != 0)
 }
 

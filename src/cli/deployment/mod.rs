@@ -20,8 +20,8 @@ use super::options::{ConnectionArgs, InventorySource, Offline, VaultPasswords};
 use super::reporting::Reporting;
 use super::{ExitCode, Failure, carried, extra_vars, vault};
 use crate::deployment::{Control, Error, Site, lock};
+use crate::launch::carried::written_by_others;
 use crate::report::{Form, harmless};
-use crate::settings::everyone_may_write;
 use crate::value::truth;
 
 #[derive(Debug, Args)]
@@ -131,10 +131,12 @@ fn playbooks_here() -> Option<PathBuf> {
     if !here.join("karmada.yml").is_file() {
         return None;
     }
-    if [Path::new("."), here].into_iter().any(everyone_may_write) {
-        super::note(
-            "warning: ignored ./playbooks: every user can write there\nhint: name it with --playbooks, or remove the permission with chmod o-w",
-        );
+    let writable = written_by_others(here).unwrap_or_else(|_| Some(here.to_owned()));
+    if let Some(writable) = writable {
+        super::note(&format!(
+            "warning: ignored ./playbooks: another user can write to {}\nhint: name it with --playbooks, or change its owner or mode",
+            writable.display()
+        ));
         return None;
     }
     Some(here.to_owned())

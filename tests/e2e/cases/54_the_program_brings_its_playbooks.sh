@@ -23,7 +23,7 @@ on h1 "rm /root/w/*.yml; chmod 1777 /root/w && mkdir -p /root/w/playbooks && for
   printf -- '- hosts: etcd\n  tasks: [{command: touch /root/foreign, check_mode: false}]\n' >/root/w/playbooks/\$name.yml; done
   cd /root/w && windlass plan -i hosts.ini" >"$output" 2>&1 || true
 cat "$output"
-says 'ignored ./playbooks: every user can write there'
+says 'ignored ./playbooks: another user can write to /root/w'
 on h1 '[ ! -e /root/foreign ]' || broken "a playbook of another user was run"
 on h1 'rm -r /root/w/playbooks; chmod 755 /root/w'
 # Roles of the program serve anybody's playbook.
