@@ -50,6 +50,7 @@ exits 1
 says 'input: file .*/ca\.crt has changed'
 
 # Playbooks of one's own: their variables and roles. A log beside them does not count, nor does a pipe hold anything up.
+rm -rf "$state/own"
 mkdir "$state/own"
 cp -r "$ROOT/playbooks" "$ROOT/roles" "$state/own"
 mkdir "$state/own/playbooks/group_vars"
