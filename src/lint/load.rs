@@ -17,6 +17,7 @@ pub(super) fn all(files: &[File], settings: &Settings) -> (Vec<Complaint>, Vec<C
     let mut loader = Loader::new(known, settings.keyring.clone(), Arc::default(), settings.roles_path.clone());
     loader.surroundings = settings.surroundings.clone();
     loader.collections = settings.collections.clone();
+    loader.last_roles = settings.last_roles.clone();
     (loader.library, loader.words) = (settings.library.clone(), settings.words.clone());
     let (mut errors, mut known) = (Vec::new(), HashSet::new());
     let mut add = |complaints: Vec<Complaint>| {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 pub use project::Project;
 
-use crate::playbook::load::Words;
+use crate::playbook::load::{FindRole, Words};
 use crate::value::Surroundings;
 use crate::value::origin::Complaint;
 use crate::value::vault::Keyring;
@@ -77,6 +77,8 @@ pub struct Settings {
     pub library: Vec<PathBuf>,
     pub words: Words,
     pub surroundings: Arc<Surroundings>,
+    /// Asked for the directory of a role that is nowhere else.
+    pub last_roles: Option<FindRole>,
 }
 
 /// All findings in files and directories, by file and line. What a person allowed at its line is left out.

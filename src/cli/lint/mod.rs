@@ -11,7 +11,7 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 
 use super::options::VaultPasswords;
-use super::{ExitCode, Failure, vault};
+use super::{ExitCode, Failure, carried, vault};
 use crate::lint::{self, Finding, Level, Settings, rules::RULES};
 use crate::playbook::load::Words;
 use crate::settings::list;
@@ -71,8 +71,9 @@ pub(super) fn run(args: &LintArgs) -> Result<ExitCode, Failure> {
     };
     let words = Words { filters: paths(&list::FILTER_PLUGINS), lookups: paths(&list::LOOKUP_PLUGINS) };
     let (collections, library) = (paths(&list::COLLECTIONS_PATH), paths(&list::LIBRARY));
-    let settings =
-        Settings { keyring, roles_path, collections, library, words, surroundings: in_force.surroundings.clone() };
+    let surroundings = in_force.surroundings.clone();
+    let last_roles = carried::roles(&surroundings);
+    let settings = Settings { keyring, roles_path, collections, library, words, surroundings, last_roles };
     let findings = lint::lint(&args.paths, &settings).map_err(anyhow::Error::new)?;
     super::print(match args.output {
         Output::Human => human::text(&findings),
