@@ -23,10 +23,11 @@ pub fn wait_for<F: Future>(work: F) -> Result<F::Output, String> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
+    use std::sync::Arc;
 
     use crate::template::own::Sort;
     use crate::template::{Scope, Templar};
-    use crate::value::Template;
+    use crate::value::{Hidden, Template};
 
     /// With one thread: the file that the program waits for comes from another task.
     #[test]
@@ -64,5 +65,29 @@ mod tests {
             });
             assert_eq!(said.unwrap(), "1", "{text}");
         }
+    }
+
+    /// All hosts need it at once, and there are more of them than threads.
+    #[test]
+    fn a_secret_that_is_asked_for_over_the_network_does_not_stop_the_runtime() {
+        let (done, ended) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+            let said = runtime.block_on(async {
+                let secret = crate::value::Deferred::value("the Secret s", &Hidden::default(), || {
+                    super::wait_for(tokio::time::sleep(std::time::Duration::from_millis(200)))?;
+                    Ok("x".to_owned())
+                });
+                let scope = Arc::new(Scope::default().with([("s".into(), secret)].into()));
+                let host = || {
+                    let scope = scope.clone();
+                    tokio::spawn(async move { Templar::new().render_string(&Template::value("{{ s }}", None), &scope) })
+                };
+                futures::future::join_all((0..8).map(|_| host())).await
+            });
+            done.send(said.into_iter().map(|one| one.unwrap().unwrap()).collect::<Vec<_>>()).unwrap();
+        });
+        let said = ended.recv_timeout(std::time::Duration::from_secs(60)).expect("the runtime stands still");
+        assert_eq!(said, vec!["x"; 8]);
     }
 }

@@ -4,6 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use minijinja::value::{Enumerator, Object, ObjectRepr, ValueKind};
 
+use super::blocking::waiting;
 use super::{Error, Scope, guard, is_omit, render};
 use crate::value::{Deferred, Template, Value};
 
@@ -47,7 +48,10 @@ pub(super) fn see(value: &Value, scope: &Arc<Scope>) -> Result<Value, Error> {
 
 /// The text of a secret that was not read yet.
 fn revealed(secret: &Deferred) -> Result<Value, Error> {
-    secret.read().map(Value::from).map_err(|message| Error::other(message, None))
+    // An API server may be asked for it by whoever is first. Without `waiting`, hosts that need it too would hold all threads of the
+    // runtime, which would never hear the answer.
+    let text = secret.known().unwrap_or_else(|| waiting(|| secret.read()));
+    text.map(Value::from).map_err(|message| Error::other(message, None))
 }
 
 /// Lists and mappings that are nobody's special object.

@@ -28,7 +28,12 @@ impl Deferred {
         Value::from_object(Deferred { place, read: Box::new(read), hidden: hidden.clone(), content: OnceLock::new() })
     }
 
-    /// Reads the secret, if that was not done yet.
+    /// The secret, if it was read already.
+    pub fn known(&self) -> Option<Result<Arc<str>, String>> {
+        self.content.get().cloned()
+    }
+
+    /// Reads the secret, if that was not done yet. Whoever asks meanwhile waits, too.
     ///
     /// # Errors
     /// One line that says why it cannot be read, and nothing of it.
