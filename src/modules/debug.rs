@@ -68,8 +68,8 @@ fn shown(expression: &str, here: &Controller<'_>) -> Result<Value, Error> {
         false => here.templar.render(&value, here.scope),
     });
     match rendered {
-        Err(template::Error::Undefined { name, .. }) => {
-            Ok(Value::from(format!("VARIABLE IS NOT DEFINED!: {name:?} is undefined")))
+        Err(error @ (template::Error::Undefined { .. } | template::Error::Hint { .. })) => {
+            Ok(Value::from(format!("VARIABLE IS NOT DEFINED!: {error}")))
         }
         other => Ok(other?),
     }

@@ -148,6 +148,18 @@ fn variables_that_need_themselves_are_told_so() {
 }
 
 #[test]
+fn the_hint_of_undef_is_the_error() {
+    let hinted = "x: \"{{ undef(hint='set x for every host') }}\"\n";
+    assert_eq!(complaint("it: \"{{ undef('set it') }}\"\n").to_string(), "vars.yml:1:9: set it");
+    assert_eq!(
+        complaint(&format!("{hinted}it: '{{{{ x }}}}'\n")).to_string(),
+        "vars.yml:1:8: set x for every host, needed by \"x\""
+    );
+    assert_eq!(render(&format!("{hinted}it: '{{{{ x | default(1) }}}}'\n")).unwrap(), Value::from(1));
+    assert!(complaint("it: '{{ undef() }}'\n").message.ends_with("is undefined"));
+}
+
+#[test]
 fn only_what_is_looked_at_is_rendered() {
     assert_eq!(render("d: {good: '{{ 1 + 1 }}', bad: '{{ nope }}'}\nit: '{{ d.good }}'\n").unwrap(), Value::from(2));
     assert_eq!(

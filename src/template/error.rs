@@ -11,6 +11,9 @@ pub enum Error {
     /// The variable, and where the text that used it stands.
     #[error("{name:?} is undefined")]
     Undefined { name: String, origin: Option<Origin> },
+    /// A value that `undef(hint='...')` left undefined: the text of the hint.
+    #[error("{hint}")]
+    Hint { hint: String, origin: Option<Origin> },
     /// A filter, test or lookup that is not there; `near` is what may have been meant.
     #[error("there is no {what} {name:?}")]
     Unknown { what: &'static str, name: String, near: Option<String>, origin: Option<Origin> },
@@ -34,10 +37,10 @@ impl Error {
         }
     }
 
-    /// The name of the undefined variable, if that is what is wrong.
+    /// The name of the undefined variable, or the hint that stands for it, if that is what is wrong.
     pub fn undefined(&self) -> Option<&str> {
         match self.root() {
-            Error::Undefined { name, .. } => Some(name),
+            Error::Undefined { name, .. } | Error::Hint { hint: name, .. } => Some(name),
             _ => None,
         }
     }
@@ -45,9 +48,10 @@ impl Error {
     /// Where the text stands that is really wrong; else the nearest text around it that has a place.
     pub fn origin(&self) -> Option<&Origin> {
         match self {
-            Error::Undefined { origin, .. } | Error::Unknown { origin, .. } | Error::Other { origin, .. } => {
-                origin.as_ref()
-            }
+            Error::Undefined { origin, .. }
+            | Error::Hint { origin, .. }
+            | Error::Unknown { origin, .. }
+            | Error::Other { origin, .. } => origin.as_ref(),
             Error::Within { origin, source, .. } => source.origin().or(origin.as_ref()),
         }
     }

@@ -58,10 +58,30 @@ fn culprit(source: &str, reading: Reading, origin: Option<&Origin>, scope: &Arc<
     let locals = locals(&tokens);
     let chains = (0..tokens.len()).filter_map(|i| chain(&tokens, i)).filter(|chain| !locals.contains(&chain.root));
     let mut chains = chains.filter(|chain| !chain.asked);
-    chains.find_map(|chain| {
+    let undefined = chains.find_map(|chain| {
         let origin = origin.map(|origin| find(origin, source, chain.root));
         failure(&chain, origin.as_ref(), scope)
+    });
+    undefined.or_else(|| {
+        let hint = tokens.iter().enumerate().find_map(|(i, _)| hint(&tokens[i..]))?;
+        Some(Error::Hint { hint, origin: origin.map(|origin| find(origin, source, "undef")) })
     })
+}
+
+/// The text of `undef(hint='...')` where the tokens begin with such a call.
+fn hint(tokens: &[(Token<'_>, Span)]) -> Option<String> {
+    let mut tokens = tokens.iter().map(|(token, _)| token);
+    let (Some(Token::Ident("undef")), Some(Token::ParenOpen)) = (tokens.next(), tokens.next()) else { return None };
+    let mut argument = tokens.next()?;
+    if let Token::Ident("hint") = argument {
+        tokens.next().filter(|token| matches!(token, Token::Assign))?;
+        argument = tokens.next()?;
+    }
+    match argument {
+        Token::Str(hint) => Some((*hint).to_owned()),
+        Token::String(hint) => Some(hint.to_string()),
+        _ => None,
+    }
 }
 
 /// What is wrong with a chain, if something is.

@@ -55,6 +55,56 @@ ENGINE = {"changed", "failed", "skipped", "unreachable", "attempts", "results", 
           "false_condition", "skipped_reason", "ansible_loop_var", "ansible_index_var", "item"}
 
 
+# The kinds of failures, by the words of both. The first that fits counts; a failure of no kind is "other".
+KINDS = [
+    ("arguments", r"unsupported parameters|missing (required )?(argument|parameter)|mutually exclusive|arguments? .*(required|must be|is of type)|(is|are) required|following are missing"
+                  r"|at least one of|has neither"
+                  r"|validation of arguments|must be one of|unable to convert|cannot be converted|cannot (be combined|combine)"),
+    ("undefined", r"is undefined|undefined variable|no variable named|not defined|has no attribute|has no element"),
+    ("variable name", r"variable name"),
+    ("recursion", r"recursi"),
+    ("syntax", r"syntax error|unexpected (char|token|end)|expected token|template syntax"),
+    ("unknown name", r"(no|unknown|could not load|invalid) (such )?(\w+ )?(filter|test|lookup|plugin|module|host|group|setting|config definition)\b"),
+    ("request", r"request failed|http error|status code|server responded"),
+    ("no such program", r"error executing command|\[errno 2\]"),
+    ("validation", r"validate"),
+    ("timeout", r"time(d )?[- ]?out"),
+    ("output", r"no json object|deserialization"),
+    ("exit code", r"non-zero return code|exit(ed with)? (code|status)|\) returned \d"),
+    ("permission", r"permission denied|not permitted|access denied|sudo|password"),
+    ("type", r"could not be converted|must be a number|(needs|must resolve to) a '?list"),
+    ("mismatch", r"does not match"),
+    ("missing", r"no such|not found|not exist|cannot find|could not (find|locate)|unable to (find|locate)|there is no|missing|is absent|no file was found|none of these files"),
+    ("condition", r"condition|assert|true or false|boolean"),
+]
+# The reference says that something failed, and not what.
+SAYS_NOTHING = {"", "Task failed: Action failed: Unknown error."}
+
+
+def words(result):
+    """The message of a failure on one line, without the place in a file that windlass adds."""
+    message = result.get("msg", "")
+    message = message if isinstance(message, list) else str(message).split("\n  at ")[0].splitlines()
+    return " ".join(" ".join(map(str, message)).split())
+
+
+def kind(result):
+    """What kind of failure a result reports, whatever its wording."""
+    if "failed_when_result" in result:
+        return "failed_when"
+    if result.get("unreachable") is True:
+        return "unreachable"
+    return next((name for name, pattern in KINDS if re.search(pattern, words(result).lower())), "other")
+
+
+def compare_failures(ours, theirs):
+    """Marks two failures of different kinds. The words themselves may differ."""
+    kinds = kind(ours), kind(theirs)
+    if kinds[0] != kinds[1] and words(ours) != words(theirs) and words(theirs) not in SAYS_NOTHING:
+        for result, which in zip((ours, theirs), kinds):
+            result["kind of failure"] = f"{which}: {words(result)}"
+
+
 def align(ours, theirs):
     """Takes out of two values, deep inside, what need not be the same in results of modules."""
     if isinstance(ours, dict) and isinstance(theirs, dict):
@@ -66,6 +116,7 @@ def align(ours, theirs):
             for key in ours.keys() - theirs.keys() - ENGINE:
                 ours.pop(key)
             if any(ours.get(word) is True is theirs.get(word) for word in ("failed", "unreachable")):
+                compare_failures(ours, theirs)
                 for key in (theirs.keys() - ours.keys() - ENGINE) | WORDS:
                     ours.pop(key, None), theirs.pop(key, None)
         if "async_val" in theirs and ours.keys() >= {"name", "action"}:
