@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::host_tree::Tree;
-use super::{Changes, Controller, Error, Module, Outcome, Plan, host_path, stat_fields};
-use crate::remote::{Command, Digest, FileKind, Links, Probe, Remote, Stat};
+use super::{Controller, Error, Inspect, Outcome, host_path, stat_fields};
+use crate::remote::{Command, Digest, FileKind, Links, Probe, Stat};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 use crate::value::{Value, Vars};
 use criteria::Criteria;
@@ -73,8 +73,7 @@ struct Findings {
 }
 
 #[async_trait]
-impl Module for Find {
-    const CHANGES: Changes = Changes::Nothing;
+impl Inspect for Find {
     const DOC: Doc = Doc {
         name: "find",
         collection: "ansible.builtin",
@@ -151,9 +150,7 @@ impl Module for Find {
             Return::new("msg", "Whether all paths could be searched"),
         ],
     };
-    type Change = ();
-
-    async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<()>, Error> {
+    async fn inspect(&self, probe: &Probe, _: &Controller<'_>) -> Result<Outcome, Error> {
         let criteria = self.criteria(probe).await?;
         let limit = match self.limit {
             Some(limit) if limit <= 0 => return Err(Error::failed(format!("find: limit cannot be {limit}"))),
@@ -174,18 +171,12 @@ impl Module for Find {
         } else {
             "All paths examined"
         };
-        Ok(Plan::Unchanged(
-            Outcome::default()
-                .message(message)
-                .with("matched", findings.files.len())
-                .with("examined", findings.examined)
-                .with("files", Value::from_iter(findings.files))
-                .with("skipped_paths", Value::from_pairs(findings.skipped)),
-        ))
-    }
-
-    async fn apply(&self, (): (), _: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
-        Ok(Outcome::default())
+        Ok(Outcome::default()
+            .message(message)
+            .with("matched", findings.files.len())
+            .with("examined", findings.examined)
+            .with("files", Value::from_iter(findings.files))
+            .with("skipped_paths", Value::from_pairs(findings.skipped)))
     }
 }
 

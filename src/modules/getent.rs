@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use indexmap::IndexMap;
 use serde::Deserialize;
 
-use super::{Changes, Controller, Effect, Error, Module, Outcome, Plan};
-use crate::remote::{Command, Probe, Remote};
+use super::{Controller, Effect, Error, Inspect, Outcome};
+use crate::remote::{Command, Probe};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 use crate::value::{Value, Vars};
 
@@ -24,8 +24,7 @@ pub(super) struct Getent {
 }
 
 #[async_trait]
-impl Module for Getent {
-    const CHANGES: Changes = Changes::Nothing;
+impl Inspect for Getent {
     const DOC: Doc = Doc {
         name: "getent",
         collection: "ansible.builtin",
@@ -50,9 +49,7 @@ impl Module for Getent {
 ",
         returns: &[Return::new("ansible_facts", "getent_DATABASE: fields by key")],
     };
-    type Change = ();
-
-    async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<()>, Error> {
+    async fn inspect(&self, probe: &Probe, _: &Controller<'_>) -> Result<Outcome, Error> {
         if self.database.starts_with('-') {
             return Err(Error::failed(format!("invalid database {:?}", self.database)));
         }
@@ -75,11 +72,7 @@ impl Module for Getent {
         let facts = Vars::from_iter([(Arc::from(name), Value::from_pairs(entries))]);
         let outcome = Outcome::default().with("ansible_facts", Value::from_pairs(facts.clone()));
         let outcome = Outcome { message, ..outcome };
-        Ok(Plan::Unchanged(outcome.effect(Effect::Facts(facts))))
-    }
-
-    async fn apply(&self, (): (), _: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
-        unreachable!("getent never plans a change")
+        Ok(outcome.effect(Effect::Facts(facts)))
     }
 }
 

@@ -115,10 +115,10 @@ pub static MODULES: &[Entry] = &[
     local::<fail::Fail>(),
     entry::<fetch::Fetch>(),
     entry::<file::File>(),
-    entry::<find::Find>(),
-    entry_as::<setup::Setup>(&setup::GATHER_FACTS),
+    inspection::<find::Find>(),
+    Entry { doc: &setup::GATHER_FACTS, ..inspection::<setup::Setup>() },
     entry::<get_url::GetUrl>(),
-    entry::<getent::Getent>(),
+    inspection::<getent::Getent>(),
     entry::<git::Git>(),
     entry::<group::Group>(),
     local::<group_by::GroupBy>(),
@@ -127,34 +127,34 @@ pub static MODULES: &[Entry] = &[
     entry::<ini_file::IniFile>(),
     entry::<iptables::Iptables>(),
     entry::<kubernetes::K8s>(),
-    entry::<kubernetes::K8sInfo>(),
+    inspection::<kubernetes::K8sInfo>(),
     local::<known_flags::KnownFlags>(),
     entry::<known_hosts::KnownHosts>(),
     entry::<lineinfile::Lineinfile>(),
     local::<meta::Meta>(),
     entry::<modprobe::Modprobe>(),
     entry::<mount::Mount>(),
-    entry::<mount_facts::MountFacts>(),
+    inspection::<mount_facts::MountFacts>(),
     entry::<package::Package>(),
-    entry::<package::facts::PackageFacts>(),
+    inspection::<package::facts::PackageFacts>(),
     local::<pause::Pause>(),
-    entry::<ping::Ping>(),
+    inspection::<ping::Ping>(),
     entry::<bundled::program::Program>(),
     entry::<raw::Raw>(),
     local::<reboot::Reboot>(),
     entry::<replace::Replace>(),
     entry::<script::Script>(),
     entry::<systemd_service::Service>(),
-    entry::<service_facts::ServiceFacts>(),
+    inspection::<service_facts::ServiceFacts>(),
     local::<set_fact::SetFact>(),
     local::<set_stats::SetStats>(),
-    entry::<setup::Setup>(),
+    inspection::<setup::Setup>(),
     entry::<command::Shell>(),
-    entry::<slurp::Slurp>(),
-    entry::<stat::Stat>(),
+    inspection::<slurp::Slurp>(),
+    inspection::<stat::Stat>(),
     entry::<synchronize::Synchronize>(),
     entry::<sysctl::Sysctl>(),
-    entry_as::<systemd_service::SystemdService>(&systemd_service::SYSTEMD),
+    Entry { doc: &systemd_service::SYSTEMD, ..entry::<systemd_service::SystemdService>() },
     entry::<systemd_service::SystemdService>(),
     entry::<tempfile::Tempfile>(),
     entry::<template::Template>(),
@@ -168,10 +168,10 @@ pub static MODULES: &[Entry] = &[
     local::<wait_for_connection::WaitForConnection>(),
     entry::<x509_ca::X509Ca>(),
     entry::<x509_certificate::X509Certificate>(),
-    entry::<x509_certificate_info::X509CertificateInfo>(),
-    entry::<x509_csr::X509Csr>(),
+    inspection::<x509_certificate_info::X509CertificateInfo>(),
+    inspection::<x509_csr::X509Csr>(),
     entry::<x509_key::X509Key>(),
-    entry_as::<package::dnf::Dnf>(&package::dnf::YUM),
+    Entry { doc: &package::dnf::YUM, ..entry::<package::dnf::Dnf>() },
 ];
 
 /// The type itself is the task's arguments, rendered and coerced to the kinds in `DOC`.
@@ -190,6 +190,14 @@ pub trait Module: DeserializeOwned + Send + Sync + 'static {
 
     /// Makes the change that `plan` found.
     async fn apply(&self, change: Self::Change, remote: &Remote, here: &Controller<'_>) -> Result<Outcome, Error>;
+}
+
+/// A module that reads the host and never changes it (`stat`, `setup`): check mode makes no difference to it.
+#[async_trait]
+pub trait Inspect: DeserializeOwned + Send + Sync + 'static {
+    const DOC: Doc;
+
+    async fn inspect(&self, probe: &Probe, here: &Controller<'_>) -> Result<Outcome, Error>;
 }
 
 /// A module that never needs the host (`debug`, `set_fact`): it runs on the controller and opens no connection.
@@ -441,9 +449,16 @@ const fn entry<M: Module>() -> Entry {
     }
 }
 
-/// The same module under another name, with a documentation of its own.
-const fn entry_as<M: Module>(doc: &'static Doc) -> Entry {
-    Entry { doc, ..entry::<M>() }
+const fn inspection<M: Inspect>() -> Entry {
+    Entry {
+        doc: &M::DOC,
+        place: Place::Host,
+        changes: Changes::Nothing,
+        asynchronous: Async::Limit,
+        once: false,
+        accepts: |args| arguments::parse::<M>(args).map(drop),
+        run: &|args, remote, here| Box::pin(run_inspection::<M>(args, remote, here)),
+    }
 }
 
 const fn local<M: Local>() -> Entry {
@@ -512,7 +527,7 @@ async fn run<M: Module>(args: Value, remote: Option<&Remote>, here: &Controller<
     let (args, labels) = Labels::take(&M::DOC, args);
     labels.check()?;
     let module: M = arguments::parse(args)?;
-    let remote = remote.expect("the engine opens the host for every module that is placed there");
+    let remote = opened(remote);
     let mut done = plan_and_apply(&module, remote, here).await?;
     // The path that `fetch` names is one of the controller.
     if M::DOC.name != "fetch" {
@@ -540,6 +555,17 @@ async fn plan_and_apply<M: Module>(module: &M, remote: &Remote, here: &Controlle
     remote.may_change().await?;
     let outcome = module.apply(change, remote, here).await?;
     Ok(Done { changed: planned || outcome.changed, diff, outcome })
+}
+
+async fn run_inspection<M: Inspect>(args: Value, host: Option<&Remote>, here: &Controller<'_>) -> Result<Done, Error> {
+    let module: M = arguments::parse(args)?;
+    let probe = opened(host).probe();
+    let outcome = module.inspect(probe, here).await?;
+    Ok(Done::unchanged(file_attributes::complete(outcome, probe).await?))
+}
+
+fn opened(host: Option<&Remote>) -> &Remote {
+    host.expect("the engine opens the host for every module that is placed there")
 }
 
 async fn run_local<M: Local>(args: Value, here: &Controller<'_>) -> Result<Done, Error> {
@@ -573,6 +599,7 @@ mod tests {
             "stat",
             "wait_for",
             "x509_certificate_info",
+            "x509_csr",
         ];
         assert_eq!(names, expected);
         let on_controller = MODULES.iter().filter(|entry| entry.place == Place::Controller);

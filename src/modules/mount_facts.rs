@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
 use super::execution::quote;
-use super::{Changes, Controller, Effect, Error, Module, Outcome, Plan, name_pattern, python_regex};
-use crate::remote::{Command, Probe, Remote};
+use super::{Controller, Effect, Error, Inspect, Outcome, name_pattern, python_regex};
+use crate::remote::{Command, Probe};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 use crate::value::{Value, Vars};
 
@@ -55,8 +55,7 @@ struct Mount {
 }
 
 #[async_trait]
-impl Module for MountFacts {
-    const CHANGES: Changes = Changes::Nothing;
+impl Inspect for MountFacts {
     const DOC: Doc = Doc {
         name: "mount_facts",
         collection: "ansible.builtin",
@@ -103,9 +102,7 @@ impl Module for MountFacts {
 ",
         returns: &[Return::new("ansible_facts", "mount_points by path, and aggregate_mounts, a list")],
     };
-    type Change = ();
-
-    async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<()>, Error> {
+    async fn inspect(&self, probe: &Probe, _: &Controller<'_>) -> Result<Outcome, Error> {
         if let Some(seconds) = self.timeout.filter(|seconds| *seconds <= 0.0) {
             return Err(Error::failed(format!("timeout must be a positive number, not {seconds}")));
         }
@@ -147,11 +144,7 @@ impl Module for MountFacts {
         let facts = [("mount_points", Json::Object(points)), ("aggregate_mounts", Json::Array(all))];
         let facts: Vars = facts.into_iter().map(|(name, json)| (Arc::from(name), value(json))).collect();
         let outcome = outcome.with("ansible_facts", Value::from_pairs(facts.clone()));
-        Ok(Plan::Unchanged(outcome.effect(Effect::Facts(facts))))
-    }
-
-    async fn apply(&self, (): (), _: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
-        unreachable!("mount_facts never plans a change")
+        Ok(outcome.effect(Effect::Facts(facts)))
     }
 }
 

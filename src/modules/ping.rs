@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use serde::Deserialize;
 
-use super::{Changes, Controller, Error, Module, Outcome, Plan};
-use crate::remote::{Command, Probe, Remote};
+use super::{Controller, Error, Inspect, Outcome};
+use crate::remote::{Command, Probe};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Deserialize)]
@@ -14,8 +14,7 @@ pub(super) struct Ping {
 }
 
 #[async_trait]
-impl Module for Ping {
-    const CHANGES: Changes = Changes::Nothing;
+impl Inspect for Ping {
     const DOC: Doc = Doc {
         name: "ping",
         collection: "ansible.builtin",
@@ -30,24 +29,16 @@ impl Module for Ping {
 ",
         returns: &[Return::new("ping", "The text of data")],
     };
-    type Change = ();
-
-    async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<()>, Error> {
+    async fn inspect(&self, probe: &Probe, _: &Controller<'_>) -> Result<Outcome, Error> {
         if self.data == "crash" {
             return Err(Error::failed("boom"));
         }
         // A session that was opened long ago says nothing about now: ask the host itself.
         let echoed = probe.query(&Command::program(["printf", "%s", &self.data])).await?;
         match echoed.code {
-            0 => Ok(Plan::Unchanged(
-                Outcome::default().with("ping", String::from_utf8_lossy(&echoed.stdout).into_owned()),
-            )),
+            0 => Ok(Outcome::default().with("ping", String::from_utf8_lossy(&echoed.stdout).into_owned())),
             code => Err(Error::failed(format!("the host cannot run a simple command: exit code {code}"))),
         }
-    }
-
-    async fn apply(&self, (): (), _: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
-        unreachable!("ping never plans a change")
     }
 }
 

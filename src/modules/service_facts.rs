@@ -8,8 +8,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
 use super::execution::quote;
-use super::{Changes, Controller, Effect, Error, Module, Outcome, Plan};
-use crate::remote::{Command, Probe, Remote};
+use super::{Controller, Effect, Error, Inspect, Outcome};
+use crate::remote::{Command, Probe};
 use crate::value::doc::{Doc, Return};
 use crate::value::{Value, Vars};
 
@@ -21,8 +21,7 @@ type Services = BTreeMap<String, Json>;
 pub(super) struct ServiceFacts {}
 
 #[async_trait]
-impl Module for ServiceFacts {
-    const CHANGES: Changes = Changes::Nothing;
+impl Inspect for ServiceFacts {
     const DOC: Doc = Doc {
         name: "service_facts",
         collection: "ansible.builtin",
@@ -40,9 +39,7 @@ impl Module for ServiceFacts {
 ",
         returns: &[Return::new("ansible_facts", "services: by name, name, state, status and source")],
     };
-    type Change = ();
-
-    async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<()>, Error> {
+    async fn inspect(&self, probe: &Probe, _: &Controller<'_>) -> Result<Outcome, Error> {
         let text = ask(probe, GATHER).await?;
         let part = |name: &str| {
             text.split(&format!("={name}=\n")).nth(1).map_or("", |rest| rest.split("\n=").next().unwrap_or(rest))
@@ -66,16 +63,12 @@ impl Module for ServiceFacts {
         services.extend(units);
         if services.is_empty() {
             let message = "the host has no supported service manager (systemd, init scripts, OpenRC)";
-            return Ok(Plan::Unchanged(Outcome { skipped: true, ..Outcome::default().message(message) }));
+            return Ok(Outcome { skipped: true, ..Outcome::default().message(message) });
         }
         let services = Value::from(minijinja::value::Serde(Json::Object(services.into_iter().collect::<Map<_, _>>())));
         let facts = Vars::from_iter([(Arc::from("services"), services)]);
         let outcome = Outcome::default().with("ansible_facts", Value::from_pairs(facts.clone()));
-        Ok(Plan::Unchanged(outcome.effect(Effect::Facts(facts))))
-    }
-
-    async fn apply(&self, (): (), _: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
-        unreachable!("service_facts never plans a change")
+        Ok(outcome.effect(Effect::Facts(facts)))
     }
 }
 

@@ -7,8 +7,8 @@ use indexmap::IndexMap;
 use minijinja::value::Serde;
 use serde::Deserialize;
 
-use super::{Changes, Controller, Effect, Error, Module, Outcome, Plan, name_pattern, python_regex};
-use crate::remote::{Command, Links, Probe, Remote, gathers};
+use super::{Controller, Effect, Error, Inspect, Outcome, name_pattern, python_regex};
+use crate::remote::{Command, Links, Probe, gathers};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 use crate::value::{Value, Vars};
 
@@ -68,8 +68,7 @@ pub fn gathers_facts(doc: &Doc) -> bool {
 }
 
 #[async_trait]
-impl Module for Setup {
-    const CHANGES: Changes = Changes::Nothing;
+impl Inspect for Setup {
     const DOC: Doc = Doc {
         name: "setup",
         collection: "ansible.builtin",
@@ -84,20 +83,14 @@ impl Module for Setup {
 ",
         returns: &[Return::new("ansible_facts", "The facts, each with the prefix ansible_")],
     };
-    type Change = ();
-
-    async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<()>, Error> {
+    async fn inspect(&self, probe: &Probe, _: &Controller<'_>) -> Result<Outcome, Error> {
         let mut facts = probe.facts(&self.gather_subset).await?;
         if gathers(&self.gather_subset, "local")? {
             facts.insert(Arc::from("ansible_local"), own_facts(probe, &self.fact_path).await?);
         }
         let facts = kept(facts, &self.filter)?;
         let outcome = Outcome::default().with("ansible_facts", Value::from_pairs(facts.clone()));
-        Ok(Plan::Unchanged(outcome.effect(Effect::Facts(facts))))
-    }
-
-    async fn apply(&self, (): (), _: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
-        unreachable!("setup never plans a change")
+        Ok(outcome.effect(Effect::Facts(facts)))
     }
 }
 

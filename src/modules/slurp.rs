@@ -5,8 +5,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 
-use super::{Changes, Controller, Error, Module, Outcome, Plan};
-use crate::remote::{FileKind, Links, Probe, Remote};
+use super::{Controller, Error, Inspect, Outcome};
+use crate::remote::{FileKind, Links, Probe};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Deserialize)]
@@ -16,8 +16,7 @@ pub(super) struct Slurp {
 }
 
 #[async_trait]
-impl Module for Slurp {
-    const CHANGES: Changes = Changes::Nothing;
+impl Inspect for Slurp {
     const DOC: Doc = Doc {
         name: "slurp",
         collection: "ansible.builtin",
@@ -41,9 +40,7 @@ impl Module for Slurp {
             Return::new("exists", "If the task failed: false if the host has no such file"),
         ],
     };
-    type Change = ();
-
-    async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<()>, Error> {
+    async fn inspect(&self, probe: &Probe, _: &Controller<'_>) -> Result<Outcome, Error> {
         let path = probe.expand(&self.src).await?;
         // Files of /proc have no size, so reading is the only way to know; what reading refuses is looked at after.
         let content = match probe.read(&path).await {
@@ -57,11 +54,7 @@ impl Module for Slurp {
             },
         };
         let outcome = Outcome::default().with("content", STANDARD.encode(content));
-        Ok(Plan::Unchanged(outcome.with("encoding", "base64").with("source", path)))
-    }
-
-    async fn apply(&self, (): (), _: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
-        Ok(Outcome::default())
+        Ok(outcome.with("encoding", "base64").with("source", path))
     }
 }
 

@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::stat_fields::{self, set};
-use super::{Changes, Controller, Error, Module, Outcome, Plan};
-use crate::remote::{self, Command, Digest, FileKind, Links, Probe, Remote};
+use super::{Controller, Error, Inspect, Outcome};
+use crate::remote::{self, Command, Digest, FileKind, Links, Probe};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 use crate::value::{Value, Vars};
 
@@ -45,8 +45,7 @@ impl From<Algorithm> for Digest {
 }
 
 #[async_trait]
-impl Module for Stat {
-    const CHANGES: Changes = Changes::Nothing;
+impl Inspect for Stat {
     const DOC: Doc = Doc {
         name: "stat",
         collection: "ansible.builtin",
@@ -84,9 +83,7 @@ impl Module for Stat {
             "exists, and if true: path, mode, isdir, isreg, islnk, size, checksum, owner and more",
         )],
     };
-    type Change = ();
-
-    async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<()>, Error> {
+    async fn inspect(&self, probe: &Probe, _: &Controller<'_>) -> Result<Outcome, Error> {
         let path = probe.expand(&self.path).await?;
         let links = if self.follow { Links::Follow } else { Links::Keep };
         let found = match self.get_checksum {
@@ -95,7 +92,7 @@ impl Module for Stat {
         };
         let Some((stat, checksum)) = found else {
             let missing = Value::from_pairs([("exists", false)]);
-            return Ok(Plan::Unchanged(Outcome::default().with("stat", missing)));
+            return Ok(Outcome::default().with("stat", missing));
         };
         let mut fields = stat_fields::of(&path, &stat);
         set(&mut fields, "exists", true);
@@ -103,11 +100,7 @@ impl Module for Stat {
             set(&mut fields, "checksum", checksum);
         }
         self.look_further(probe, &path, &stat, &mut fields).await?;
-        Ok(Plan::Unchanged(Outcome::default().with("stat", Value::from_pairs(fields))))
-    }
-
-    async fn apply(&self, (): (), _: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
-        Ok(Outcome::default())
+        Ok(Outcome::default().with("stat", Value::from_pairs(fields)))
     }
 }
 

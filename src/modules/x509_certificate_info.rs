@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use serde::Deserialize;
 
 use super::x509::{self, Certificate};
-use super::{Changes, Controller, Error, Module, Outcome, Plan};
-use crate::remote::{Probe, Remote};
+use super::{Controller, Error, Inspect, Outcome};
+use crate::remote::Probe;
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Deserialize)]
@@ -15,8 +15,7 @@ pub(super) struct X509CertificateInfo {
 }
 
 #[async_trait]
-impl Module for X509CertificateInfo {
-    const CHANGES: Changes = Changes::Nothing;
+impl Inspect for X509CertificateInfo {
     const DOC: Doc = Doc {
         name: "x509_certificate_info",
         collection: "windlass",
@@ -46,9 +45,7 @@ impl Module for X509CertificateInfo {
             Return::new("exists", "If the task failed: false if there is no such file"),
         ],
     };
-    type Change = ();
-
-    async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<()>, Error> {
+    async fn inspect(&self, probe: &Probe, _: &Controller<'_>) -> Result<Outcome, Error> {
         let path = probe.expand(&self.path).await?;
         let found = x509::read(probe, &path).await?;
         let found = found.ok_or_else(|| Error::absent(format!("there is no certificate {path}")))?;
@@ -56,11 +53,7 @@ impl Module for X509CertificateInfo {
         let left = certificate.not_after - x509::in_days(0).unix_timestamp();
         let outcome = Outcome::default().with("days_left", left.div_euclid(24 * 60 * 60));
         let outcome = outcome.with("key_fingerprint", certificate.key_fingerprint());
-        Ok(Plan::Unchanged(x509::described(outcome, &certificate)))
-    }
-
-    async fn apply(&self, (): (), _: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
-        unreachable!("x509_certificate_info never plans a change")
+        Ok(x509::described(outcome, &certificate))
     }
 }
 

@@ -5,8 +5,8 @@ use rcgen::CertificateParams;
 use serde::Deserialize;
 
 use super::x509::{self, key};
-use super::{Changes, Controller, Error, Module, Outcome, Plan};
-use crate::remote::{Probe, Remote};
+use super::{Controller, Error, Inspect, Outcome};
+use crate::remote::Probe;
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
 #[derive(Debug, Deserialize)]
@@ -18,8 +18,7 @@ pub(super) struct X509Csr {
 }
 
 #[async_trait]
-impl Module for X509Csr {
-    const CHANGES: Changes = Changes::Files;
+impl Inspect for X509Csr {
     const DOC: Doc = Doc {
         name: "x509_csr",
         collection: "windlass",
@@ -40,9 +39,7 @@ impl Module for X509Csr {
 ",
         returns: &[Return::new("csr", "The request, PEM")],
     };
-    type Change = ();
-
-    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<()>, Error> {
+    async fn inspect(&self, probe: &Probe, here: &Controller<'_>) -> Result<Outcome, Error> {
         let path = probe.expand(&self.privatekey_path).await?;
         let found = x509::read(probe, &path).await?;
         let found = found.ok_or_else(|| Error::failed(format!("no such private key: {path}")))?;
@@ -51,11 +48,7 @@ impl Module for X509Csr {
         params.distinguished_name = x509::name(&self.common_name, self.organization.as_deref());
         let request = params.serialize_request(&key).map_err(x509::cannot("create a certificate signing request"))?;
         let text = request.pem().map_err(x509::cannot("write a certificate signing request"))?;
-        Ok(Plan::Unchanged(Outcome::default().with("csr", text)))
-    }
-
-    async fn apply(&self, (): (), _: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
-        unreachable!("x509_csr never plans a change")
+        Ok(Outcome::default().with("csr", text))
     }
 }
 

@@ -12,8 +12,8 @@ use super::access::{Access, arguments};
 use super::api::Api;
 use super::definitions::{Given, named};
 use super::wait::{self, Condition, Patience};
-use crate::modules::{Changes, Controller, Error, Module, Outcome, Plan};
-use crate::remote::{Probe, Remote};
+use crate::modules::{Controller, Error, Inspect, Outcome};
+use crate::remote::Probe;
 use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
 
@@ -35,8 +35,7 @@ pub(crate) struct K8sInfo {
 }
 
 #[async_trait]
-impl Module for K8sInfo {
-    const CHANGES: Changes = Changes::Nothing;
+impl Inspect for K8sInfo {
     const DOC: Doc = Doc {
         name: "k8s_info",
         collection: "kubernetes.core",
@@ -79,9 +78,7 @@ impl Module for K8sInfo {
             Return::new("api_found", "Whether the API has that kind"),
         ],
     };
-    type Change = ();
-
-    async fn plan(&self, probe: &Probe, here: &Controller<'_>) -> Result<Plan<()>, Error> {
+    async fn inspect(&self, probe: &Probe, here: &Controller<'_>) -> Result<Outcome, Error> {
         let (client, namespace) = self.access.client(probe, here).await?;
         let api = Api::new(client, namespace);
         let found = match &self.name {
@@ -91,11 +88,7 @@ impl Module for K8sInfo {
         let api_found = found.is_some();
         let resources: Vec<Json> = found.unwrap_or_default();
         let outcome = Outcome::default().with("resources", Value::from(Serde(resources))).with("api_found", api_found);
-        Ok(Plan::Unchanged(outcome))
-    }
-
-    async fn apply(&self, (): (), _: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
-        Ok(Outcome::default())
+        Ok(outcome)
     }
 }
 

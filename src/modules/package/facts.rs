@@ -8,8 +8,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
 use super::in_english;
-use crate::modules::{Changes, Controller, Effect, Error, Module, Outcome, Plan};
-use crate::remote::{Command, Probe, Remote};
+use crate::modules::{Controller, Effect, Error, Inspect, Outcome};
+use crate::remote::{Command, Probe};
 use crate::value::doc::{Argument, Doc, Kind, Return};
 use crate::value::{Value, Vars};
 
@@ -40,8 +40,7 @@ enum Manager {
 }
 
 #[async_trait]
-impl Module for PackageFacts {
-    const CHANGES: Changes = Changes::Nothing;
+impl Inspect for PackageFacts {
     const DOC: Doc = Doc {
         name: "package_facts",
         collection: "ansible.builtin",
@@ -66,9 +65,7 @@ impl Module for PackageFacts {
 ",
         returns: &[Return::new("ansible_facts", "packages: by name a list of name, version, source and more")],
     };
-    type Change = ();
-
-    async fn plan(&self, probe: &Probe, _: &Controller<'_>) -> Result<Plan<()>, Error> {
+    async fn inspect(&self, probe: &Probe, _: &Controller<'_>) -> Result<Outcome, Error> {
         let mut packages = Packages::new();
         for manager in self.managers() {
             if self.strategy == Strategy::First && !packages.is_empty() {
@@ -86,11 +83,7 @@ impl Module for PackageFacts {
         let packages = Value::from(minijinja::value::Serde(Json::Object(packages)));
         let facts = Vars::from_iter([(Arc::from("packages"), packages)]);
         let outcome = Outcome::default().with("ansible_facts", Value::from_pairs(facts.clone()));
-        Ok(Plan::Unchanged(outcome.effect(Effect::Facts(facts))))
-    }
-
-    async fn apply(&self, (): (), _: &Remote, _: &Controller<'_>) -> Result<Outcome, Error> {
-        unreachable!("package_facts never plans a change")
+        Ok(outcome.effect(Effect::Facts(facts)))
     }
 }
 
