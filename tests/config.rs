@@ -229,6 +229,28 @@ fn duplicate_keys_are_a_warning_an_error_or_nothing() {
 }
 
 #[test]
+fn duplicate_keys_in_files_of_variables_follow_the_same_setting() {
+    let playbook = "- hosts: all\n  gather_facts: false\n  tasks: [{include_vars: included.yml}]\n";
+    let files = directory(&[
+        ("p.yml", playbook),
+        ("extra.yml", "extra: 1\nextra: 2\n"),
+        ("group_vars/all.yml", "group: 1\ngroup: 2\n"),
+        ("included.yml", "included: 1\nincluded: 2\n"),
+    ]);
+    let run = |word| {
+        let variables = [("ANSIBLE_DUPLICATE_YAML_DICT_KEY", word)];
+        let arguments = ["playbook", "-i", "localhost,", "-e", "@extra.yml", "p.yml"];
+        let (code, stdout, stderr) = windlass(files.path(), &variables, &arguments);
+        let told = stdout + &stderr;
+        let warned = |key: &&str| told.contains(&format!("the key \"{key}\" is given twice"));
+        (code, ["extra", "group", "included"].into_iter().filter(warned).collect::<Vec<_>>())
+    };
+    assert_eq!(run("warn"), (0, vec!["extra", "group", "included"]));
+    assert_eq!(run("error"), (4, vec!["extra"]));
+    assert_eq!(run("ignore"), (0, vec![]));
+}
+
+#[test]
 fn results_that_nobody_wants_to_see_are_left_out_with_their_banners() {
     let playbook = "- hosts: all\n  gather_facts: false\n  tasks:\n    - {name: Well, set_fact: {x: 1}}\n    \
                     - {name: Not done, debug: , when: false}\n    \

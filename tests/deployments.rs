@@ -20,6 +20,7 @@ use windlass::value::Secret;
 use windlass::value::Surroundings;
 use windlass::value::lock::Mutex;
 use windlass::value::vault::Keyring;
+use windlass::value::yaml::Duplicates;
 
 fn site(directory: &Path) -> Site {
     let password = std::fs::read_to_string(directory.join("password")).unwrap();
@@ -28,6 +29,7 @@ fn site(directory: &Path) -> Site {
         settings: Settings::load(&Surroundings::of_process()).expect("the settings of this repository"),
         sources: vec![directory.join("hosts.yml").display().to_string()],
         keyring: Arc::new(keyring),
+        duplicates: Duplicates::default(),
         extra_vars: Arc::default(),
         defaults: Defaults::default(),
         own_login: None,

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use windlass::value::origin::Source;
 use windlass::value::vault::Keyring;
-use windlass::value::yaml::{self, Node, NodeKind};
+use windlass::value::yaml::{self, Duplicates, Node, NodeKind};
 
 fn files() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -37,7 +37,7 @@ fn our_reader_and_serde_yaml_read_the_same() {
     for path in files() {
         let text = std::fs::read_to_string(&path).unwrap();
         let theirs = Json::deserialize(serde_yaml::Deserializer::from_str(&text)).unwrap();
-        let ours = match yaml::load(&path, &Keyring::default()).unwrap() {
+        let ours = match yaml::load(&path, &Keyring::default(), &Duplicates::default()).unwrap() {
             Some(node) => windlass::report::plain(&node.to_value(&Keyring::default()).unwrap()),
             None => Json::Null,
         };

@@ -5,31 +5,32 @@ use std::sync::Arc;
 
 use crate::value::origin::{Complaint, Origin, Source};
 use crate::value::vault::Keyring;
-use crate::value::{Value, Vars, yaml};
+use crate::value::yaml::{self, Duplicates};
+use crate::value::{Value, Vars};
 
 /// Reads all `-e` arguments; a later one wins.
-pub(super) fn read(arguments: &[String], keyring: &Keyring) -> Result<Vars, Complaint> {
+pub(super) fn read(arguments: &[String], keyring: &Keyring, duplicates: &Duplicates) -> Result<Vars, Complaint> {
     let mut vars = Vars::new();
     for argument in arguments {
-        vars.extend(one(argument, keyring)?);
+        vars.extend(one(argument, keyring, duplicates)?);
     }
     Ok(vars)
 }
 
-fn one(argument: &str, keyring: &Keyring) -> Result<Vars, Complaint> {
+fn one(argument: &str, keyring: &Keyring, duplicates: &Duplicates) -> Result<Vars, Complaint> {
     if let Some(path) = argument.strip_prefix('@') {
-        return match yaml::load(Path::new(path), keyring)? {
+        return match yaml::load(Path::new(path), keyring, duplicates)? {
             Some(node) => node.to_vars(keyring),
             None => Ok(Vars::new()),
         };
     }
     let source = Arc::new(Source::new("--extra-vars", argument));
     if argument.trim_start().starts_with(['{', '[']) {
-        let mut duplicates = Vec::new();
-        let documents = yaml::parse_with(&source, &mut duplicates)?;
+        let mut found = Vec::new();
+        let documents = yaml::parse_with(&source, &mut found)?;
         // As in Ansible, the last one counts in JSON without a word.
         if serde_json::from_str::<serde::de::IgnoredAny>(argument).is_err() {
-            keyring.duplicates.found(duplicates)?;
+            duplicates.found(found)?;
         }
         return documents.first().map_or_else(|| Ok(Vars::new()), |node| node.to_vars(keyring));
     }
@@ -60,7 +61,7 @@ mod tests {
 
     fn read_all(arguments: &[&str]) -> Result<Vars, Complaint> {
         let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
-        read(&arguments, &Keyring::default())
+        read(&arguments, &Keyring::default(), &Duplicates::default())
     }
 
     #[test]

@@ -65,11 +65,12 @@ pub(super) struct InventoryArgs {
 pub(super) fn run(args: &InventoryArgs) -> Result<ExitCode, Failure> {
     let settings = super::settings()?;
     let keyring = vault::keyring(&args.vault, &settings)?;
-    let inventory = Inventory::load_with(&args.source.inventories(&settings), &keyring, &options::reading(&settings)?)?;
+    let reading = options::reading(&settings)?;
+    let inventory = Inventory::load_with(&args.source.inventories(&settings), &keyring, &reading)?;
     inventory.warnings.iter().for_each(|warning| super::warn(warning));
     let playbook_dir = args.playbook_dir.clone().or_else(|| settings.path(&list::PLAYBOOK_DIR));
     let beside_playbook = playbook_dir.map(|directory| vars_files(&directory, &inventory, &keyring)).transpose()?;
-    keyring.duplicates.take().iter().for_each(super::warn_of);
+    reading.duplicates.take().iter().for_each(super::warn_of);
     let mut hosts = inventory.hosts_of("all");
     if let Some(limit) = &args.source.limit {
         let (within, unmatched) = inventory.select_limit(limit)?;
@@ -80,7 +81,7 @@ pub(super) fn run(args: &InventoryArgs) -> Result<ExitCode, Failure> {
         inventory: &inventory,
         beside_playbook: beside_playbook.as_ref(),
         hosts,
-        extra_vars: extra_vars::read(&args.extra_vars, &keyring)?,
+        extra_vars: extra_vars::read(&args.extra_vars, &keyring, &reading.duplicates)?,
         export: args.export || settings.bool(&list::INVENTORY_EXPORT),
     };
     let answer = if args.graph {

@@ -32,9 +32,10 @@ pub(super) fn launch(
     run: &RunArgs,
 ) -> Result<Launch, Failure> {
     let keyring = Arc::new(vault::keyring(vault, settings)?);
-    let extra_vars = Arc::new(extra_vars::read(&run.extra_vars, &keyring)?);
+    let reading = options::reading(settings)?;
+    let extra_vars = Arc::new(extra_vars::read(&run.extra_vars, &keyring, &reading.duplicates)?);
     let sources = source.inventories(settings);
-    let inventory = Inventory::load_with(&sources, &keyring, &options::reading(settings)?)?;
+    let inventory = Inventory::load_with(&sources, &keyring, &reading)?;
     let mut launch = Launch::over(settings, inventory, source.limit.clone(), keyring, extra_vars);
     launch.loader.library.splice(0..0, run.module_path.iter().cloned());
     Ok(launch)
@@ -56,7 +57,7 @@ pub(super) fn manner(run: &RunArgs, reporting: &Reporting, settings: &Settings) 
 /// Says what is odd but not wrong in the inventory and in what was loaded so far.
 pub(super) fn warn(launch: &Launch) {
     launch.inventory.warnings.iter().for_each(|warning| super::warn(warning));
-    launch.keyring.duplicates.take().iter().chain(&launch.loader.take_warnings()).for_each(super::warn_of);
+    launch.loader.take_warnings().iter().for_each(super::warn_of);
 }
 
 /// Refuses a limit that leaves no host; warns when plays name hosts and there is no inventory.

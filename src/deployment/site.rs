@@ -8,11 +8,12 @@ use super::members;
 use super::{Deployment, Error};
 use crate::connection::Fence;
 use crate::engine::{Defaults, Job, Tags};
-use crate::inventory::Inventory;
+use crate::inventory::{Inventory, Reading};
 use crate::launch::{Launch, Manner, options};
 use crate::remote::Hold;
 use crate::settings::Settings;
 use crate::value::vault::Keyring;
+use crate::value::yaml::Duplicates;
 use crate::value::{Secret, Vars};
 
 /// What every request on a deployment needs. A face reads and asks for it once.
@@ -21,6 +22,8 @@ pub struct Site {
     /// The inventories, as with `-i`.
     pub sources: Vec<String>,
     pub keyring: Arc<Keyring>,
+    /// What becomes of duplicate keys in files of variables.
+    pub duplicates: Duplicates,
     pub extra_vars: Arc<Vars>,
     /// How hosts are reached, where the inventory does not say it.
     pub defaults: Defaults,
@@ -73,7 +76,7 @@ impl Site {
     /// # Errors
     /// It is written wrongly, cannot be asked for, or a password of the person's own was given for a resource from an API.
     pub async fn read(&self) -> Result<Phase<'_>, Error> {
-        let reading = options::reading(&self.settings)?;
+        let reading = Reading { duplicates: self.duplicates.clone(), ..options::reading(&self.settings)? };
         let (sources, keyring) = (self.sources.clone(), self.keyring.clone());
         // On a thread that may wait: a source may be a program or an API server.
         let read = tokio::task::spawn_blocking(move || Inventory::load_with(&sources, &keyring, &reading));

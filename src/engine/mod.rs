@@ -145,7 +145,7 @@ impl Run {
 
     /// Tells what files that were read meanwhile have in them that is odd.
     fn warn(&self) {
-        for complaint in self.job.loader.take_warnings().into_iter().chain(self.job.keyring.duplicates.take()) {
+        for complaint in self.job.loader.take_warnings() {
             self.tell(Event::Warning(complaint.to_string()));
         }
     }

@@ -159,6 +159,7 @@ fn empty(job: &Job, directory: &std::path::Path) -> Scope {
     let mut scope = job.templar.scope();
     scope.base = Arc::new(directory.to_path_buf());
     scope.keyring = job.keyring.clone();
+    scope.duplicates = job.loader.duplicates.clone();
     scope.search = Arc::new(vec![directory.to_path_buf()]);
     scope.push(Arc::new(weakest(job)));
     scope
@@ -365,7 +366,7 @@ fn vars_file(
         return Err(complain(format!("no such vars file: {}", names.join(", ")))
             .hint(format!("looked in {}", batch.play.directory.display())));
     };
-    match crate::value::yaml::load(&path, &job.keyring)? {
+    match crate::value::yaml::load(&path, &job.keyring, &job.loader.duplicates)? {
         Some(node) => node.to_vars(&job.keyring),
         None => Ok(Vars::new()),
     }

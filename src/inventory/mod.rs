@@ -21,6 +21,7 @@ use crate::connection::Confinement;
 use crate::resource::{Allowed, Deployment};
 use crate::value::origin::Complaint;
 use crate::value::vault::Keyring;
+use crate::value::yaml::Duplicates;
 use crate::value::{HashBehaviour, Vars};
 
 pub use control_plane_clusters::{ControlPlaneClusters, JoinedCluster};
@@ -49,6 +50,8 @@ pub struct Inventory {
     /// The implicit localhost under each of its names.
     implicit: IndexMap<Arc<str>, Host>,
     keyring: Keyring,
+    /// What becomes of duplicate keys in its files.
+    pub duplicates: Duplicates,
     /// One of the sources is what a program printed.
     printed: bool,
     /// What becomes of variables that several groups, or a group and a host, have.
@@ -65,6 +68,8 @@ pub struct Inventory {
 pub struct Reading {
     pub hash_behaviour: HashBehaviour,
     pub allowed: Arc<Allowed>,
+    /// What becomes of duplicate keys.
+    pub duplicates: Duplicates,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -101,8 +106,8 @@ impl Inventory {
 
     /// As [`Inventory::load`], with what the settings say of all sources.
     pub fn load_with(sources: &[String], keyring: &Keyring, reading: &Reading) -> Result<Inventory, Vec<Complaint>> {
-        let Reading { hash_behaviour, allowed } = reading.clone();
-        let mut inventory = Inventory { hash_behaviour, allowed, ..Inventory::empty(keyring) };
+        let Reading { hash_behaviour, allowed, duplicates } = reading.clone();
+        let mut inventory = Inventory { hash_behaviour, allowed, duplicates, ..Inventory::empty(keyring) };
         for source in sources {
             let path = sources::read(&mut inventory, source)?;
             if path.exists() && inventory.confined.is_none() {
@@ -121,7 +126,8 @@ impl Inventory {
 
     /// What is said of all its sources, to read them again.
     pub fn reading(&self) -> Reading {
-        Reading { hash_behaviour: self.hash_behaviour, allowed: self.allowed.clone() }
+        let (allowed, duplicates) = (self.allowed.clone(), self.duplicates.clone());
+        Reading { hash_behaviour: self.hash_behaviour, allowed, duplicates }
     }
 
     /// A resource of somebody else is the only source: it could name a host of another, and get that one's passwords.

@@ -9,7 +9,8 @@ use indexmap::IndexMap;
 use super::{Inventory, LOCALHOST};
 use crate::value::origin::Complaint;
 use crate::value::vault::Keyring;
-use crate::value::{HashBehaviour, Vars, yaml};
+use crate::value::yaml::{self, Duplicates};
+use crate::value::{HashBehaviour, Vars};
 
 /// Tried in this order; the first that exists is taken.
 const EXTENSIONS: [&str; 4] = ["", ".yml", ".yaml", ".json"];
@@ -45,9 +46,10 @@ impl VarsFiles {
     pub fn complete(&mut self, inventory: &Inventory, keyring: &Keyring) -> Result<(), Complaint> {
         let hosts = inventory.hosts.keys().map(|name| &**name).chain(LOCALHOST);
         let groups = inventory.groups.keys().map(|name| &**name);
+        let read = |file: &Path| read(file, keyring, &inventory.duplicates);
         let behaviour = inventory.hash_behaviour;
-        read_new(&mut self.groups, &self.directory.join("group_vars"), groups, keyring, behaviour)?;
-        read_new(&mut self.hosts, &self.directory.join("host_vars"), hosts, keyring, behaviour)
+        read_new(&mut self.groups, &self.directory.join("group_vars"), groups, read, behaviour)?;
+        read_new(&mut self.hosts, &self.directory.join("host_vars"), hosts, read, behaviour)
     }
 }
 
@@ -55,7 +57,7 @@ fn read_new<'a>(
     known: &mut IndexMap<Arc<str>, Vars>,
     directory: &Path,
     names: impl Iterator<Item = &'a str>,
-    keyring: &Keyring,
+    read: impl Fn(&Path) -> Result<Vars, Complaint>,
     hash_behaviour: HashBehaviour,
 ) -> Result<(), Complaint> {
     let there = directory.is_dir();
@@ -68,7 +70,7 @@ fn read_new<'a>(
         let inside = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
         if there && inside {
             for file in files_of(directory, name)? {
-                hash_behaviour.combine(&mut vars, read(&file, keyring)?);
+                hash_behaviour.combine(&mut vars, read(&file)?);
             }
         }
         known.insert(name.into(), vars);
@@ -76,8 +78,8 @@ fn read_new<'a>(
     Ok(())
 }
 
-fn read(file: &Path, keyring: &Keyring) -> Result<Vars, Complaint> {
-    match yaml::load(file, keyring)? {
+fn read(file: &Path, keyring: &Keyring, duplicates: &Duplicates) -> Result<Vars, Complaint> {
+    match yaml::load(file, keyring, duplicates)? {
         Some(node) => node.to_vars(keyring),
         None => Ok(Vars::new()),
     }
@@ -164,8 +166,9 @@ mod tests {
         let names = ["../fetched/motd", "../fetched/m", "x/../../fetched/motd", "x"];
         for name in names {
             let mut known = super::IndexMap::new();
-            let (keyring, groups) = (Keyring::default(), directory.path().join("group_vars"));
-            super::read_new(&mut known, &groups, std::iter::once(name), &keyring, Default::default()).unwrap();
+            let groups = directory.path().join("group_vars");
+            let read = |file: &std::path::Path| super::read(file, &Keyring::default(), &Default::default());
+            super::read_new(&mut known, &groups, std::iter::once(name), read, Default::default()).unwrap();
             assert_eq!(known[name].is_empty(), name != "x", "{name}");
         }
     }

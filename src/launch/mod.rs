@@ -59,6 +59,7 @@ impl Launch {
         let known = Arc::new(Known { templar: templar.clone() });
         let paths = |setting| settings.list(setting).into_iter().map(PathBuf::from).collect::<Vec<_>>();
         let mut loader = Loader::new(known, keyring.clone(), extra_vars.clone(), paths(&list::ROLES_PATH));
+        loader.duplicates = inventory.duplicates.clone();
         loader.surroundings = settings.surroundings.clone();
         loader.play_defaults = options::play_defaults(settings);
         loader.collections = paths(&list::COLLECTIONS_PATH);

@@ -12,7 +12,7 @@ use crate::playbook::{Keywords, Strategy, Written};
 use crate::resource::{Allowed, Trust};
 use crate::settings::{Setting, Settings, list};
 use crate::value::origin::Complaint;
-use crate::value::yaml::DuplicateKeys;
+use crate::value::yaml::{DuplicateKeys, Duplicates};
 use crate::value::{HashBehaviour, Vars};
 
 /// What the settings say of variables of one name.
@@ -25,7 +25,11 @@ pub fn hash_behaviour(settings: &Settings) -> HashBehaviour {
 
 /// What the settings say of all inventories.
 pub fn reading(settings: &Settings) -> Result<Reading, Complaint> {
-    Ok(Reading { hash_behaviour: hash_behaviour(settings), allowed: Arc::new(allowed(settings)?) })
+    Ok(Reading {
+        hash_behaviour: hash_behaviour(settings),
+        allowed: Arc::new(allowed(settings)?),
+        duplicates: Duplicates::new(duplicate_keys(settings)),
+    })
 }
 
 /// What the settings allow to resources that are somebody else's.
@@ -130,7 +134,7 @@ pub fn play_defaults(settings: &Settings) -> PlayDefaults {
 }
 
 /// What becomes of keys that are there twice.
-pub fn duplicate_keys(settings: &Settings) -> DuplicateKeys {
+fn duplicate_keys(settings: &Settings) -> DuplicateKeys {
     match settings.text(&list::DUPLICATE_DICT_KEY).as_deref() {
         Some("error") => DuplicateKeys::Error,
         Some("ignore") => DuplicateKeys::Ignore,

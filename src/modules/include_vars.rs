@@ -158,8 +158,9 @@ fn expression(text: &str) -> Result<Regex, Error> {
 }
 
 fn read(path: &Path, here: &Controller<'_>) -> Result<Vars, Error> {
-    let keyring = &here.scope.keyring;
-    let vars = yaml::load(path, keyring).and_then(|node| node.map_or_else(|| Ok(Vars::new()), |n| n.to_vars(keyring)));
+    let (keyring, duplicates) = (&here.scope.keyring, &here.scope.duplicates);
+    let vars = yaml::load(path, keyring, duplicates)
+        .and_then(|node| node.map_or_else(|| Ok(Vars::new()), |n| n.to_vars(keyring)));
     vars.map_err(|complaint| Error::Failed { message: complaint.to_string(), hint: complaint.hint })
 }
 

@@ -15,7 +15,7 @@ use crate::value::doc::Doc;
 use crate::value::lock::Mutex;
 use crate::value::origin::Complaint;
 use crate::value::vault::Keyring;
-use crate::value::yaml::{self, DuplicateKeys, Node};
+use crate::value::yaml::{self, DuplicateKeys, Duplicates, Node};
 use crate::value::{Origin, Source, Surroundings, Value, Vars};
 
 /// What the loader must know of the floors above it.
@@ -73,6 +73,8 @@ pub type FindRole = Arc<dyn Fn(&str) -> Option<PathBuf> + Send + Sync>;
 pub struct Loader {
     pub known: Arc<dyn Known>,
     pub keyring: Arc<Keyring>,
+    /// What becomes of duplicate keys, in files of variables too.
+    pub duplicates: Duplicates,
     pub extra_vars: Arc<Vars>,
     /// Directories that hold roles, after `roles/` beside the playbook.
     pub roles_path: Vec<PathBuf>,
@@ -103,6 +105,7 @@ impl Loader {
         Loader {
             known,
             keyring,
+            duplicates: Duplicates::default(),
             extra_vars,
             roles_path,
             last_roles: None,
@@ -205,7 +208,7 @@ impl Loader {
     /// What was odd but not wrong in all that was loaded so far, each told once.
     pub fn take_warnings(&self) -> Vec<Complaint> {
         let kept = std::mem::take(&mut *self.warnings.lock());
-        kept.into_iter().collect()
+        self.duplicates.take().into_iter().chain(kept).collect()
     }
 }
 
@@ -377,7 +380,7 @@ impl<'l> Load<'l> {
         }
         let mut duplicates = Vec::new();
         let read = yaml::load_with(path, shown, &self.loader.keyring, &mut duplicates);
-        match self.loader.keyring.duplicates.rule {
+        match self.loader.duplicates.rule {
             DuplicateKeys::Warn => self.warnings.extend(duplicates.into_iter().map(yaml::warning)),
             DuplicateKeys::Error => self.complaints.extend(duplicates),
             DuplicateKeys::Ignore => {}

@@ -17,6 +17,8 @@ pub struct Scope {
     /// Where the template stands is on the controller: its working directory for relative paths.
     pub base: Arc<PathBuf>,
     pub keyring: Arc<crate::value::vault::Keyring>,
+    /// What becomes of duplicate keys in files that modules read.
+    pub duplicates: crate::value::yaml::Duplicates,
     /// The environment of whoever runs windlass, from the [`Templar`](super::Templar).
     pub surroundings: Arc<Surroundings>,
     /// What lookups may ask of the run around; None: there is none yet.

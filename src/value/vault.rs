@@ -9,18 +9,15 @@ use hmac::{Hmac, KeyInit, Mac};
 use rand::RngCore;
 use sha2::Sha256;
 
-use super::yaml::Duplicates;
 use super::{Hidden, Secret};
 
-/// What files are read with: the vault passwords of this run, an identity (`default` if none was named) and its password
+/// What files are decrypted with: the vault passwords of this run, an identity (`default` if none was named) and its password
 /// each.
 #[derive(Debug, Clone, Default)]
 pub struct Keyring {
     pub passwords: Vec<(String, Secret)>,
     /// What was decrypted with it, and the passwords: reports and logs do not show them.
     pub hidden: Hidden,
-    /// What becomes of keys that are there twice.
-    pub duplicates: Duplicates,
 }
 
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
@@ -64,7 +61,7 @@ impl Keyring {
     pub fn new(passwords: Vec<(String, Secret)>) -> Self {
         let hidden = Hidden::default();
         passwords.iter().for_each(|(_, password)| hidden.add(password.reveal()));
-        Keyring { passwords, hidden, duplicates: Duplicates::default() }
+        Keyring { passwords, hidden }
     }
 
     /// Decrypts a vault text; tries the password of the text's own identity first.

@@ -21,6 +21,7 @@ use super::reporting::Reporting;
 use super::{ExitCode, Failure, carried, extra_vars, vault};
 use crate::deployment::{Control, Error, Site, lock};
 use crate::launch::carried::written_by_others;
+use crate::launch::options;
 use crate::report::{Form, harmless};
 use crate::value::truth;
 
@@ -58,10 +59,12 @@ impl SiteArgs {
         let named = self.file.iter().chain(files).map(|file| file.display().to_string());
         let source = InventorySource { inventory: named.chain(self.inventory.clone()).collect(), limit: None };
         let keyring = Arc::new(vault::keyring(&self.vault, &settings)?);
-        let extra_vars = Arc::new(extra_vars::read(&self.extra_vars, &keyring)?);
+        let duplicates = options::reading(&settings)?.duplicates;
+        let extra_vars = Arc::new(extra_vars::read(&self.extra_vars, &keyring, &duplicates)?);
         let site = Site {
             sources: source.inventories(&settings),
             keyring,
+            duplicates,
             extra_vars,
             defaults: self.connection.defaults(&settings)?,
             own_login: self.connection.own_login(),

@@ -7,7 +7,6 @@ use anyhow::{Context, anyhow, bail};
 
 use crate::cli::options::VaultPasswords;
 use crate::cli::{Failure, ask};
-use crate::launch::options;
 use crate::settings::{Settings, list};
 use crate::value::Secret;
 use crate::value::vault::Keyring;
@@ -28,9 +27,7 @@ pub(crate) fn keyring(passwords: &VaultPasswords, settings: &Settings) -> anyhow
     if passwords.ask || settings.bool(&list::ASK_VAULT_PASS) {
         found.push((default_name(settings), typed("Vault password: ")?));
     }
-    let mut keyring = Keyring::new(found);
-    keyring.duplicates.rule = options::duplicate_keys(settings);
-    Ok(keyring)
+    Ok(Keyring::new(found))
 }
 
 /// The same; without any, the person is asked.

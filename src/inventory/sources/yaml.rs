@@ -23,7 +23,7 @@ pub(super) fn accepts(candidate: &Candidate) -> bool {
 }
 
 pub(super) fn read(candidate: &Candidate, inventory: &mut Inventory) -> Result<(), Vec<Complaint>> {
-    let Some(root) = yaml::load(&candidate.path, &inventory.keyring)? else {
+    let Some(root) = yaml::load(&candidate.path, &inventory.keyring, &inventory.duplicates)? else {
         return Ok(());
     };
     let NodeKind::Map(groups) = &root.kind else {

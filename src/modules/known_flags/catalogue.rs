@@ -7,8 +7,8 @@ use minijinja::value::ValueKind;
 use serde::Deserialize;
 
 use crate::modules::Error;
+use crate::template::Scope;
 use crate::value::truth;
-use crate::value::vault::Keyring;
 use crate::value::{Value, yaml};
 
 /// One version of one product.
@@ -49,11 +49,11 @@ pub(super) struct Flag {
 
 impl Catalogue {
     /// Reads a file.
-    pub(super) fn load(path: &Path, keyring: &Keyring) -> Result<Catalogue, Error> {
+    pub(super) fn load(path: &Path, scope: &Scope) -> Result<Catalogue, Error> {
         let no_catalogue = || Error::failed(format!("{} is not a catalogue of flags", path.display()));
-        let node = yaml::load(path, keyring)
+        let node = yaml::load(path, &scope.keyring, &scope.duplicates)
             .map_err(|complaint| Error::Failed { message: complaint.to_string(), hint: complaint.hint })?;
-        let value = node.ok_or_else(no_catalogue)?.to_value(keyring);
+        let value = node.ok_or_else(no_catalogue)?.to_value(&scope.keyring);
         value.ok().and_then(|value| Catalogue::deserialize(value).ok()).ok_or_else(no_catalogue)
     }
 

@@ -49,7 +49,7 @@ impl Local for KnownFlags {
     };
 
     async fn run(&self, here: &Controller<'_>) -> Result<Done, Error> {
-        let catalogue = Catalogue::load(&here.find("files", &self.catalogue)?, &here.scope.keyring)?;
+        let catalogue = Catalogue::load(&here.find("files", &self.catalogue)?, here.scope)?;
         let mut judged = Judged::default();
         for (name, flags) in &self.flags {
             match catalogue.programs.get(name) {

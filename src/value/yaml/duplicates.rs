@@ -35,6 +35,11 @@ struct TimedEvent {
 }
 
 impl Duplicates {
+    /// Nothing found yet.
+    pub fn new(rule: DuplicateKeys) -> Duplicates {
+        Duplicates { rule, ..Duplicates::default() }
+    }
+
     /// Keeps what a file has twice until [`Duplicates::take`], or refuses it.
     pub fn found(&self, found: Vec<Complaint>) -> Result<(), Complaint> {
         match (self.rule, found.into_iter()) {

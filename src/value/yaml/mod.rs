@@ -41,11 +41,11 @@ pub enum NodeKind {
 }
 
 /// Reads and parses a YAML file of one document (None: it is empty); a vault-encrypted file is decrypted first.
-/// What of a key that is there twice, the keyring says; [`load_with`] returns such warnings.
-pub fn load(path: &Path, keyring: &Keyring) -> Result<Option<Node>, Complaint> {
+/// `duplicates` takes warnings of duplicate keys; [`load_with`] returns them.
+pub fn load(path: &Path, keyring: &Keyring, duplicates: &Duplicates) -> Result<Option<Node>, Complaint> {
     let mut warnings = Vec::new();
     let node = load_with(path, path, keyring, &mut warnings)?;
-    keyring.duplicates.found(warnings)?;
+    duplicates.found(warnings)?;
     Ok(node)
 }
 

@@ -25,7 +25,7 @@ pub(super) fn run(input: &[u8]) {
     for warning in loader.take_warnings() {
         assert!(!windlass::report::complaint::render(&warning).is_empty());
     }
-    if let Ok(Some(node)) = yaml::load(&path, &keyring)
+    if let Ok(Some(node)) = yaml::load(&path, &keyring, &loader.duplicates)
         && let Ok(value) = node.to_value(&keyring)
     {
         yaml::emit(&value, &Style::default());
