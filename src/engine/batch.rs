@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::host::State;
-use super::{Run, scope};
+use super::{Job, Run, scope};
 use crate::inventory::VarsFiles;
 use crate::playbook::{Handler, Play};
 use crate::value::lock::RwLock;
@@ -33,4 +33,22 @@ pub(crate) struct Batch {
     pub forgiven: AtomicBool,
     /// `meta: end_play`: the play has no further batches.
     pub ended: AtomicBool,
+}
+
+impl Batch {
+    /// The name of its play: the pattern of hosts where it has none.
+    pub(super) fn play_name(&self) -> String {
+        play_name(&self.run.job, &self.play, &self.play.hosts.value.to_string())
+    }
+}
+
+/// The name of a play; `pattern` where it has none.
+pub(super) fn play_name(job: &Job, play: &Play, pattern: &str) -> String {
+    match &play.name {
+        Some(name) => {
+            let scope = scope::before_any_host(job, play);
+            job.templar.render_string(name, &scope).unwrap_or_else(|_| name.to_string())
+        }
+        None => pattern.to_string(),
+    }
 }

@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 
 use super::batch::Batch;
 use super::host::{HostRun, State, extend};
-use super::{hooks, include, start_at, task};
+use super::{handlers, hooks, include, meta, start_at, task};
 use crate::playbook::{Block, Role, Step};
 
 /// Takes a group of hosts through steps. Hosts that no longer go come back untouched.
@@ -29,6 +29,9 @@ pub(super) fn steps<'a>(batch: &'a Arc<Batch>, steps: &'a [Step], hosts: Vec<Hos
             let (arrived, waiting) = start_at::arrive(here, hosts);
             hosts = match step {
                 Step::Include(include) if !arrived.is_empty() => include::on_hosts(batch, include, arrived).await,
+                Step::Task(task) if !arrived.is_empty() && meta::flushes_handlers(task) => {
+                    handlers::on_request(batch, task, arrived).await
+                }
                 Step::Task(task) if !arrived.is_empty() => task::on_hosts(batch, task, arrived).await,
                 _ => arrived,
             };

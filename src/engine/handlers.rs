@@ -6,66 +6,27 @@ use futures::future::BoxFuture;
 
 use super::batch::Batch;
 use super::host::{HostRun, State};
-use super::item::template_message;
-use super::{Event, include, task};
-use crate::playbook::{Handler, Task};
-use crate::value::Value;
+use super::notify::{handlers_named, snapshot};
+use super::{include, meta, task};
+use crate::playbook::Task;
 
-/// Notes what a changed task notifies; a name that no handler has is an error. Which handlers are meant is found when
-/// they are run: an include may bring others of that name until then.
-pub(super) fn notify(batch: &Batch, task: &Task, host: &mut HostRun) -> Result<(), String> {
-    if task.notify.is_empty() {
-        return Ok(());
+/// `meta: flush_handlers`, on those hosts of a group that still go.
+pub(super) async fn on_request(batch: &Arc<Batch>, meta: &Arc<Task>, hosts: Vec<HostRun>) -> Vec<HostRun> {
+    if !batch.run.job.tags.allow(&meta.keywords.tags) || batch.run.stopping() {
+        return hosts;
     }
-    let scope = batch.task_scope(host, task);
-    let handlers = snapshot(batch);
-    for written in &task.notify {
-        let rendered =
-            batch.run.job.templar.render(&written.value, &scope).map_err(|error| template_message(&error))?;
-        let names: Vec<Value> = match rendered.kind() {
-            minijinja::value::ValueKind::Seq => rendered.try_iter().into_iter().flatten().collect(),
-            _ => vec![rendered],
-        };
-        for name in names.iter().map(ToString::to_string) {
-            if !named(batch, host, &handlers, &name).is_empty() {
-                host.notified.insert(name.into());
-                continue;
-            }
-            let words = format!("no handler has the name, or listens to, {name:?} ({})", written.origin);
-            match batch.run.job.options.missing_handlers_pass {
-                true => batch.run.tell(Event::Warning(words)),
-                false => return Err(words),
-            }
-        }
+    let (mut going, rest): (Vec<_>, Vec<_>) = hosts.into_iter().partition(HostRun::going);
+    going.iter_mut().for_each(|host| batch.run.board.receive(host));
+    if going.is_empty() {
+        return rest;
     }
-    Ok(())
-}
-
-fn snapshot(batch: &Batch) -> Vec<Arc<Handler>> {
-    batch.handlers.read().clone()
-}
-
-/// The last handler of that name, and all that listen to it: of those that are written with one name, as the handlers of
-/// a role that is used several times, the last one.
-fn named(batch: &Batch, host: &HostRun, handlers: &[Arc<Handler>], name: &str) -> Vec<usize> {
-    let mut found: Vec<usize> = Vec::new();
-    let by_name = handlers.iter().enumerate().rev().find(|(_, handler)| {
-        let Some(own) = &handler.task.name else { return false };
-        let scope = batch.task_scope(host, &handler.task);
-        let own = batch.run.job.templar.render_string(own, &scope).unwrap_or_else(|_| own.to_string());
-        own == name || handler.task.role.as_ref().is_some_and(|role| format!("{} : {own}", role.name) == name)
-    });
-    found.extend(by_name.map(|(index, _)| index));
-    let listens = |handler: &Handler| handler.listen.iter().any(|topic| topic.as_ref() == name);
-    let mut seen = Vec::new();
-    for (index, handler) in handlers.iter().enumerate().rev().filter(|(_, handler)| listens(handler)) {
-        let written = handler.task.name.as_ref().map(ToString::to_string);
-        if written.is_none() || !seen.contains(&written) {
-            found.push(index);
-            seen.push(written);
-        }
-    }
-    found
+    let (chosen, skipped) = meta::choose(batch, meta, going);
+    let mut after = flush(batch, chosen, batch.play.force_handlers).await;
+    after.extend(skipped);
+    task::spread_failure(batch, meta, &mut after);
+    after.extend(rest);
+    after.sort_by_key(|host| host.order);
+    after
 }
 
 /// Runs what was notified, in the order of definition, and again from the first on, until nobody waits any more.
@@ -80,7 +41,7 @@ async fn rounds(batch: &Arc<Batch>, mut hosts: Vec<HostRun>, force: bool) -> Vec
         let handlers = snapshot(batch);
         for host in &mut hosts {
             for name in std::mem::take(&mut host.notified) {
-                let found = named(batch, host, &handlers, &name);
+                let found = handlers_named(batch, host, &handlers, &name);
                 host.waiting.extend(found);
             }
         }

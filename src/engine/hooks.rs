@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::batch::Batch;
 use super::host::{HostRun, IncludeLayer, State};
-use super::{block, handlers, play};
+use super::{block, handlers};
 use crate::playbook::{Role, Step};
 use crate::value::{Value, Vars};
 
@@ -88,7 +88,7 @@ async fn after(batch: &Arc<Batch>, steps: &[Step], hosts: Vec<HostRun>, role: Op
 
 /// Runs the steps of a hook, with the variables that say where they stand.
 async fn inside(batch: &Arc<Batch>, steps: &[Step], mut hosts: Vec<HostRun>, role: Option<&Role>) -> Vec<HostRun> {
-    let mut vars = Vars::from([("windlass_hook_play".into(), Value::from(play::named(batch)))]);
+    let mut vars = Vars::from([("windlass_hook_play".into(), Value::from(batch.play_name()))]);
     if let Some(role) = role {
         vars.insert("windlass_hook_role".into(), Value::from(role.name.as_ref()));
     }

@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering;
 
 use super::batch::Batch;
 use super::event::Event;
-use super::handlers;
 use super::host::{HostRun, State};
 use super::item::template_message;
 use super::target;
@@ -23,12 +22,59 @@ pub(super) async fn on_hosts(
     hosts: Vec<HostRun>,
     gone: &mut [HostRun],
 ) -> Vec<HostRun> {
-    let word = match task.action.args.values().next() {
+    let (mut chosen, mut rest) = choose(batch, task, hosts);
+    if chosen.is_empty() {
+        return rest;
+    }
+    let word = word(task);
+    match word.as_str() {
+        "end_host" => chosen.iter_mut().for_each(|host| host.state = State::Ended),
+        "end_play" | "end_batch" => {
+            chosen.iter_mut().for_each(|host| host.state = State::Ended);
+            batch.ended.fetch_or(word == "end_play", Ordering::Relaxed);
+        }
+        "end_role" => chosen.iter_mut().for_each(|host| host.role_ended = true),
+        // Of all hosts of the play, those that ended too.
+        "clear_facts" => chosen.iter_mut().chain(gone.iter_mut()).for_each(|host| batch.run.board.clear_facts(host)),
+        // They take part again from the next play on.
+        "clear_host_errors" => {
+            let lost = |host: &&mut HostRun| matches!(host.state, State::Failed | State::Unreachable);
+            gone.iter_mut().filter(lost).for_each(|host| host.state = State::Ended);
+            batch.forgiven.store(true, Ordering::Relaxed);
+        }
+        "refresh_inventory" => refresh_inventory(batch, &mut chosen, &mut rest),
+        "reset_connection" => {
+            for host in &mut chosen {
+                if let Err(error) = reset_connection(batch, task, host).await {
+                    fail(batch, host, &template_message(&error));
+                }
+            }
+        }
+        _ => {}
+    }
+    chosen.extend(rest);
+    chosen.sort_by_key(|host| host.order);
+    chosen
+}
+
+fn word(task: &Task) -> String {
+    match task.action.args.values().next() {
         Some(written) => written.value.to_string(),
         None => "noop".to_string(),
-    };
-    let of_all =
-        matches!(word.as_str(), "end_play" | "end_batch" | "refresh_inventory" | "clear_facts" | "clear_host_errors");
+    }
+}
+
+/// Whether a task is `meta: flush_handlers`, which runs other tasks.
+pub(super) fn flushes_handlers(task: &Task) -> bool {
+    task.action.doc.name == "meta" && word(task) == "flush_handlers"
+}
+
+/// Reports a `meta` task and divides hosts into those whose conditions hold and the others.
+pub(super) fn choose(batch: &Batch, task: &Arc<Task>, hosts: Vec<HostRun>) -> (Vec<HostRun>, Vec<HostRun>) {
+    let of_all = matches!(
+        word(task).as_str(),
+        "end_play" | "end_batch" | "refresh_inventory" | "clear_facts" | "clear_host_errors"
+    );
     let start = Arc::new(start_of(batch, task, &hosts, false));
     let told = |host: &HostRun, skipped| {
         batch.run.tell(Event::Meta { task: start.clone(), host: host.name.clone(), skipped });
@@ -59,38 +105,7 @@ pub(super) async fn on_hosts(
             }
         }
     }
-    if chosen.is_empty() {
-        return rest;
-    }
-    match word.as_str() {
-        "flush_handlers" => chosen = handlers::flush(batch, chosen, batch.play.force_handlers).await,
-        "end_host" => chosen.iter_mut().for_each(|host| host.state = State::Ended),
-        "end_play" | "end_batch" => {
-            chosen.iter_mut().for_each(|host| host.state = State::Ended);
-            batch.ended.fetch_or(word == "end_play", Ordering::Relaxed);
-        }
-        "end_role" => chosen.iter_mut().for_each(|host| host.role_ended = true),
-        // Of all hosts of the play, those that ended too.
-        "clear_facts" => chosen.iter_mut().chain(gone.iter_mut()).for_each(|host| batch.run.board.clear_facts(host)),
-        // They take part again from the next play on.
-        "clear_host_errors" => {
-            let lost = |host: &&mut HostRun| matches!(host.state, State::Failed | State::Unreachable);
-            gone.iter_mut().filter(lost).for_each(|host| host.state = State::Ended);
-            batch.forgiven.store(true, Ordering::Relaxed);
-        }
-        "refresh_inventory" => refresh_inventory(batch, &mut chosen, &mut rest),
-        "reset_connection" => {
-            for host in &mut chosen {
-                if let Err(error) = reset_connection(batch, task, host).await {
-                    fail(batch, host, &template_message(&error));
-                }
-            }
-        }
-        _ => {}
-    }
-    chosen.extend(rest);
-    chosen.sort_by_key(|host| host.order);
-    chosen
+    (chosen, rest)
 }
 
 fn fail(batch: &Batch, host: &mut HostRun, message: &str) {

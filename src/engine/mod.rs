@@ -19,6 +19,7 @@ mod loader_context;
 mod loops;
 pub mod masking;
 mod meta;
+mod notify;
 mod options;
 mod play;
 mod pool;

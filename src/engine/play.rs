@@ -12,10 +12,10 @@ use tracing::Instrument;
 
 use super::batch::Batch;
 use super::host::{HostRun, State};
-use super::{Error, Event, Gathering, Job, Lost, Run, block, handlers, hooks, keyword, scope, task};
+use super::{Error, Event, Gathering, Job, Lost, Run, batch, block, handlers, hooks, keyword, scope, task};
 use crate::inventory::{Inventory, VarsFiles};
 use crate::playbook::load::setup_task;
-use crate::playbook::{Order, Play, Step, Strategy, Written};
+use crate::playbook::{Order, Play, Strategy, Written};
 use crate::value::lock::RwLock;
 use crate::value::origin::Complaint;
 use crate::value::{Value, float};
@@ -91,7 +91,7 @@ async fn one(run: &Arc<Run>, play: &Arc<Play>, files: Arc<VarsFiles>, gone: &mut
         run.tell(Event::Warning(format!("{part:?} matches no host or group")));
     }
     run.tell(Event::PlayStart {
-        name: name(run, play, &pattern),
+        name: batch::play_name(&run.job, play, &pattern),
         origin: play.origin.clone(),
         hosts: going.clone(),
         check: run.job.check,
@@ -199,19 +199,6 @@ pub(super) fn select(job: &Job, inventory: &Inventory, play: &Play) -> Result<Se
     Ok(Selected { hosts, pattern: patterns.join(","), unmatched })
 }
 
-/// The name of the play of a batch: its pattern where it has none.
-pub(super) fn named(batch: &Batch) -> String {
-    name(&batch.run, &batch.play, &batch.play.hosts.value.to_string())
-}
-
-fn name(run: &Run, play: &Play, pattern: &str) -> String {
-    let scope = scope::before_any_host(&run.job, play);
-    match &play.name {
-        Some(name) => run.job.templar.render_string(name, &scope).unwrap_or_else(|_| name.to_string()),
-        None => pattern.to_string(),
-    }
-}
-
 /// `serial`: sizes or percentages, the last one repeated until no host is left.
 fn batches(run: &Run, play: &Play, hosts: &[Arc<str>]) -> Result<Vec<Vec<Arc<str>>>, Error> {
     let scope = scope::before_any_host(&run.job, play);
@@ -317,19 +304,4 @@ async fn gather(batch: &Arc<Batch>, hosts: Vec<HostRun>) -> Vec<HostRun> {
     known.extend(task::on_hosts(batch, &Arc::new(setup_task(&batch.play, entry.doc)), asked).await);
     known.sort_by_key(|host| host.order);
     known
-}
-
-/// Every task in order, those that only a failure leads to among them.
-pub(super) fn listed(steps: &[Step]) -> Vec<Arc<crate::playbook::Task>> {
-    let mut tasks = Vec::new();
-    for step in steps {
-        match step {
-            Step::Task(task) => tasks.push(task.clone()),
-            Step::Include(include) => tasks.push(include.task.clone()),
-            Step::Block(block) => {
-                tasks.extend([&block.steps, &block.rescue, &block.always].into_iter().flat_map(|inner| listed(inner)));
-            }
-        }
-    }
-    tasks
 }

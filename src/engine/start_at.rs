@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use super::Job;
 use super::host::HostRun;
-use super::play::listed;
-use crate::playbook::{Play, Task};
+use crate::playbook::{Play, Step, Task};
 use crate::value::origin::Complaint;
 
 /// Where a run begins.
@@ -52,6 +51,21 @@ impl Start {
     pub(super) fn awaited(&self, play: &Arc<Play>) -> Option<Arc<Task>> {
         Arc::ptr_eq(&self.play, play).then(|| self.task.clone())
     }
+}
+
+/// Every task in order, those that only a failure leads to among them.
+fn listed(steps: &[Step]) -> Vec<Arc<Task>> {
+    let mut tasks = Vec::new();
+    for step in steps {
+        match step {
+            Step::Task(task) => tasks.push(task.clone()),
+            Step::Include(include) => tasks.push(include.task.clone()),
+            Step::Block(block) => {
+                tasks.extend([&block.steps, &block.rescue, &block.always].into_iter().flat_map(|inner| listed(inner)));
+            }
+        }
+    }
+    tasks
 }
 
 /// As written, alone and with its role; of a task without one, its module.

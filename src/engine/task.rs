@@ -13,7 +13,7 @@ use super::host::{DelegatedFacts, HostRun, State, extend};
 use super::item::{Delegate, Item};
 use super::keyword::{self, Refused, Sharing};
 use super::loops::{All, all_items, one_effect};
-use super::{handlers, meta, scope, step};
+use super::{meta, notify, scope, step};
 use crate::modules::{self, Effect};
 use crate::playbook::Task;
 use crate::value::{Value, Vars, mapping};
@@ -209,7 +209,7 @@ async fn settle(batch: &Arc<Batch>, task: &Task, start: &Arc<TaskStart>, host: &
         apply(batch, task, host, effect, delegate, &mut left).await;
     }
     let notifies = matches!(all.result.status, Status::Changed | Status::Ignored) && all.result.changed;
-    if notifies && let Err(message) = handlers::notify(batch, task, host) {
+    if notifies && let Err(message) = notify::notify(batch, task, host) {
         all.result.status = Status::Failed;
         all.result.message = Some(message);
     }
