@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::inherit::Around;
 use super::keywords::{self, Place};
-use super::load::Load;
+use super::loader::Load;
 use super::read::{bool_of, pairs};
 use super::{include, role_files};
 use crate::value::Origin;

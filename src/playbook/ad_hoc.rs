@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::arguments::COMMANDS;
 use super::inherit::Around;
-use super::load::{Load, Loaded, Loader, Words};
+use super::loader::{Load, Loaded, Loader, Words};
 use super::{Base, Play};
 use crate::value::origin::Complaint;
 use crate::value::yaml::{self, Node, NodeKind};

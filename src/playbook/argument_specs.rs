@@ -6,7 +6,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::inherit::Around;
-use super::load::Load;
+use super::loader::Load;
 use super::{Action, Role, Step, Task, Written};
 use crate::value::Value;
 use crate::value::origin::Complaint;

@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 
 use super::action::Chosen;
 use super::free_form::{self, Unbalanced};
-use super::load::Load;
+use super::loader::Load;
 use super::read::{bool_of, is_float, is_int, is_null, is_template, pairs};
 use super::{Action, Keywords, Written, include, names};
 use crate::value::doc::{ANY_NAME, Argument, Doc, Kind};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::inherit::Around;
 use super::keywords::{self, Place};
-use super::load::Load;
+use super::loader::Load;
 use super::read::pairs;
 use super::{Block, Step};
 use crate::value::origin::Complaint;

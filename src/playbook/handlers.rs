@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::include::Verb;
 use super::inherit::Around;
 use super::keywords::{self, Place};
-use super::load::Load;
+use super::loader::Load;
 use super::read::pairs;
 use super::{Handler, Step};
 use crate::value::Origin;
@@ -63,7 +63,7 @@ impl Load<'_> {
     /// The handlers of a file.
     pub(super) fn handlers_of_file(&mut self, file: &str, origin: &Origin, around: &Around) -> Vec<Handler> {
         let Some((path, node)) = self.open(file, origin, around, "handlers") else { return Vec::new() };
-        let inside = Around { directory: super::imports::parent(&path), ..around.clone() };
+        let inside = Around { directory: super::paths::parent(&path), ..around.clone() };
         self.open_files.push(path);
         let handlers = self.handlers(&node, "a file of handlers", &inside);
         self.open_files.pop();

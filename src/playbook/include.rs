@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::action::Chosen;
 use super::inherit::Around;
 use super::keywords::{self, Place};
-use super::load::Load;
+use super::loader::Load;
 use super::read::{is_template, pairs};
 use super::{Action, Include, IncludeWhat, Keywords, Step, Written};
 use crate::value::doc::{Argument, Doc, Kind};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::keywords::{self, Place};
-use super::load::Load;
+use super::loader::Load;
 use super::read::{is_null, is_template, pairs};
 use super::{Include, Keywords, Role, Written};
 use crate::value::origin::Complaint;

@@ -2,8 +2,30 @@
 //! What else adding one takes stands in `keywords.rs`.
 
 use super::keywords::{Keyword, PLAY, Shape, inherited, keyword};
+use crate::value::doc::{Argument, Kind};
 
 const ORDER: Shape = Shape::Choice(&["inventory", "reverse_inventory", "sorted", "reverse_sorted", "shuffle"]);
+
+/// What `encrypt` may be.
+pub(super) const SCHEMES: &[&str] = &["bcrypt", "sha256_crypt", "sha512_crypt"];
+
+/// What a play needs to be told of each variable it asks for.
+pub(super) const PROMPT: &[Argument] = &[
+    Argument::new("name", Kind::Str, "The variable").required(),
+    Argument::new("prompt", Kind::Str, "The text of the prompt (default: the name of the variable)"),
+    Argument::new("default", Kind::Any, "The value if nothing is typed"),
+    Argument::new("private", Kind::Bool, "Whether to hide the typed text").default("true"),
+    Argument::new("confirm", Kind::Bool, "Whether to ask twice").default("false"),
+    Argument::new("encrypt", Kind::Str, "The hash algorithm; the variable then gets the hash of the answer")
+        .choices(SCHEMES),
+    Argument::new("salt", Kind::Str, "The salt of the hash (default: random)"),
+    Argument::new("salt_size", Kind::Int, "The length of a random salt").default("16"),
+    Argument::new(
+        "unsafe",
+        Kind::Bool,
+        "Whether to keep template expressions in the answer as text; windlass always does",
+    ),
+];
 
 /// Sorted by name.
 pub(super) const KEYWORDS: &[Keyword] = &[
@@ -144,7 +166,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         ),
     keyword("vars_prompt", Shape::Any, PLAY)
         .about("Variables to ask for before the play starts.")
-        .parts(super::play_keywords::PROMPT)
+        .parts(PROMPT)
         .example(
             "
 - hosts: all

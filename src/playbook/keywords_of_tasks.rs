@@ -2,8 +2,24 @@
 //! each, where it may stand, what it means, an example. What else adding one takes stands in `keywords.rs`.
 
 use super::keywords::{BASE, BLOCK, HANDLER, IMPORT, INCLUDE, Keyword, ROLE, Shape, TASK, inherited, keyword};
+use crate::value::doc::{Argument, Kind};
 
 const DEBUGGER: Shape = Shape::Choice(&["never"]);
+
+/// What `loop_control` takes.
+pub(super) const LOOP_CONTROL: &[Argument] = &[
+    Argument::new("loop_var", Kind::Str, "The variable that holds the item").default("item"),
+    Argument::new("index_var", Kind::Str, "A variable for the item's position, from 0"),
+    Argument::new("label", Kind::Any, "The text to show instead of the whole item"),
+    Argument::new(
+        "break_when",
+        Kind::List(&Kind::Str),
+        "The loop ends after an item for which these conditions are true",
+    ),
+    Argument::new("pause", Kind::Float, "Seconds to wait between two items"),
+    Argument::new("extended", Kind::Bool, "Whether to set ansible_loop").default("false"),
+    Argument::new("extended_allitems", Kind::Bool, "Whether ansible_loop has all items, too").default("true"),
+];
 
 /// Sorted by name.
 pub(super) const KEYWORDS: &[Keyword] = &[
@@ -245,7 +261,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         ),
     keyword("loop_control", Shape::Mapping, TASK | INCLUDE)
         .about("Settings of a loop: the names of its variables, the label of an item, pauses.")
-        .parts(super::task::LOOP_CONTROL)
+        .parts(LOOP_CONTROL)
         .example(
             r#"
 - debug: {msg: "{{ user.name }}"}

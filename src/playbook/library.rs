@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::imports::normal;
 use super::include;
 use super::inherit::Around;
-use super::load::Load;
+use super::loader::Load;
+use super::paths::normal;
 use crate::value::Origin;
 use crate::value::doc::Doc;
 use crate::value::origin::Complaint;

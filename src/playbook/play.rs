@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::imports::{normal, parent, similar_name};
 use super::inherit::Around;
 use super::keywords::{self, Place};
-use super::load::{Load, Words};
+use super::loader::{Load, Words};
+use super::paths::{normal, parent, similar_name};
 use super::read::{is_null, pairs};
 use super::{Base, Handler, Hooks, Keywords, Play, Step};
 use crate::value::origin::Complaint;

@@ -2,33 +2,12 @@
 
 use super::arguments::scalar_text;
 use super::keywords::{self, Place};
-use super::load::Load;
+use super::keywords_of_plays::{PROMPT, SCHEMES};
+use super::loader::Load;
 use super::read::{bool_of, is_null, is_template, pairs};
 use super::{Encrypt, Order, Prompt, Strategy, Written, names};
-use crate::value::doc::{Argument, Kind};
 use crate::value::origin::{Complaint, nearest};
 use crate::value::yaml::{Node, NodeKind};
-
-/// What `encrypt` may be.
-const SCHEMES: &[&str] = &["bcrypt", "sha256_crypt", "sha512_crypt"];
-
-/// What a play needs to be told of each variable it asks for.
-pub(super) const PROMPT: &[Argument] = &[
-    Argument::new("name", Kind::Str, "The variable").required(),
-    Argument::new("prompt", Kind::Str, "The text of the prompt (default: the name of the variable)"),
-    Argument::new("default", Kind::Any, "The value if nothing is typed"),
-    Argument::new("private", Kind::Bool, "Whether to hide the typed text").default("true"),
-    Argument::new("confirm", Kind::Bool, "Whether to ask twice").default("false"),
-    Argument::new("encrypt", Kind::Str, "The hash algorithm; the variable then gets the hash of the answer")
-        .choices(SCHEMES),
-    Argument::new("salt", Kind::Str, "The salt of the hash (default: random)"),
-    Argument::new("salt_size", Kind::Int, "The length of a random salt").default("16"),
-    Argument::new(
-        "unsafe",
-        Kind::Bool,
-        "Whether to keep template expressions in the answer as text; windlass always does",
-    ),
-];
 
 impl Load<'_> {
     /// The pattern of a play; complains if there is none.

@@ -1,7 +1,7 @@
 //! Reading what stands for a keyword: its shape, its value, the templates and expressions in it.
 
 use super::keywords::{Keyword, Shape};
-use super::load::Load;
+use super::loader::Load;
 use super::{Written, names};
 use crate::value::origin::{Complaint, nearest};
 use crate::value::yaml::{Node, NodeKind};

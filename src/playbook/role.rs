@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::inherit::Around;
 use super::keywords::{self, Place};
-use super::load::{Load, Words};
+use super::loader::{Load, Words};
 use super::read::{bool_of, is_null, pairs};
 use super::role_files::{collection_of, is_collection_name};
 use super::{Block, Handler, Keywords, Role, Step};
@@ -207,7 +207,7 @@ impl Load<'_> {
             tasks.extend(self.validation(&role, used.parts.tasks.as_deref(), &inside));
         }
         for (file, node) in self.role_trees(&path.join("tasks"), used.parts.tasks.as_deref(), used.parts_origin()) {
-            let inside = Around { directory: super::imports::parent(&file), ..inside.clone() };
+            let inside = Around { directory: super::paths::parent(&file), ..inside.clone() };
             self.open_files.push(file);
             tasks.extend(self.steps(&node, "a role's tasks", &inside, Place::Task));
             self.open_files.pop();

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Role;
-use super::imports::{normal, parent, similar_name};
 use super::inherit::Around;
-use super::load::Load;
+use super::loader::Load;
+use super::paths::{normal, parent, similar_name};
 use crate::value::origin::Complaint;
 use crate::value::yaml::Node;
 use crate::value::{Origin, Value, Vars};

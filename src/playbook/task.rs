@@ -1,32 +1,52 @@
 //! Tasks: their module, their keywords, their loop.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::action::Chosen;
 use super::include::Verb;
 use super::inherit::Around;
 use super::keywords::{self, Place};
-use super::load::Load;
+use super::keywords_of_tasks::LOOP_CONTROL;
+use super::loader::Load;
 use super::read::{is_null, pairs};
 use super::{Action, Keywords, Loop, LoopControl, Step, Task, Written, names};
-use crate::value::doc::{Argument, Kind, listed};
+use crate::value::doc::listed;
 use crate::value::origin::{Complaint, nearest};
 use crate::value::yaml::Node;
+use crate::value::{Origin, Value};
 
-/// What `loop_control` takes.
-pub(super) const LOOP_CONTROL: &[Argument] = &[
-    Argument::new("loop_var", Kind::Str, "The variable that holds the item").default("item"),
-    Argument::new("index_var", Kind::Str, "A variable for the item's position, from 0"),
-    Argument::new("label", Kind::Any, "The text to show instead of the whole item"),
-    Argument::new(
-        "break_when",
-        Kind::List(&Kind::Str),
-        "The loop ends after an item for which these conditions are true",
-    ),
-    Argument::new("pause", Kind::Float, "Seconds to wait between two items"),
-    Argument::new("extended", Kind::Bool, "Whether to set ansible_loop").default("false"),
-    Argument::new("extended_allitems", Kind::Bool, "Whether ansible_loop has all items, too").default("true"),
-];
+impl Task {
+    /// A task with nothing but an action.
+    pub(super) fn plain(
+        origin: Origin,
+        name: Option<Value>,
+        action: Action,
+        keywords: Arc<Keywords>,
+        directory: PathBuf,
+    ) -> Task {
+        Task {
+            origin,
+            name,
+            action,
+            keywords,
+            role: None,
+            repeat: None,
+            register: None,
+            until: Vec::new(),
+            retries: None,
+            delay: None,
+            changed_when: Vec::new(),
+            failed_when: Vec::new(),
+            notify: Vec::new(),
+            delegate_to: None,
+            delegate_facts: false,
+            asynchronous: None,
+            poll: None,
+            directory,
+        }
+    }
+}
 
 impl Load<'_> {
     /// A task, or what a static import brings in its place.

@@ -1,0 +1,256 @@
+//! What every load needs and finds: the files, what the floors above know, and what is wrong so far. The files beside this
+//! one each read one kind of thing with it; `load.rs` is the way in.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use indexmap::{IndexMap, IndexSet};
+
+use super::{Base, Keywords, Role, Strategy};
+use crate::value::doc::Doc;
+use crate::value::lock::Mutex;
+use crate::value::origin::Complaint;
+use crate::value::vault::Keyring;
+use crate::value::yaml::{self, DuplicateKeys, Duplicates, Node};
+use crate::value::{Origin, Surroundings, Value, Vars};
+
+/// What the loader must know of the floors above it.
+pub trait Known: Send + Sync {
+    /// The module of that name, short or long.
+    fn module(&self, name: &str) -> Option<&'static Doc>;
+    /// All module names, for "did you mean".
+    fn modules(&self) -> Vec<&'static str>;
+    /// The module that a person wrote, in a file of that name; or why it cannot be run, and what to do.
+    fn own_module(&self, name: &str, file: &Path) -> Result<&'static Doc, (String, &'static str)>;
+    /// Takes note of the filters and lookups that a person wrote: the programs in these directories.
+    fn own_words(&self, words: &Words);
+    /// Why a module does not take `async`, with a hint; `left_alone`: nor `poll: 0`. None: it does.
+    fn refuses_async(&self, doc: &'static Doc, left_alone: bool) -> Option<(String, &'static str)>;
+    /// Checks the templates in a value.
+    fn check(&self, value: &Value) -> Result<(), Complaint>;
+    /// Checks an expression without braces.
+    fn check_expression(&self, expression: &str, origin: &Origin) -> Result<(), Complaint>;
+    /// Renders what is known before a run (extra variables, play variables): names of roles and imports.
+    fn render(&self, value: &Value, vars: &Vars) -> Result<Value, Complaint>;
+}
+
+/// What configuration says of plays and files that do not say it themselves. The default is Ansible's.
+#[derive(Debug, Default)]
+pub struct PlayDefaults {
+    /// What stands around every play.
+    pub keywords: Keywords,
+    pub strategy: Strategy,
+    pub force_handlers: bool,
+    /// Variables of a role are seen in this role alone.
+    pub private_role_vars: bool,
+}
+
+/// Directories of programs that are filters and lookups.
+#[derive(Debug, Clone, Default)]
+pub struct Words {
+    pub filters: Vec<PathBuf>,
+    pub lookups: Vec<PathBuf>,
+}
+
+impl Words {
+    /// Those beside a playbook, or of a role.
+    pub(super) fn beside(directory: &Path) -> Words {
+        Words { filters: vec![directory.join("filter_plugins")], lookups: vec![directory.join("lookup_plugins")] }
+    }
+}
+
+/// What was loaded, or all that is wrong with it.
+pub type Loaded<T> = Result<T, Vec<Complaint>>;
+
+/// The directory of a role of this name.
+pub type FindRole = Arc<dyn Fn(&str) -> Option<PathBuf> + Send + Sync>;
+
+/// Loads playbooks, and what they include while they run. Every file is read once.
+pub struct Loader {
+    pub known: Arc<dyn Known>,
+    pub keyring: Arc<Keyring>,
+    /// What becomes of duplicate keys, in files of variables too.
+    pub duplicates: Duplicates,
+    pub extra_vars: Arc<Vars>,
+    /// Directories that hold roles, after `roles/` beside the playbook.
+    pub roles_path: Vec<PathBuf>,
+    /// Asked for the directory of a role that is nowhere else.
+    pub last_roles: Option<FindRole>,
+    /// Directories that hold collections, after `collections/` beside the playbook.
+    pub collections: Vec<PathBuf>,
+    /// Directories that hold modules, after `library/` of roles and beside the playbook.
+    pub library: Vec<PathBuf>,
+    /// Those of filters and lookups, after those beside the playbook.
+    pub words: Words,
+    /// What plays are that do not say.
+    pub play_defaults: PlayDefaults,
+    pub hooks: HookFiles,
+    /// What `~` stands for; paths in messages begin at the working directory.
+    pub surroundings: Arc<Surroundings>,
+    files: Mutex<HashMap<PathBuf, Option<Arc<Node>>>>,
+    warnings: Mutex<IndexSet<Complaint>>,
+    /// What is in the directories of modules that were looked into.
+    pub(super) libraries: Mutex<Libraries>,
+}
+
+/// The files in directories of modules, each by the name of its module.
+pub(super) type Libraries = HashMap<PathBuf, Arc<BTreeMap<String, PathBuf>>>;
+
+impl Loader {
+    pub fn new(known: Arc<dyn Known>, keyring: Arc<Keyring>, extra_vars: Arc<Vars>, roles_path: Vec<PathBuf>) -> Self {
+        Loader {
+            known,
+            keyring,
+            duplicates: Duplicates::default(),
+            extra_vars,
+            roles_path,
+            last_roles: None,
+            collections: Vec::new(),
+            library: Vec::new(),
+            words: Words::default(),
+            play_defaults: PlayDefaults::default(),
+            hooks: HookFiles::default(),
+            surroundings: Arc::default(),
+            files: Mutex::default(),
+            warnings: Mutex::default(),
+            libraries: Mutex::default(),
+        }
+    }
+
+    /// A path as a person reads it best: below the working directory, from there.
+    pub(super) fn shown<'p>(&self, path: &'p Path) -> &'p Path {
+        let below = path.strip_prefix(&self.surroundings.directory).unwrap_or(path);
+        if below.as_os_str().is_empty() { Path::new(".") } else { below }
+    }
+
+    /// A list of paths for a hint.
+    pub(super) fn listed(&self, paths: &[PathBuf], between: &str) -> String {
+        paths.iter().map(|path| self.shown(path).display().to_string()).collect::<Vec<_>>().join(between)
+    }
+
+    /// Whether a file has been read by any load so far.
+    pub fn has_read(&self, path: &Path) -> bool {
+        let files = self.files.lock();
+        files.keys().any(|read| self.shown(read) == self.shown(path))
+    }
+
+    /// What was odd but not wrong in all that was loaded so far, each told once.
+    pub fn take_warnings(&self) -> Vec<Complaint> {
+        let kept = std::mem::take(&mut *self.warnings.lock());
+        self.duplicates.take().into_iter().chain(kept).collect()
+    }
+}
+
+/// The files of tasks that configuration puts before and after plays and roles (`before_play` and so on in the section
+/// `[windlass]` of `ansible.cfg`), absolute.
+#[derive(Debug, Clone, Default)]
+pub struct HookFiles {
+    pub before_play: Option<PathBuf>,
+    pub after_play: Option<PathBuf>,
+    pub before_role: Option<PathBuf>,
+    pub after_role: Option<PathBuf>,
+}
+
+/// `tasks_from` and its like, rendered.
+#[derive(Debug, Default)]
+pub struct From<'a> {
+    pub tasks: Option<&'a str>,
+    pub vars: Option<&'a str>,
+    pub defaults: Option<&'a str>,
+    pub handlers: Option<&'a str>,
+}
+
+/// One load: what it needs at hand, and all that was found wrong so far.
+pub(super) struct Load<'l> {
+    pub loader: &'l Loader,
+    /// The play that is being read.
+    pub base: Arc<Base>,
+    /// Every role of the play, in the order of first use.
+    pub all_roles: Vec<Arc<Role>>,
+    /// Uses of roles by what makes them the same.
+    pub uses: HashMap<String, Arc<Role>>,
+    /// Files whose reading is under way, outermost first: one that is met again imports itself.
+    pub open_files: Vec<PathBuf>,
+    /// The same for roles.
+    pub open_roles: Vec<PathBuf>,
+    complaints: Vec<Complaint>,
+    warnings: Vec<Complaint>,
+    /// Files in the order in which they were first read: complaints come in that order.
+    order: IndexMap<PathBuf, ()>,
+}
+
+impl<'l> Load<'l> {
+    pub(super) fn new(loader: &'l Loader, base: Arc<Base>) -> Self {
+        Load {
+            loader,
+            base,
+            all_roles: Vec::new(),
+            uses: HashMap::new(),
+            open_files: Vec::new(),
+            open_roles: Vec::new(),
+            complaints: Vec::new(),
+            warnings: Vec::new(),
+            order: IndexMap::new(),
+        }
+    }
+
+    /// The result, unless something was wrong.
+    pub(super) fn finish<T>(mut self, result: T) -> Loaded<T> {
+        let (complaints, warnings) = (std::mem::take(&mut self.complaints), std::mem::take(&mut self.warnings));
+        let warnings = self.sorted(warnings);
+        self.loader.warnings.lock().extend(warnings);
+        if complaints.is_empty() { Ok(result) } else { Err(self.sorted(complaints)) }
+    }
+
+    /// By place, each once: a role used twice is wrong once.
+    fn sorted(&self, mut complaints: Vec<Complaint>) -> Vec<Complaint> {
+        let place = |complaint: &Complaint| {
+            complaint.origin.as_ref().map(|origin| (self.order.get_index_of(origin.path()), origin.line, origin.column))
+        };
+        complaints.sort_by_key(place);
+        complaints.dedup();
+        complaints
+    }
+
+    pub(super) fn complain(&mut self, complaint: Complaint) {
+        self.complaints.push(complaint);
+    }
+
+    /// How many complaints there are: whether a step along the way has added one.
+    pub(super) fn wrong_so_far(&self) -> usize {
+        self.complaints.len()
+    }
+
+    pub(super) fn warn(&mut self, warning: Complaint) {
+        self.warnings.push(warning);
+    }
+
+    /// The value, or a complaint kept.
+    pub(super) fn keep<T>(&mut self, result: Result<T, Complaint>) -> Option<T> {
+        result.map_err(|complaint| self.complain(complaint)).ok()
+    }
+
+    /// Reads a YAML file; None if it is empty or wrong, which has been complained of.
+    pub(super) fn file(&mut self, path: &Path) -> Option<Arc<Node>> {
+        let shown = self.loader.shown(path);
+        self.order.entry(shown.to_owned()).or_default();
+        let files = self.loader.files.lock();
+        let known = files.get(path).cloned();
+        drop(files);
+        if let Some(node) = known {
+            return node;
+        }
+        let mut duplicates = Vec::new();
+        let read = yaml::load_with(path, shown, &self.loader.keyring, &mut duplicates);
+        match self.loader.duplicates.rule {
+            DuplicateKeys::Warn => self.warnings.extend(duplicates.into_iter().map(yaml::warning)),
+            DuplicateKeys::Error => self.complaints.extend(duplicates),
+            DuplicateKeys::Ignore => {}
+        }
+        let node = self.keep(read)?.map(Arc::new);
+        let mut files = self.loader.files.lock();
+        files.insert(path.to_owned(), node.clone());
+        node
+    }
+}
