@@ -7,7 +7,7 @@ use fancy_regex::Regex;
 use kube::core::cel::{CompiledSchema, Validator};
 use serde_json::{Map, Value as Json};
 
-use super::document::place;
+use super::place::place;
 use super::schema::ONE_LINE;
 use crate::value::origin::{Complaint, Origin, Source, nearest};
 use crate::value::yaml::{Node, NodeKind};

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::members::yes;
-use super::{Components, ControlPlane, Deployment, Etcd, FileReference, Member, Reference, document};
+use super::{Components, ControlPlane, Deployment, Etcd, FileReference, Member, Reference, place};
 use crate::value::origin::Complaint;
 
 /// A Karmada control plane on bare hosts, and the clusters that are its members.
@@ -446,7 +446,7 @@ pub(super) fn among(component: &str) -> Rule {
 
 /// What is allowed and seldom meant.
 pub(super) fn warnings(deployment: &Deployment) -> Vec<Complaint> {
-    let place = |path: &str| document::place(&deployment.node, path);
+    let place = |path: &str| place::place(&deployment.node, path);
     let mut found = Vec::new();
     if deployment.spec.etcd.managed.as_ref().is_some_and(|etcd| etcd.hosts.len() == 1) {
         let message = "etcd has one member: if its host is lost, all data is lost";

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::schema::KINDS;
 use super::{API_VERSION, Allowed, GROUP, Named, Resource, Trust, check, foreign, trust};
-use crate::value::origin::{Complaint, Origin, Source, nearest};
+use crate::value::origin::{Complaint, Source, nearest};
 use crate::value::yaml::{self, Node, NodeKind};
 
 /// What may stand at the top of a document.
@@ -196,20 +196,4 @@ impl Read {
             surroundings: allowed.surroundings.clone(),
         })
     }
-}
-
-/// Where a field of a document is written, or else the nearest that is there above it: `spec.hosts[1].address`.
-pub(super) fn place(document: &Node, path: &str) -> Origin {
-    let mut node = document;
-    for step in path.split(['.', '[']).map(|step| step.trim_end_matches(']')).filter(|step| !step.is_empty()) {
-        let next = match &node.kind {
-            NodeKind::Seq(items) => step.parse::<usize>().ok().and_then(|index| items.get(index)),
-            _ => node.get(step),
-        };
-        match next {
-            Some(next) => node = next,
-            None => break,
-        }
-    }
-    node.origin.clone()
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::document::place;
+use super::place::place;
 use super::trust::Allowed;
 use crate::value::origin::Complaint;
 use crate::value::yaml::Node;
