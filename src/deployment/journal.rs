@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use super::Error;
 use super::control::{Control, Outcome, Progress};
 use super::lock::{Lock, within};
-use super::operation;
 use super::stage::Stage;
 use crate::remote::{Attributes, Remote};
 
@@ -44,6 +43,8 @@ pub struct Journal {
 
 /// The operation that makes a deployment what it is described to be.
 pub const APPLY: &str = "apply";
+/// The others, each by its sub-command.
+pub(super) const OPERATIONS: [&str; 4] = ["upgrade", "rollback", "certificates", "remove-host"];
 
 /// A stage in a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -132,7 +133,7 @@ impl Journal {
         };
         let words: Vec<&str> = journal.operation.split(' ').collect();
         let is_known = match words.as_slice() {
-            [name] => *name == APPLY || operation::NAMES.contains(name),
+            [name] => *name == APPLY || OPERATIONS.contains(name),
             ["upgrade" | "rollback", "--component", component] => is_plain(component),
             ["remove-host", host] => is_plain(host),
             _ => false,

@@ -25,9 +25,6 @@ pub enum Operation {
     RemoveHost(String),
 }
 
-/// Their sub-commands, as [`Operation::name`] says.
-pub(super) const NAMES: [&str; 4] = ["upgrade", "rollback", "certificates", "remove-host"];
-
 impl Operation {
     /// The sub-command of the command line.
     pub fn name(&self) -> &'static str {
@@ -307,7 +304,7 @@ mod tests {
 
     #[test]
     fn every_operation_has_its_name() {
-        assert_eq!(all().map(|operation| operation.name()), NAMES);
+        assert_eq!(all().map(|operation| operation.name()), journal::OPERATIONS);
     }
 
     #[test]
