@@ -1,8 +1,11 @@
-//! The shape of the house: a folder uses lower floors only, only the faces print, files stay small.
+//! The shape of the house: a folder uses lower floors only, only the faces print, files stay small and form no large circles.
 
 #![expect(clippy::unwrap_used, reason = "a test fails where something is not as it should be")]
 
 use std::path::{Path, PathBuf};
+
+#[path = "floors/circles.rs"]
+mod circles;
 
 /// The floors of `src/lib.rs`; folders on one floor do not know each other.
 const FLOORS: &[(&str, u8)] = &[
