@@ -1,7 +1,7 @@
 //! What a task can do to one host. Knows one host through [`Probe`] and [`Remote`]; no engine, no terminal.
 //!
 //! To add a module: write `src/modules/<name>.rs` (a `//!` line, the arguments as a struct, `DOC` with an
-//! example, `plan`, `apply`, tests), then add its `mod` line and its line in [`MODULES`] below. What modules share is in
+//! example, [`Module`], [`Inspect`] or [`Local`], tests), then add its `mod` line and its line in [`MODULES`] below. What modules share is in
 //! `support`.
 
 mod add_host;
