@@ -59,7 +59,7 @@ const NAMED: &[(&str, &str, &str)] = &[
     ("src/modules/known_flags/mod.rs", "karmada-scheduler", "an example in the documentation of a module"),
     ("src/modules/bundled/info.rs", "karmada-scheduler", "an example in the documentation of a module"),
     ("src/modules/bundled/info.rs", "karmada-webhook", "an example in the documentation of a module"),
-    ("src/deployment/members.rs", "karmada_apiserver", "API servers know the members"),
+    ("src/resource/names.rs", "karmada_apiserver", "API servers know the members"),
     ("src/remote/facts/system.rs", "search", "a keyword of resolv.conf"),
 ];
 

@@ -1,4 +1,4 @@
-//! Our own roles and playbooks: they load, and every variable is documented. What they do to hosts: `tests/e2e/`.
+//! Our own roles and playbooks: they load, every variable is documented, and their names are those that windlass uses. What they do to hosts: `tests/e2e/`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,6 +6,10 @@ use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
 use serde_yaml::Value;
+use windlass::inventory::Inventory;
+use windlass::resource::TABLE;
+use windlass::resource::names::{group, variable};
+use windlass::value::vault::Keyring;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -486,4 +490,103 @@ fn no_task_depends_on_the_wording_of_a_message() {
         let found: Vec<&str> = text.lines().filter(depends).collect();
         assert!(found.is_empty(), "{}: {found:#?}", path.display());
     }
+}
+
+/// The options of all roles, of whatever entry point.
+fn options_of_roles() -> BTreeSet<String> {
+    let specs = below("roles").into_iter().map(|role| yaml(&role.join("meta/argument_specs.yml")));
+    let options = |specs: Value| -> Vec<String> {
+        let entries = specs["argument_specs"].as_mapping().cloned().unwrap_or_default();
+        entries
+            .values()
+            .filter(|entry| entry["options"].is_mapping())
+            .flat_map(|entry| keys(&entry["options"]))
+            .collect()
+    };
+    specs.flat_map(options).collect()
+}
+
+/// Whether playbooks have a name as a word.
+fn playbooks_name(name: &str) -> bool {
+    let other = |c: char| !c.is_ascii_alphanumeric() && c != '_';
+    let files = below("playbooks").into_iter().filter(|path| path.extension().is_some_and(|end| end == "yml"));
+    files
+        .into_iter()
+        .any(|path| fs::read_to_string(path).expect("it can be read").split(other).any(|word| word == name))
+}
+
+/// For playbooks of a user's own, as the documentation says.
+const FOR_USERS: [&str; 2] = [variable::FOREIGN_MEMBERS, variable::HOST_LABELS];
+
+/// What playbooks take themselves.
+const OF_PLAYBOOKS: [&str; 4] =
+    [variable::COMPONENT, variable::CONFIRM_CLUSTER_NAME, variable::CONFIRM_INSTANCE, variable::HOST];
+
+#[test]
+fn every_variable_that_windlass_reads_or_sets_is_one_of_the_roles() {
+    let options = options_of_roles();
+    for name in variable::ALL {
+        let (of_playbook, for_users) = (OF_PLAYBOOKS.contains(name), FOR_USERS.contains(name));
+        let known = options.contains(*name) || of_playbook && playbooks_name(name) || for_users;
+        assert!(known, "no role has the variable {name}");
+    }
+    // Those of components, and whatever else a deployment with all fields sets.
+    let whole = root().join("tests/resources/good/whole.yaml").display().to_string();
+    let inventory = Inventory::load(&[whole], &Keyring::default()).expect("it is well written");
+    let of_groups = inventory.groups.values().flat_map(|group| group.vars.keys());
+    let of_hosts = inventory.hosts.values().flat_map(|host| host.vars.keys());
+    let set: BTreeSet<&str> = of_groups.chain(of_hosts).map(|name| &**name).collect();
+    assert!(set.len() > 50, "{set:?}");
+    let of_ansible = |name: &str| name.starts_with("ansible_") || name.starts_with("inventory_");
+    let ours = set.into_iter().filter(|name| !of_ansible(name) && !FOR_USERS.contains(name));
+    let strange: Vec<&str> = ours.filter(|name| !options.contains(*name)).collect();
+    assert!(strange.is_empty(), "no role has these variables: {strange:?}");
+}
+
+#[test]
+fn every_group_of_a_play_is_one_that_windlass_fills_and_the_other_way_round() {
+    // Filled by the play before, from the hosts that members name.
+    const BY_PLAYBOOKS: [&str; 1] = ["karmada_agent_hosts"];
+    let components: Vec<&str> = TABLE.iter().map(|entry| entry.role.as_str()).collect();
+    let mut named = BTreeSet::new();
+    for playbook in below("playbooks").iter().filter(|path| path.extension().is_some_and(|end| end == "yml")) {
+        for play in yaml(playbook).as_sequence().expect("it is a list of plays") {
+            let pattern = play["hosts"].as_str().unwrap_or_default();
+            if !pattern.contains("{{") {
+                named.extend(pattern.split([':', ',']).map(|part| part.trim_start_matches(['!', '&']).to_owned()));
+            }
+        }
+    }
+    named.retain(|name| !matches!(name.as_str(), "" | "all" | "localhost"));
+    let known = |name: &str| group::ALL.contains(&name) || components.contains(&name) || BY_PLAYBOOKS.contains(&name);
+    let strange: Vec<&String> = named.iter().filter(|name| !known(name)).collect();
+    assert!(strange.is_empty(), "windlass fills no such group: {strange:?}");
+    // The group of everything carries variables, and the members that are to be joined are for playbooks of a user's own.
+    let without_play = [group::DEPLOYMENT, group::ADD_MEMBER, group::API_SERVER];
+    for name in group::ALL.iter().filter(|name| !without_play.contains(name)) {
+        assert!(named.contains(*name), "no play is for the group {name}");
+    }
+}
+
+/// A name that is typed in one place cannot be misspelt in another.
+#[test]
+fn names_that_are_shared_with_roles_are_written_in_one_file() {
+    let mut files = Vec::new();
+    for folder in ["cli", "deployment", "engine", "inventory", "launch", "resource"] {
+        files_below(&root().join("src").join(folder), &mut files);
+    }
+    let tests =
+        |path: &Path| path.ends_with("names.rs") || path.iter().any(|part| part == "tests" || part == "tests.rs");
+    let mut wrong = Vec::new();
+    for path in files.iter().filter(|path| !tests(path)) {
+        let text = fs::read_to_string(path).expect("it can be read");
+        let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        // Names of one word stand for other things, too.
+        for name in group::ALL.iter().chain(variable::ALL).filter(|name| name.contains('_')) {
+            if code.contains(&format!("\"{name}\"")) {
+                wrong.push(format!("{}: {name}", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "use src/resource/names.rs: {wrong:#?}");
 }

@@ -4,13 +4,14 @@ use super::control::{Control, LockRequest, Outcome, Progress, Remaining};
 use super::lock::Lock;
 use super::stage::Stage;
 use super::{Deployment, Error, Phase, Run, Site};
+use crate::resource::names::{group, variable};
 use crate::value::{Value, Vars};
 
 /// What is removed, in this order: playbook, the group it is for, the variable that takes the name, and what may be left if it
 /// fails.
 const STEPS: [(&str, &str, &str, Remaining); 2] = [
-    ("karmada-reset.yml", "karmada_control_plane", "confirm_instance", Remaining::ControlPlaneAndEtcd),
-    ("etcd-reset.yml", "etcd", "confirm_cluster_name", Remaining::Etcd),
+    ("karmada-reset.yml", group::CONTROL_PLANE, variable::CONFIRM_INSTANCE, Remaining::ControlPlaneAndEtcd),
+    ("etcd-reset.yml", group::ETCD, variable::CONFIRM_CLUSTER_NAME, Remaining::Etcd),
 ];
 
 /// A deployment that is to be removed, once that was agreed to.
@@ -52,7 +53,7 @@ impl<'s> Removal<'s> {
         self.deployment.recheck(&phase, control).await?;
         let inventory = phase.inventory();
         let is_there = |group: &str| inventory.groups.contains_key(group) && !inventory.hosts_of(group).is_empty();
-        if is_there("members") || is_there("del_member") {
+        if is_there(group::MEMBERS) || is_there(group::DEL_MEMBER) {
             let outcome = self.remove_members(&phase, lock, control).await?;
             if outcome != Outcome::Ok {
                 control.tell(Progress::NotRemoved(Remaining::Everything));
@@ -63,10 +64,10 @@ impl<'s> Removal<'s> {
             if !is_there(group) {
                 continue;
             }
-            let name = if group == "etcd" { &self.deployment.etcd_cluster } else { &self.deployment.instance };
+            let name = if group == group::ETCD { &self.deployment.etcd_cluster } else { &self.deployment.instance };
             let mut vars = Vars::from([(variable.into(), Value::from(name.as_str()))]);
             // Kept for the data in an etcd that stays.
-            vars.insert("karmada_keep_encryption_key".into(), Value::from(!is_there("etcd")));
+            vars.insert(variable::KARMADA_KEEP_ENCRYPTION_KEY.into(), Value::from(!is_there(group::ETCD)));
             let run = Run {
                 playbook: Some(&self.site.playbook(playbook)),
                 vars,

@@ -12,6 +12,7 @@ use super::{Error, Phase};
 use crate::connection::{Method, Open, Ways};
 use crate::engine::{self, Job};
 use crate::remote::Remote;
+use crate::resource::names::variable;
 use crate::resource::{self, HookTime};
 use crate::value::{Surroundings, Value};
 
@@ -54,10 +55,10 @@ impl Deployment {
             let value = engine::variable(job, first, name)?;
             Ok(value.map(|value: Value| value.to_string()).filter(|text| !text.is_empty()))
         };
-        let instance = text("karmada_instance")?.unwrap_or_else(|| "karmada".to_owned());
-        let name = text("karmada_deployment")?.unwrap_or_else(|| instance.clone());
-        let etcd = text("etcd_instance")?.unwrap_or_else(|| "etcd".to_owned());
-        let etcd_cluster = text("etcd_cluster_name")?.unwrap_or(etcd);
+        let instance = text(variable::KARMADA_INSTANCE)?.unwrap_or_else(|| "karmada".to_owned());
+        let name = text(variable::KARMADA_DEPLOYMENT)?.unwrap_or_else(|| instance.clone());
+        let etcd = text(variable::ETCD_INSTANCE)?.unwrap_or_else(|| "etcd".to_owned());
+        let etcd_cluster = text(variable::ETCD_CLUSTER_NAME)?.unwrap_or(etcd);
         let directory = format!("{STATE}/{instance}");
         let mut ways = Vec::new();
         let mut addresses = Vec::new();

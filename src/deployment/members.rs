@@ -13,6 +13,7 @@ use crate::engine::{self, Event, Job, Status};
 use crate::inventory::{ControlPlaneClusters, Inventory, JoinedCluster};
 use crate::playbook::ad_hoc::AdHoc;
 use crate::resource::Trust;
+use crate::resource::names::{group, variable};
 use crate::value::Value;
 use crate::value::origin::Complaint;
 
@@ -20,11 +21,11 @@ use crate::value::origin::Complaint;
 const PATIENCE: u64 = 20;
 
 /// Who is asked: every host with an API server, for itself.
-const ASKED: &str = "karmada_apiserver";
+const ASKED: &str = group::API_SERVER;
 
 /// Whether a pattern names a group that only the control plane can fill.
 pub fn names(pattern: &str) -> bool {
-    pattern.contains("add_member") || pattern.contains("del_member")
+    pattern.contains(group::ADD_MEMBER) || pattern.contains(group::DEL_MEMBER)
 }
 
 /// Whether a run depends on what the control plane says: others are not kept waiting for it.
@@ -62,7 +63,7 @@ pub async fn look(job: &mut Job) -> Result<Option<String>, Complaint> {
 
 /// The members to remove, if there are more than `most`: a line that was deleted by mistake must not take members with it.
 pub fn too_many(inventory: &Inventory, most: usize) -> Option<Vec<Arc<str>>> {
-    let gone = inventory.hosts_of("del_member");
+    let gone = inventory.hosts_of(group::DEL_MEMBER);
     (!inventory.deployments.is_empty() && gone.len() > most).then_some(gone)
 }
 
@@ -231,14 +232,14 @@ fn recorded(cluster: &Json, trust: Trust, known: &dyn Fn(&str) -> bool) -> Vec<(
     let recorded: Recorded = serde_json::from_str(text).unwrap_or_default();
     let mut vars: Vec<(String, Json)> = Vec::new();
     let mut set = |name: &str, value: Json| vars.push((name.to_owned(), value));
-    set("member_name", cluster["metadata"]["name"].clone());
+    set(variable::MEMBER_NAME, cluster["metadata"]["name"].clone());
     let mode = recorded.sync_mode.map(Json::from).unwrap_or_else(|| cluster["spec"]["syncMode"].clone());
-    set("member_sync_mode", mode);
-    set("member_force", recorded.force.into());
+    set(variable::MEMBER_SYNC_MODE, mode);
+    set(variable::MEMBER_FORCE, recorded.force.into());
     for (name, given) in [
-        ("member_workloads", recorded.workloads),
-        ("member_api_endpoint", recorded.api_endpoint),
-        ("member_context", Some(recorded.kubeconfig.context)),
+        (variable::MEMBER_WORKLOADS, recorded.workloads),
+        (variable::MEMBER_API_ENDPOINT, recorded.api_endpoint),
+        (variable::MEMBER_CONTEXT, Some(recorded.kubeconfig.context)),
     ] {
         if let Some(given) = given.filter(|given| !given.is_empty()) {
             set(name, given.into());
@@ -251,8 +252,8 @@ fn recorded(cluster: &Json, trust: Trust, known: &dyn Fn(&str) -> bool) -> Vec<(
         _ => trust == Trust::Own,
     };
     if readable && !recorded.kubeconfig.path.is_empty() {
-        set("member_kubeconfig", recorded.kubeconfig.path.into());
-        set("member_kubeconfig_on_host", (recorded.kubeconfig.kind == "host").into());
+        set(variable::MEMBER_KUBECONFIG, recorded.kubeconfig.path.into());
+        set(variable::MEMBER_KUBECONFIG_ON_HOST, (recorded.kubeconfig.kind == "host").into());
     }
     // Where its agent runs: on a host that is in the inventory, which this machine as such is not.
     let agent: serde_json::Map<_, _> = ["host", "image"]
@@ -262,7 +263,7 @@ fn recorded(cluster: &Json, trust: Trust, known: &dyn Fn(&str) -> bool) -> Vec<(
         .map(|(key, text)| (key, Json::from(text)))
         .collect();
     if !agent.is_empty() {
-        set("member_agent", agent.into());
+        set(variable::MEMBER_AGENT, agent.into());
     }
     match recorded.connection {
         Some(connection) => {

@@ -10,6 +10,7 @@ use super::lock::Lock;
 use super::plan::{ASKED, Observed, asked, moved};
 use super::stage::Stage;
 use super::{Deployment, Error, Phase, Run, Site, planning};
+use crate::resource::names::variable;
 use crate::value::{Value, Vars};
 
 /// What is to be done.
@@ -87,12 +88,14 @@ impl Operation {
         };
         match self {
             Operation::Upgrade { component, bundle } => {
-                component.iter().for_each(|component| set("component", component));
-                bundle.iter().for_each(|bundle| set("karmada_bundle", &bundle.display().to_string()));
+                component.iter().for_each(|component| set(variable::COMPONENT, component));
+                bundle.iter().for_each(|bundle| set(variable::KARMADA_BUNDLE, &bundle.display().to_string()));
             }
-            Operation::Rollback { component } => component.iter().for_each(|component| set("component", component)),
+            Operation::Rollback { component } => {
+                component.iter().for_each(|component| set(variable::COMPONENT, component))
+            }
             Operation::RenewCertificates => {}
-            Operation::RemoveHost(host) => set("host", host),
+            Operation::RemoveHost(host) => set(variable::HOST, host),
         }
         vars
     }

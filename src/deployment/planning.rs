@@ -15,6 +15,7 @@ use super::{Deployment, Error, Phase, Run, Site};
 use crate::bundle::Bundle;
 use crate::engine::{self, Job};
 use crate::report::plain;
+use crate::resource::names::variable;
 use crate::value::{Surroundings, Value, Vars};
 
 /// What an apply would change. None: the face ended it.
@@ -131,7 +132,7 @@ fn inputs(job: &Job, deployment: &Deployment) -> Result<BTreeMap<String, String>
             // The role that reads them says what is wrong.
             Err(error) => drop(found.insert(format!("files of {host}"), error.to_string())),
         }
-        for name in ["etcd_bundle", "karmada_bundle"] {
+        for name in [variable::ETCD_BUNDLE, variable::KARMADA_BUNDLE] {
             let value = engine::variable(job, host, name)?;
             if let Some(path) = value.map(|value| value.to_string()).filter(|path| !path.is_empty())
                 && !bundles.contains(&path)

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use crate::inventory::Inventory;
 pub use crate::resource::Stage;
+use crate::resource::names::group;
 
 /// In the order in which they are run.
 pub const STAGES: [Stage; 5] = [Stage::Etcd, Stage::ControlPlane, Stage::Members, Stage::Removals, Stage::Addons];
 
 /// The groups whose hosts hold the deployment's lock.
-const LOCKED: [&str; 3] = ["etcd", "karmada_control_plane", "load_balancer"];
+const LOCKED: [&str; 3] = [group::ETCD, group::CONTROL_PLANE, group::LOAD_BALANCER];
 
 impl Stage {
     /// As people and files name it.
@@ -42,10 +43,10 @@ impl Stage {
     /// The group of hosts that the playbook is for.
     pub fn group(self) -> &'static str {
         match self {
-            Stage::Etcd => "etcd",
-            Stage::ControlPlane | Stage::Addons => "karmada_control_plane",
-            Stage::Members => "members",
-            Stage::Removals => "del_member",
+            Stage::Etcd => group::ETCD,
+            Stage::ControlPlane | Stage::Addons => group::CONTROL_PLANE,
+            Stage::Members => group::MEMBERS,
+            Stage::Removals => group::DEL_MEMBER,
         }
     }
 

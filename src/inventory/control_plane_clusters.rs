@@ -6,6 +6,7 @@ use minijinja::value::Serde;
 use serde_json::Value as Json;
 
 use super::{Inventory, graph};
+use crate::resource::names::{group, variable};
 use crate::value::Value;
 use crate::value::origin::Complaint;
 
@@ -29,10 +30,10 @@ impl Inventory {
     /// Fills `add_member` with the members that are not joined, `del_member` with the Clusters that are members no more,
     /// and `foreign_members` of the control plane with the names of those that are none of ours.
     pub fn put_clusters(&mut self, standing: &ControlPlaneClusters) -> Result<(), Complaint> {
-        let wanted = self.hosts_of("members");
+        let wanted = self.hosts_of(group::MEMBERS);
         let joined = |name: &str| standing.joined.iter().any(|seen| seen.name == name);
         for name in wanted.iter().filter(|name| !joined(name)) {
-            self.join("add_member", name);
+            self.join(group::ADD_MEMBER, name);
         }
         let file = self.deployments.first().map(|deployment| deployment.path.clone()).filter(|path| path.is_file());
         for seen in standing.joined.iter().filter(|seen| !wanted.iter().any(|name| **name == *seen.name)) {
@@ -42,7 +43,7 @@ impl Inventory {
                 continue;
             }
             self.put_host(graph::ALL, &seen.name, None, file.as_deref());
-            ["karmada_deployment", "del_member"].into_iter().for_each(|group| {
+            [group::DEPLOYMENT, group::DEL_MEMBER].into_iter().for_each(|group| {
                 self.join(group, &seen.name);
             });
             let host = self.hosts.get_mut(seen.name.as_str()).expect("it was put there just now");
@@ -50,8 +51,8 @@ impl Inventory {
             host.vars.extend(vars);
         }
         let foreign: Value = standing.foreign.iter().map(|name| Value::from(name.as_str())).collect();
-        if let Some(group) = self.groups.get_mut("karmada_control_plane") {
-            group.vars.insert("foreign_members".into(), foreign);
+        if let Some(group) = self.groups.get_mut(group::CONTROL_PLANE) {
+            group.vars.insert(variable::FOREIGN_MEMBERS.into(), foreign);
         }
         self.reconcile();
         self.load_vars_files()

@@ -11,6 +11,7 @@ mod document;
 mod etcd;
 mod foreign;
 mod members;
+pub mod names;
 mod place;
 mod reference;
 mod schema;

@@ -4,17 +4,20 @@ use std::path::Path;
 
 use super::secrets::Secrets;
 use super::variables::Manifests;
-use super::{WHOLE, extend, put_group};
+use super::{extend, put_group};
 use crate::inventory::Inventory;
+use crate::resource::names::{group, variable};
 use crate::resource::{Deployment, Member, MemberAddon, SyncMode, TaintEffect, Workloads};
 use crate::value::{Value, Vars, mapping};
 
 /// Puts the members into the inventory. Which of them are to be added or removed, only the control plane can tell.
 pub(super) fn put(inventory: &mut Inventory, deployment: &Deployment, secrets: &Secrets, file: Option<&Path>) {
-    ["members", "add_member", "del_member"].into_iter().for_each(|group| put_group(inventory, group, Vec::new()));
+    [group::MEMBERS, group::ADD_MEMBER, group::DEL_MEMBER]
+        .into_iter()
+        .for_each(|group| put_group(inventory, group, Vec::new()));
     for member in &deployment.spec.members {
-        inventory.put_host(WHOLE, &member.name, None, file);
-        inventory.join("members", &member.name);
+        inventory.put_host(group::DEPLOYMENT, &member.name, None, file);
+        inventory.join(group::MEMBERS, &member.name);
         let mut vars = way(inventory, member);
         vars.extend(of(member, secrets));
         extend(inventory, &member.name, vars);
@@ -34,9 +37,9 @@ fn way(inventory: &Inventory, member: &Member) -> Vars {
 fn of(member: &Member, secrets: &Secrets) -> Vars {
     let mut vars = Vars::new();
     let mut set = |name: &str, value: Value| drop(vars.insert(name.into(), value));
-    set("member_name", text(&member.name));
+    set(variable::MEMBER_NAME, text(&member.name));
     set(
-        "member_sync_mode",
+        variable::MEMBER_SYNC_MODE,
         text(match member.sync_mode {
             SyncMode::Push => "Push",
             SyncMode::Pull => "Pull",
@@ -44,49 +47,52 @@ fn of(member: &Member, secrets: &Secrets) -> Vars {
     );
     match (&member.kubeconfig, &member.kubeconfig_on_host) {
         (Some(kubeconfig), _) => match &kubeconfig.file {
-            Some(file) => set("member_kubeconfig", text(&secrets.path(file).to_string_lossy())),
-            None => set("member_kubeconfig_content", secrets.kubeconfig(kubeconfig)),
+            Some(file) => set(variable::MEMBER_KUBECONFIG, text(&secrets.path(file).to_string_lossy())),
+            None => set(variable::MEMBER_KUBECONFIG_CONTENT, secrets.kubeconfig(kubeconfig)),
         },
         (None, Some(there)) => {
-            set("member_kubeconfig", text(&there.path));
-            set("member_kubeconfig_on_host", Value::from(true));
+            set(variable::MEMBER_KUBECONFIG, text(&there.path));
+            set(variable::MEMBER_KUBECONFIG_ON_HOST, Value::from(true));
         }
         (None, None) => {}
     }
     for (name, given) in [
-        ("member_context", &member.context),
-        ("member_api_endpoint", &member.api_endpoint),
-        ("member_provider", &member.provider),
-        ("member_region", &member.region),
+        (variable::MEMBER_CONTEXT, &member.context),
+        (variable::MEMBER_API_ENDPOINT, &member.api_endpoint),
+        (variable::MEMBER_PROVIDER, &member.provider),
+        (variable::MEMBER_REGION, &member.region),
     ] {
         if let Some(given) = given {
             set(name, text(given));
         }
     }
     if !member.zones.is_empty() {
-        set("member_zones", member.zones.iter().map(|zone| text(zone)).collect());
+        set(variable::MEMBER_ZONES, member.zones.iter().map(|zone| text(zone)).collect());
     }
     if !member.labels.is_empty() {
-        set("member_labels", mapping(member.labels.iter().map(|(key, value)| (key, text(value)))));
+        set(variable::MEMBER_LABELS, mapping(member.labels.iter().map(|(key, value)| (key, text(value)))));
     }
     if !member.taints.is_empty() {
-        set("member_taints", taints(member));
+        set(variable::MEMBER_TAINTS, taints(member));
     }
     if let Some(agent) = &member.agent {
         let given = [("host", &agent.host), ("image", &agent.image)];
-        set("member_agent", mapping(given.into_iter().filter_map(|(key, value)| Some((key, text(value.as_ref()?))))));
+        set(
+            variable::MEMBER_AGENT,
+            mapping(given.into_iter().filter_map(|(key, value)| Some((key, text(value.as_ref()?))))),
+        );
     }
     set(
-        "member_workloads",
+        variable::MEMBER_WORKLOADS,
         text(match member.workloads {
             Workloads::Keep => "keep",
             Workloads::Remove => "remove",
         }),
     );
-    set("member_force", Value::from(member.force));
-    set("member_estimator", Value::from(member.estimator));
+    set(variable::MEMBER_FORCE, Value::from(member.force));
+    set(variable::MEMBER_ESTIMATOR, Value::from(member.estimator));
     if !member.addons.is_empty() {
-        set("member_addons", member.addons.iter().map(|addon| manifests(addon, &member.name)).collect());
+        set(variable::MEMBER_ADDONS, member.addons.iter().map(|addon| manifests(addon, &member.name)).collect());
     }
     vars
 }

@@ -13,15 +13,13 @@ use std::sync::Arc;
 use super::Candidate;
 use crate::connection::Confinement;
 use crate::inventory::Inventory;
+use crate::resource::names::{group, variable};
 use crate::resource::{self, Component, Deployment, Entry, Places, Resource, Runs, TABLE, Trust};
 use crate::value::origin::{Complaint, Source};
 use crate::value::{Value, Vars, mapping};
 
 use cluster::Cluster;
 use secrets::Secrets;
-
-/// The group of all hosts and members of a deployment; its variables are weaker than those of the other groups.
-const WHOLE: &str = "karmada_deployment";
 
 /// A file with documents of our kinds.
 pub(super) fn accepts(candidate: &Candidate) -> bool {
@@ -108,12 +106,12 @@ fn put(
     inventory.warnings.extend(deployment.warnings().iter().map(ToString::to_string));
     let places = deployment.places();
     let secrets = Secrets::of(&deployment, cluster, &inventory.keyring);
-    let whole = inventory.put_group(WHOLE);
+    let whole = inventory.put_group(group::DEPLOYMENT);
     whole.priority = 0;
     whole.vars = variables::of(&deployment, &places, &secrets);
     if deployment.trust == Trust::Foreign {
         let credentials = Value::from(deployment.credentials().to_string_lossy());
-        whole.vars.insert("credentials_dir".into(), credentials);
+        whole.vars.insert(variable::CREDENTIALS_DIR.into(), credentials);
     }
     put_hosts(inventory, &deployment, &places, file);
     put_groups(inventory, &deployment);
@@ -125,22 +123,22 @@ fn put(
 fn put_hosts(inventory: &mut Inventory, deployment: &Deployment, places: &Places, file: Option<&Path>) {
     let spec = &deployment.spec;
     for host in &spec.hosts {
-        inventory.put_host(WHOLE, &host.name, None, file);
+        inventory.put_host(group::DEPLOYMENT, &host.name, None, file);
         let mut vars = connection::of_host(host, spec.ssh.as_ref(), places);
         if let Some(address) = &host.private_address {
-            vars.insert("karmada_address".into(), Value::from(address.as_str()));
-            vars.insert("etcd_address".into(), Value::from(address.as_str()));
+            vars.insert(variable::KARMADA_ADDRESS.into(), Value::from(address.as_str()));
+            vars.insert(variable::ETCD_ADDRESS.into(), Value::from(address.as_str()));
         }
         if let Some(architecture) = host.architecture {
             let known = match architecture {
                 resource::Architecture::Amd64 => "x86_64",
                 resource::Architecture::Arm64 => "aarch64",
             };
-            vars.insert("preflight_architectures".into(), Value::from(vec![Value::from(known)]));
+            vars.insert(variable::PREFLIGHT_ARCHITECTURES.into(), Value::from(vec![Value::from(known)]));
         }
         if !host.labels.is_empty() {
             let labels = host.labels.iter().map(|(key, value)| (key, Value::from(value.as_str())));
-            vars.insert("host_labels".into(), mapping(labels));
+            vars.insert(variable::HOST_LABELS.into(), mapping(labels));
         }
         extend(inventory, &host.name, vars);
     }
@@ -153,10 +151,10 @@ fn put_groups(inventory: &mut Inventory, deployment: &Deployment) {
     let reset: Vec<&str> = spec.hosts.iter().filter(|host| host.reset).map(|host| host.name.as_str()).collect();
     let named = |names: &[String]| names.iter().map(String::clone).collect::<Vec<_>>();
     let stay = |names: &[String]| named(names).into_iter().filter(|name| !reset.contains(&name.as_str())).collect();
-    put_group(inventory, "etcd", spec.etcd.managed.as_ref().map_or(Vec::new(), |etcd| named(&etcd.hosts)));
+    put_group(inventory, group::ETCD, spec.etcd.managed.as_ref().map_or(Vec::new(), |etcd| named(&etcd.hosts)));
     let mut control_plane = named(&spec.control_plane.hosts);
     control_plane.extend(reset.iter().map(|name| (*name).to_owned()));
-    put_group(inventory, "karmada_control_plane", control_plane);
+    put_group(inventory, group::CONTROL_PLANE, control_plane);
     let components = spec.components.clone().unwrap_or_default();
     let placed = |entry: &Entry| -> Vec<String> {
         let own = components.get(entry).and_then(|component| component.hosts.as_ref());
@@ -177,7 +175,7 @@ fn put_groups(inventory: &mut Inventory, deployment: &Deployment) {
     }
     let balancer = spec.control_plane.load_balancer.as_ref();
     let balancers = balancer.map(|balancer| balancer.hosts.as_ref().unwrap_or(&spec.control_plane.hosts));
-    put_group(inventory, "load_balancer", balancers.map_or(Vec::new(), |hosts| stay(hosts)));
+    put_group(inventory, group::LOAD_BALANCER, balancers.map_or(Vec::new(), |hosts| stay(hosts)));
 }
 
 /// A group with these hosts, which are there already.

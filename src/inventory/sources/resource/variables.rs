@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use super::secrets::Secrets;
 use crate::inventory::sources::resource::connection;
+use crate::resource::names::variable;
 use crate::resource::{
     Addon, AddonState, Certificates, Component, Deployment, Entry, Etcd, ExternalEtcd, ManagedEtcd, Places, TABLE,
 };
@@ -15,54 +16,55 @@ pub(super) fn of(deployment: &Deployment, places: &Places, secrets: &Secrets) ->
     let spec = &deployment.spec;
     let mut vars = Vars::new();
     let mut set = |name: &str, value: Value| drop(vars.insert(name.into(), value));
-    set("karmada_deployment", text(&deployment.name));
-    set("karmada_instance", text(&spec.instance));
-    set("karmada_bundle", text(&places.path(&spec.bundle).to_string_lossy()));
+    set(variable::KARMADA_DEPLOYMENT, text(&deployment.name));
+    set(variable::KARMADA_INSTANCE, text(&spec.instance));
+    set(variable::KARMADA_BUNDLE, text(&places.path(&spec.bundle).to_string_lossy()));
     // Two deployments in one directory share no authority.
     if spec.instance != "karmada" {
-        set("etcd_cluster_name", text(&format!("{}-etcd", spec.instance)));
+        set(variable::ETCD_CLUSTER_NAME, text(&format!("{}-etcd", spec.instance)));
     }
     for (name, given) in [
-        ("karmada_version", &spec.version),
-        ("karmada_endpoint", &spec.control_plane.endpoint),
-        ("karmada_service_cidr", &spec.control_plane.service_subnet),
+        (variable::KARMADA_VERSION, &spec.version),
+        (variable::KARMADA_ENDPOINT, &spec.control_plane.endpoint),
+        (variable::KARMADA_SERVICE_CIDR, &spec.control_plane.service_subnet),
     ] {
         if let Some(given) = given {
             set(name, text(given));
         }
     }
     if !spec.control_plane.cert_sans.is_empty() {
-        set("karmada_extra_names", names(&spec.control_plane.cert_sans));
+        set(variable::KARMADA_EXTRA_NAMES, names(&spec.control_plane.cert_sans));
     }
     if let Some(balancer) = &spec.control_plane.load_balancer {
-        for (name, given) in
-            [("karmada_virtual_address", &balancer.virtual_address), ("load_balancer_interface", &balancer.interface)]
-        {
+        for (name, given) in [
+            (variable::KARMADA_VIRTUAL_ADDRESS, &balancer.virtual_address),
+            (variable::LOAD_BALANCER_INTERFACE, &balancer.interface),
+        ] {
             if let Some(given) = given {
                 set(name, text(given));
             }
         }
         if let Some(number) = balancer.router_id {
-            set("load_balancer_router_id", Value::from(number));
+            set(variable::LOAD_BALANCER_ROUTER_ID, Value::from(number));
         }
         if !balancer.package_files.is_empty() {
             let files = balancer.package_files.iter().map(|file| text(&places.path(file).to_string_lossy()));
-            set("load_balancer_package_files", files.collect());
+            set(variable::LOAD_BALANCER_PACKAGE_FILES, files.collect());
         }
     }
     if !spec.addons.is_empty() {
-        set("karmada_addons", spec.addons.iter().map(addon).collect());
+        set(variable::KARMADA_ADDONS, spec.addons.iter().map(addon).collect());
     }
     if let Some(cluster) = &spec.host_cluster {
         let kubeconfig = places.path(&cluster.kubeconfig.file);
-        set("karmada_host_cluster_kubeconfig", text(&kubeconfig.to_string_lossy()));
+        set(variable::KARMADA_HOST_CLUSTER_KUBECONFIG, text(&kubeconfig.to_string_lossy()));
     }
     vars.extend(etcd(&spec.etcd, places));
     if let Some(certificates) = &spec.certificates {
         vars.extend(validity(certificates));
         if let Some(ca) = &certificates.ca {
-            vars.insert("karmada_ca_cert".into(), text(&places.path(&ca.cert.file).to_string_lossy()));
-            vars.insert("karmada_ca_key".into(), secrets.value(&ca.key));
+            vars.insert(variable::KARMADA_CA_CERT.into(), text(&places.path(&ca.cert.file).to_string_lossy()));
+            vars.insert(variable::KARMADA_CA_KEY.into(), secrets.value(&ca.key));
         }
     }
     vars.extend(components(deployment));
@@ -79,7 +81,7 @@ fn text(text: &str) -> Value {
 fn etcd(etcd: &Etcd, places: &Places) -> Vars {
     match (&etcd.managed, &etcd.external) {
         (Some(managed), _) => managed_etcd(managed),
-        (None, Some(external)) => [("etcd_external".into(), external_etcd(external, places))].into(),
+        (None, Some(external)) => [(variable::ETCD_EXTERNAL.into(), external_etcd(external, places))].into(),
         (None, None) => Vars::new(),
     }
 }
@@ -87,16 +89,19 @@ fn etcd(etcd: &Etcd, places: &Places) -> Vars {
 fn managed_etcd(etcd: &ManagedEtcd) -> Vars {
     let mut vars = Vars::new();
     if let Some(directory) = &etcd.data_dir {
-        vars.insert("etcd_data_dir".into(), text(directory));
+        vars.insert(variable::ETCD_DATA_DIR.into(), text(directory));
     }
     if let Some(bytes) = etcd.quota_backend_bytes {
-        vars.insert("etcd_quota_backend_bytes".into(), Value::from(bytes));
+        vars.insert(variable::ETCD_QUOTA_BACKEND_BYTES.into(), Value::from(bytes));
     }
     if !etcd.server_cert_sans.is_empty() {
-        vars.insert("etcd_extra_names".into(), names(&etcd.server_cert_sans));
+        vars.insert(variable::ETCD_EXTRA_NAMES.into(), names(&etcd.server_cert_sans));
     }
     if !etcd.extra_args.is_empty() {
-        vars.insert("etcd_flags".into(), mapping(etcd.extra_args.iter().map(|(flag, value)| (flag, text(value)))));
+        vars.insert(
+            variable::ETCD_FLAGS.into(),
+            mapping(etcd.extra_args.iter().map(|(flag, value)| (flag, text(value)))),
+        );
     }
     vars
 }

@@ -1,0 +1,85 @@
+//! The names of groups and variables that this program shares with its playbooks and roles. `tests/roles.rs` compares them with the
+//! groups of the plays and with the roles' argument specs.
+
+/// Constants, and the list of them.
+macro_rules! names {
+    ($($(#[doc = $about:literal])? $constant:ident = $name:literal,)*) => {
+        $($(#[doc = $about])? pub const $constant: &str = $name;)*
+        pub const ALL: &[&str] = &[$($name),*];
+    };
+}
+
+/// Groups. Those of components are in the [table](super::TABLE).
+pub mod group {
+    names! {
+        /// All hosts and members of a deployment; its variables are weaker than those of the other groups.
+        DEPLOYMENT = "karmada_deployment",
+        CONTROL_PLANE = "karmada_control_plane",
+        API_SERVER = "karmada_apiserver",
+        ETCD = "etcd",
+        LOAD_BALANCER = "load_balancer",
+        /// The member clusters that are described.
+        MEMBERS = "members",
+        /// Those that have not joined yet.
+        ADD_MEMBER = "add_member",
+        /// Clusters that have joined and are not described.
+        DEL_MEMBER = "del_member",
+    }
+}
+
+/// Variables. Those of a component begin with the name of its role.
+pub mod variable {
+    names! {
+        COMPONENT = "component",
+        CONFIRM_CLUSTER_NAME = "confirm_cluster_name",
+        CONFIRM_INSTANCE = "confirm_instance",
+        CREDENTIALS_DIR = "credentials_dir",
+        ETCD_ADDRESS = "etcd_address",
+        ETCD_BUNDLE = "etcd_bundle",
+        ETCD_CLUSTER_NAME = "etcd_cluster_name",
+        ETCD_DATA_DIR = "etcd_data_dir",
+        ETCD_EXTERNAL = "etcd_external",
+        ETCD_EXTRA_NAMES = "etcd_extra_names",
+        ETCD_FLAGS = "etcd_flags",
+        ETCD_INSTANCE = "etcd_instance",
+        ETCD_QUOTA_BACKEND_BYTES = "etcd_quota_backend_bytes",
+        FOREIGN_MEMBERS = "foreign_members",
+        HOST = "host",
+        HOST_LABELS = "host_labels",
+        KARMADA_ADDONS = "karmada_addons",
+        KARMADA_ADDRESS = "karmada_address",
+        KARMADA_BUNDLE = "karmada_bundle",
+        KARMADA_CA_CERT = "karmada_ca_cert",
+        KARMADA_CA_KEY = "karmada_ca_key",
+        KARMADA_DEPLOYMENT = "karmada_deployment",
+        KARMADA_ENDPOINT = "karmada_endpoint",
+        KARMADA_EXTRA_NAMES = "karmada_extra_names",
+        KARMADA_HOST_CLUSTER_KUBECONFIG = "karmada_host_cluster_kubeconfig",
+        KARMADA_INSTANCE = "karmada_instance",
+        KARMADA_KEEP_ENCRYPTION_KEY = "karmada_keep_encryption_key",
+        KARMADA_SERVICE_CIDR = "karmada_service_cidr",
+        KARMADA_VERSION = "karmada_version",
+        KARMADA_VIRTUAL_ADDRESS = "karmada_virtual_address",
+        LOAD_BALANCER_INTERFACE = "load_balancer_interface",
+        LOAD_BALANCER_PACKAGE_FILES = "load_balancer_package_files",
+        LOAD_BALANCER_ROUTER_ID = "load_balancer_router_id",
+        MEMBER_ADDONS = "member_addons",
+        MEMBER_AGENT = "member_agent",
+        MEMBER_API_ENDPOINT = "member_api_endpoint",
+        MEMBER_CONTEXT = "member_context",
+        MEMBER_ESTIMATOR = "member_estimator",
+        MEMBER_FORCE = "member_force",
+        MEMBER_KUBECONFIG = "member_kubeconfig",
+        MEMBER_KUBECONFIG_CONTENT = "member_kubeconfig_content",
+        MEMBER_KUBECONFIG_ON_HOST = "member_kubeconfig_on_host",
+        MEMBER_LABELS = "member_labels",
+        MEMBER_NAME = "member_name",
+        MEMBER_PROVIDER = "member_provider",
+        MEMBER_REGION = "member_region",
+        MEMBER_SYNC_MODE = "member_sync_mode",
+        MEMBER_TAINTS = "member_taints",
+        MEMBER_WORKLOADS = "member_workloads",
+        MEMBER_ZONES = "member_zones",
+        PREFLIGHT_ARCHITECTURES = "preflight_architectures",
+    }
+}
