@@ -61,6 +61,19 @@ eventually() {
 }
 components='apiserver aggregated-apiserver kube-controller-manager webhook controller-manager scheduler'
 
+# a_control_plane: h1, h2 and h3 carry a control plane and its etcd: the one that is there, or else a new one.
+a_control_plane() {
+  local h unit whole=true
+  for h in h1 h2 h3; do
+    [ -e "$state/credentials/karmada/hosts/$h/apiserver.crt" ] || whole=false
+    for unit in etcd karmada-apiserver karmada-scheduler; do on "$h" systemctl is-active --quiet "$unit" || whole=false; done
+  done
+  [ "$whole" = false ] || return 0
+  fresh
+  karmada site
+  exits 0
+}
+
 # member_up [HOST]...: member clusters on these hosts (h4 and h5), by member/up.yml. With stand-ins there are no tools of Karmada, and
 # Kubernetes 1.20 has other controllers.
 member_up() {

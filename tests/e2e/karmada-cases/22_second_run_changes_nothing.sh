@@ -1,4 +1,5 @@
 . "$ROOT/tests/e2e/karmada-lib.sh"
+a_control_plane
 begun=$SECONDS
 karmada site
 exits 0

@@ -1,4 +1,5 @@
 . "$ROOT/tests/e2e/karmada-lib.sh"
+a_control_plane
 program=$(on h2 readlink -f /opt/windlass/karmada/scheduler/current/karmada-scheduler)
 certificate=/etc/windlass/karmada/webhook/pki/karmada-webhook.crt
 before=$(on h2 sha256sum "$program" "$certificate")

@@ -1,4 +1,5 @@
 . "$ROOT/tests/e2e/karmada-lib.sh"
+a_control_plane
 runs_with() { on "$1" 'tr "\0" " " </proc/$(systemctl show -p MainPID --value karmada-scheduler)/cmdline' | grep -q -- "$2"; }
 karmada karmada -e '{"karmada_scheduler_extra_args": {"kube-api-burst": 77}}'
 exits 0

@@ -1,5 +1,6 @@
 # Goes on with the control plane of the case before.
 . "$ROOT/tests/e2e/karmada-lib.sh"
+a_control_plane
 credentials=$state/credentials
 rm -rf "$scratch/kept"
 cp -a "$credentials" "$scratch/kept"

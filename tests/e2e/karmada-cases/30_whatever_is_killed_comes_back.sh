@@ -1,4 +1,5 @@
 . "$ROOT/tests/e2e/karmada-lib.sh"
+a_control_plane
 pid() { on h1 systemctl show -p MainPID --value "karmada-$1"; }
 runs() { [ "$(on h1 systemctl is-active "karmada-$1")" = active ]; }
 # Another process, and it is active since: systemd may not have noticed the end of the first yet.

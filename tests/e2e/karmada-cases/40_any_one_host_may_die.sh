@@ -1,4 +1,5 @@
 . "$ROOT/tests/e2e/karmada-lib.sh"
+a_control_plane
 for dead in h1 h2 h3; do
   hosts kill "$dead"
   for h in h1 h2 h3; do

@@ -1,4 +1,5 @@
 . "$ROOT/tests/e2e/karmada-lib.sh"
+a_control_plane
 # A bundle with one program less; a directory without a manifest is one, too.
 cp -rs "$WINDLASS_BUNDLE" "$scratch/bundle"
 rm -f "$scratch/bundle/manifest.yaml"

@@ -1,4 +1,5 @@
 . "$ROOT/tests/e2e/karmada-lib.sh"
+a_control_plane
 # What will be new wants a port that somebody else has; ours stay where they are.
 on h2 "systemd-socket-activate -a -l 9443 cat >/dev/null 2>&1 & echo \$! >/run/stranger"
 # A clock that is ten minutes slow: all hosts here have the same one, so h3 is given a program that says so.

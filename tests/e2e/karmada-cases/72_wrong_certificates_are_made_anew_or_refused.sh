@@ -1,4 +1,5 @@
 . "$ROOT/tests/e2e/karmada-lib.sh"
+a_control_plane
 credentials=$state/credentials/karmada
 openssl() { command openssl "$@" 2>"$scratch/openssl" || { cat "$scratch/openssl"; return 1; }; }
 # issue NAME DAYS SUBJECT CA [DIRECTORY]: a certificate for the key that h2, or the host of that directory, has.

@@ -1,4 +1,5 @@
 . "$ROOT/tests/e2e/karmada-lib.sh"
+a_control_plane
 # The webhook of a host: status says so, a run starts it.
 on h2 systemctl stop karmada-webhook
 karmada status

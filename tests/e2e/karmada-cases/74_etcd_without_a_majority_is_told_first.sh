@@ -1,4 +1,5 @@
 . "$ROOT/tests/e2e/karmada-lib.sh"
+a_control_plane
 on h2 systemctl stop etcd
 on h3 systemctl stop etcd
 karmada karmada -e '{"karmada_scheduler_extra_args": {"kube-api-burst": 78}}'

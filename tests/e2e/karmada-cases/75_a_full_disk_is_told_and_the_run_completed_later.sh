@@ -1,4 +1,5 @@
 . "$ROOT/tests/e2e/karmada-lib.sh"
+a_control_plane
 hosts shrink h2 /opt/windlass 5m
 karmada karmada
 hosts unmount h2 /opt/windlass

@@ -1,5 +1,6 @@
 # Goes on with the control plane of the case before. etcd stays whole; only what serves the API dies.
 . "$ROOT/tests/e2e/karmada-lib.sh"
+a_control_plane
 begun_at() { on "$1" systemctl show -p ExecMainStartTimestampMonotonic --value "karmada-$2"; }
 ready() { kubectl_at "$1" get --raw /readyz; }
 

@@ -1,4 +1,5 @@
 . "$ROOT/tests/e2e/karmada-lib.sh"
+a_control_plane
 on h1 'echo mine >/etc/windlass/mine'
 karmada karmada-reset -e confirm_instance=other
 exits 2

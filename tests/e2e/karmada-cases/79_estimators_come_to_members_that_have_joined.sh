@@ -50,6 +50,18 @@ site apply --yes
 exits 0
 [ "$(estimator)" = active ] || broken "no estimator runs"
 
+# The controller lost its kubeconfig while the member cannot be reached: the estimator keeps running, and gets it again later.
+rm "$state/credentials/karmada/members/north/estimator.kubeconfig"
+sed -i.there -E 's#(server: https://.*):[0-9]+#\1:1#' "$state/members/h4.kubeconfig"
+site apply --yes
+exits 2
+[ "$(estimator)" = active ] || broken "the estimator was removed"
+mv "$state/members/h4.kubeconfig.there" "$state/members/h4.kubeconfig"
+site apply --yes
+exits 0
+[ "$(estimator)" = active ] || broken "no estimator runs"
+[ -e "$state/credentials/karmada/members/north/estimator.kubeconfig" ] || broken "no kubeconfig was written"
+
 # No longer asked for: it goes.
 write '' >"$file"
 site apply --yes
