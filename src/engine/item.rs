@@ -140,10 +140,17 @@ impl<'a> Item<'a> {
     fn delegate(&self) -> Result<Option<Delegate>, template::Error> {
         let Some(written) = &self.task.delegate_to else { return Ok(None) };
         let value = self.batch.run.job.templar.render(&written.value, &self.scope)?;
-        if value.is_none() || template::is_omit(&value) {
+        if template::is_omit(&value) || (written.value.is_none() || written.value.as_str() == Some("")) {
             return Ok(None);
         }
-        let name = value.to_string();
+        let name = if value.is_true() { value.to_string().trim().to_owned() } else { String::new() };
+        if name.is_empty() {
+            // As Ansible: it must not run on another host than was meant.
+            return Err(template::Error::Other {
+                message: format!("delegate_to is empty: {} names no host", written.value),
+                origin: Some(written.origin.clone()),
+            });
+        }
         let host = self.batch.enter(&Arc::from(name.as_str()), self.host.order);
         Ok(Some(Delegate { name, host }))
     }

@@ -80,6 +80,7 @@ pub(super) fn choose(batch: &Batch, task: &Arc<Task>, hosts: Vec<HostRun>) -> (V
         batch.run.tell(Event::Meta { task: start.clone(), host: host.name.clone(), skipped });
     };
     let (mut chosen, mut rest) = (Vec::new(), Vec::new());
+    let mut refused = false;
     for mut host in hosts {
         // The first host's word counts for all, as the play is one thing.
         if of_all && !(chosen.is_empty() && rest.is_empty()) {
@@ -102,8 +103,13 @@ pub(super) fn choose(batch: &Batch, task: &Arc<Task>, hosts: Vec<HostRun>) -> (V
             Err(error) => {
                 fail(batch, &mut host, &template_message(&error));
                 rest.push(host);
+                refused = of_all;
             }
         }
+    }
+    // Whether the play ends is not known, so nobody goes on.
+    if refused {
+        rest.iter_mut().skip(1).for_each(|host| fail(batch, host, &format!("the condition of meta: {} failed", word(task))));
     }
     (chosen, rest)
 }
