@@ -23,6 +23,9 @@ pub fn is_archive(path: &Path) -> bool {
 /// Writes a directory and its manifest as an archive, whole or not at all.
 pub fn pack(root: &Path, manifest: &Manifest, to: &Path) -> Result<(), Error> {
     let cannot = |error: std::io::Error| Error::io("write", to, &error);
+    if to.exists() && !to.is_file() {
+        return Err(cannot(std::io::Error::other("it is there, and not a file")));
+    }
     let directory = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // As any new file of the person's: what their umask leaves of it.
     let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);

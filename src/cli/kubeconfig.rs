@@ -1,13 +1,12 @@
 //! `windlass kubeconfig`: the admin's kubeconfig of a deployment, printed or merged into the user's own.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use serde_json::{Value as Json, json};
 
-use super::{ExitCode, Failure, note, print};
+use super::{ExitCode, Failure, files, note, print};
 use crate::deployment::members;
 use crate::launch::options;
 use crate::resource::{self, Deployment, Resource};
@@ -49,7 +48,10 @@ pub(super) fn run(args: &KubeconfigArgs) -> Result<ExitCode, Failure> {
         true => merged(parsed(&own)?, &admin).with_context(|| format!("{} was not changed", own.display()))?,
         false => admin,
     };
-    replace(&own, &emitted(&merged)?)?;
+    if let Some(directory) = own.parent() {
+        std::fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
+    }
+    files::write(&own, emitted(&merged)?.as_bytes())?;
     let name = &deployment.name;
     note(&format!("added the context {name} to {}: kubectl --context {name} get clusters", own.display()));
     Ok(ExitCode::Ok)
@@ -143,18 +145,6 @@ fn own_path() -> anyhow::Result<PathBuf> {
     Ok(std::fs::canonicalize(&path).unwrap_or(path))
 }
 
-/// Writes a file that is there whole or not at all, and that nobody else may read.
-fn replace(path: &Path, text: &str) -> anyhow::Result<()> {
-    let failed = || format!("cannot write {}", path.display());
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    std::fs::create_dir_all(directory).with_context(failed)?;
-    let mut file = tempfile::NamedTempFile::new_in(directory).with_context(failed)?;
-    file.write_all(text.as_bytes()).with_context(failed)?;
-    file.as_file().sync_all().with_context(failed)?;
-    file.persist(path).with_context(failed)?;
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -199,16 +189,5 @@ mod tests {
         }
         std::fs::write(&path, "").unwrap();
         assert_eq!(parsed(&path).unwrap(), json!({}));
-    }
-
-    #[test]
-    fn a_written_kubeconfig_is_its_owner_s_alone() {
-        use std::os::unix::fs::PermissionsExt;
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("new/config");
-        replace(&path, &emitted(&named(&admin(), "production").unwrap()).unwrap()).unwrap();
-        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(parsed(&path).unwrap()["users"][0]["user"]["client-key-data"], "a2V5");
-        assert_eq!(std::fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "nothing is left beside it");
     }
 }

@@ -11,6 +11,7 @@ mod deployment;
 mod doc;
 mod exit;
 mod extra_vars;
+mod files;
 mod init;
 mod interrupt;
 mod inventory;

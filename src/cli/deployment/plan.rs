@@ -1,14 +1,12 @@
 //! `windlass plan`: what an apply would change, saved on request.
 
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use clap::Args;
 
 use super::{SiteArgs, messages, show};
-use crate::cli::{ExitCode, Failure};
+use crate::cli::{ExitCode, Failure, files};
 use crate::deployment::plan::{LAYOUT, Plan};
 use crate::deployment::planning;
 
@@ -36,20 +34,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
 /// Writes a plan that nobody else may read.
 fn save(plan: &Plan, file: &Path) -> Result<(), Failure> {
     let text = serde_json::to_vec_pretty(plan).context("cannot write the plan")?;
-    let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let beside = directory.join(format!(".{}.new", file.file_name().unwrap_or_default().to_string_lossy()));
-    let write = || -> std::io::Result<()> {
-        #[expect(
-            clippy::let_underscore_must_use,
-            reason = "what was left by an interrupted plan; create_new reports what stays"
-        )]
-        let _ = std::fs::remove_file(&beside);
-        let mut new = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
-        new.write_all(&text)?;
-        new.sync_all()?;
-        std::fs::rename(&beside, file)
-    };
-    write().with_context(|| format!("cannot write {}", file.display()))?;
+    files::write(file, &text)?;
     Ok(())
 }
 

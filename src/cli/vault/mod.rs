@@ -2,7 +2,7 @@
 //! sub-commands read it with.
 
 mod editor;
-mod files;
+mod io;
 mod passwords;
 mod strings;
 
@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use clap::{Args, Subcommand};
-use files::Access;
 use passwords::{Sealing, sealing};
 pub(super) use passwords::{keyring, password_of};
 
+use super::files::{self, Access};
 use super::options::VaultPasswords;
 use super::{ExitCode, Failure};
 use crate::settings::{Settings, list};
@@ -161,11 +161,11 @@ fn encrypt(args: &Files, identity: Option<&str>, settings: &Settings) -> Result<
     let keyring = passwords::to_write(&args.passwords, settings)?;
     let Sealing { identity, password } = sealing(&keyring, identity)?;
     for path in places(args)? {
-        let plain = files::read(path)?;
+        let plain = io::read(path)?;
         if std::str::from_utf8(&plain).is_ok_and(vault::is_vault) {
             return Err(anyhow!("{} is encrypted already", path.display()).into());
         }
-        files::write(vault::encrypt(&plain, password, identity).as_bytes(), path, args.output.as_deref())?;
+        io::write(vault::encrypt(&plain, password, identity).as_bytes(), path, args.output.as_deref())?;
     }
     note_success("Encryption successful");
     Ok(())
@@ -174,7 +174,7 @@ fn encrypt(args: &Files, identity: Option<&str>, settings: &Settings) -> Result<
 fn decrypt(args: &Files, settings: &Settings) -> Result<(), Failure> {
     let keyring = passwords::to_read(&args.passwords, settings)?;
     for path in places(args)? {
-        files::write(&decrypted(path, &keyring)?, path, args.output.as_deref())?;
+        io::write(&decrypted(path, &keyring)?, path, args.output.as_deref())?;
     }
     note_success("Decryption successful");
     Ok(())
@@ -185,7 +185,7 @@ fn places(args: &Files) -> Result<Vec<&Path>, Failure> {
     if args.output.is_some() && args.paths.len() > 1 {
         return Err(Failure::Asked(anyhow!("--output takes one file, not {}", args.paths.len())));
     }
-    let standard = || vec![Path::new(files::STANDARD)];
+    let standard = || vec![Path::new(io::STANDARD)];
     Ok(if args.paths.is_empty() { standard() } else { args.paths.iter().map(PathBuf::as_path).collect() })
 }
 
@@ -223,7 +223,7 @@ fn rekey(args: &Rekeyed, identity: Option<&str>, settings: &Settings) -> Result<
 }
 
 fn text_of(path: &Path) -> anyhow::Result<String> {
-    let content = files::read(path)?;
+    let content = io::read(path)?;
     String::from_utf8(content).map_err(|_| anyhow!("cannot decrypt {}: {}", path.display(), vault::Error::NotVault))
 }
 

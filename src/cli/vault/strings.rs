@@ -7,7 +7,7 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 
 use super::passwords::{self, Sealing};
-use super::{files, note_success};
+use super::{io, note_success};
 use crate::cli::options::VaultPasswords;
 use crate::cli::{Failure, ask, note};
 use crate::settings::Settings;
@@ -51,7 +51,7 @@ struct Named {
 
 /// Prints what was given, encrypted.
 pub(super) fn run(args: &Strings, identity: Option<&str>, settings: &Settings) -> Result<(), Failure> {
-    if args.prompt && (args.stdin_name.is_some() || args.strings.iter().any(|string| string == files::STANDARD)) {
+    if args.prompt && (args.stdin_name.is_some() || args.strings.iter().any(|string| string == io::STANDARD)) {
         return Err(Failure::Asked(anyhow!("cannot use --prompt together with standard input")));
     }
     let keyring = passwords::to_write(&args.passwords, settings)?;
@@ -61,7 +61,7 @@ pub(super) fn run(args: &Strings, identity: Option<&str>, settings: &Settings) -
         return Err(Failure::Asked(anyhow!("nothing to encrypt: the text is empty")));
     }
     let inline: String = texts.iter().map(|text| inline(text, sealing)).collect();
-    files::write(inline.as_bytes(), std::path::Path::new(files::STANDARD), args.output.as_deref())?;
+    io::write(inline.as_bytes(), std::path::Path::new(io::STANDARD), args.output.as_deref())?;
     note_success("Encryption successful");
     Ok(())
 }
@@ -78,7 +78,7 @@ fn texts(args: &Strings) -> anyhow::Result<Vec<Named>> {
         found.push(Named { name, plain: text.into_bytes() });
         return Ok(found);
     }
-    let strings: Vec<&String> = args.strings.iter().filter(|string| *string != files::STANDARD).collect();
+    let strings: Vec<&String> = args.strings.iter().filter(|string| *string != io::STANDARD).collect();
     let mut names = args.names.iter().cloned();
     if args.stdin_name.is_some() || strings.len() < args.strings.len() || strings.is_empty() {
         let name = args.stdin_name.clone().or_else(|| if strings.is_empty() { names.next() } else { None });

@@ -1,16 +1,11 @@
-//! The files that vaults are in: read whole, written whole or not at all, never readable by more people than before.
+//! Files that the command line writes: whole or not at all, never readable by more people than before.
 
 use std::fs::Permissions;
-use std::io::{IsTerminal, Read, Write};
+use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-
-use crate::cli::print;
-
-/// Standard input or output, as a name of a file.
-pub(super) const STANDARD: &str = "-";
 
 /// Who may read a file that is written anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,27 +16,12 @@ pub(super) enum Access {
     AsBefore,
 }
 
-/// The content of a file, or of standard input.
-pub(super) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
-    if path != Path::new(STANDARD) {
-        return std::fs::read(path).with_context(|| format!("cannot read {}", path.display()));
-    }
-    if std::io::stdin().is_terminal() {
-        crate::cli::note("reading standard input; press Ctrl-D to end it");
-    }
-    let mut content = Vec::new();
-    std::io::stdin().read_to_end(&mut content).context("cannot read standard input")?;
-    Ok(content)
-}
-
-/// Puts the content where it belongs: into `output` if that was named, else into the file that it came from; what came
-/// from standard input goes to standard output.
-pub(super) fn write(content: &[u8], from: &Path, output: Option<&Path>) -> anyhow::Result<()> {
-    match output.unwrap_or(from) {
-        standard if standard == Path::new(STANDARD) => print(content),
-        path if path.exists() => replace(path, content, Access::Private),
-        path => create(path, content),
-    }
+/// Writes a file that only its owner may read, or replaces one by such a file.
+///
+/// # Errors
+/// It cannot be written.
+pub(super) fn write(path: &Path, content: &[u8]) -> anyhow::Result<()> {
+    if path.exists() { replace(path, content, Access::Private) } else { create(path, content) }
 }
 
 /// Writes a file that was not there.
@@ -65,6 +45,10 @@ pub(super) fn replace(path: &Path, content: &[u8], access: Access) -> anyhow::Re
     let directory = path.parent().unwrap_or(Path::new("/"));
     let write = || -> std::io::Result<()> {
         let before = std::fs::metadata(path)?;
+        if !before.is_file() {
+            // A device or a pipe, such as /dev/stdout, takes the content and stays what it is.
+            return std::fs::OpenOptions::new().write(true).open(path)?.write_all(content);
+        }
         let mut file = tempfile::NamedTempFile::new_in(directory)?;
         file.write_all(content)?;
         let mode = match access {
@@ -115,5 +99,17 @@ mod tests {
         assert_eq!(mode(&path), 0o600);
         assert!(create(&path, b"y").is_err());
         assert_eq!(std::fs::read(&path).unwrap(), b"x");
+    }
+
+    #[test]
+    fn a_pipe_takes_the_content_and_stays_a_pipe() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let reading = path.clone();
+        let reader = std::thread::spawn(move || std::fs::read(reading).unwrap());
+        write(&path, b"x").unwrap();
+        assert_eq!(reader.join().unwrap(), b"x");
+        assert!(std::os::unix::fs::FileTypeExt::is_fifo(&std::fs::metadata(&path).unwrap().file_type()));
     }
 }
