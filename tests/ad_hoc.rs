@@ -111,3 +111,21 @@ fn variables_beside_the_working_directory_and_settings_count() {
     let (code, told, _) = run(scratch.path(), &["a", "-m", "pause", "-a", "seconds=20", "--task-timeout", "1"]);
     assert!(code == 2 && told.contains("timed out after 1 s"), "{told}");
 }
+
+/// A login may limit the size of files. The output of a program is spooled in one.
+#[test]
+fn an_output_that_reached_the_limit_of_file_sizes_is_no_success() {
+    let seq = |limit: &str, more: &str| {
+        let windlass = env!("CARGO_BIN_EXE_windlass");
+        let line =
+            format!("ulimit -f {limit}; exec {windlass} run -i a, -c local a {more} -m shell -a 'seq 1 1000000; true'");
+        let output = std::process::Command::new("sh").args(["-c", &line]).env("NO_COLOR", "1").output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    for more in ["", "-B60 -P1"] {
+        let (code, told) = seq("512", more);
+        assert!(code == Some(2) && told.contains("ulimit -f"), "{more}: {told}");
+        let (code, told) = seq("51200", more);
+        assert!(code == Some(0) && told.contains("1000000"), "{more}: {code:?}");
+    }
+}

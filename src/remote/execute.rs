@@ -87,13 +87,15 @@ impl Session {
 
     /// What to say when a program's output may not be whole, for want of room in the session's directory.
     async fn no_room(&mut self, program: &str) -> Error {
-        let mounted = match self.ask("rm -f \"$wl_d\"/[oei].*; df -P \"$wl_d\"").await {
-            Ok(answer) => {
-                mount_point(&String::from_utf8_lossy(&answer.stdout)).unwrap_or_else(|| self.directory.clone())
-            }
+        let look = "rm -f \"$wl_d\"/[oei].*; df -P \"$wl_d\"; ulimit -f";
+        let answer = match self.ask(look).await {
+            Ok(answer) => String::from_utf8_lossy(&answer.stdout).into_owned(),
             Err(error) => return error,
         };
-        let reason = format!("{mounted}: No space left on device");
+        let mounted = mount_point(&answer).unwrap_or_else(|| self.directory.clone());
+        let limit = answer.lines().last().filter(|limit| limit.bytes().all(|byte| byte.is_ascii_digit()));
+        let limit = limit.map(|limit| format!(", or more than the login allows (ulimit -f: {limit})"));
+        let reason = format!("{mounted}: No space left on device{}", limit.unwrap_or_default());
         Error::Refused { what: format!("store the whole output of {program} on the host"), reason }
     }
 }

@@ -125,7 +125,9 @@ impl Probe {
         }
         match parse(&answer.stdout) {
             Some(Parsed::State(state)) => Ok(state),
-            Some(Parsed::Partial) => Err(refused("its output is incomplete: No space left on device".into())),
+            Some(Parsed::Partial) => Err(refused(
+                "its output is incomplete: No space left on device, or more than the login allows (ulimit -f)".into(),
+            )),
             None => Err(refused("its files are damaged".into())),
         }
     }

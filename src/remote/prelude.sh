@@ -44,6 +44,11 @@ wl_d=
 wl_fits() {
 { printf %65536s '' >"$wl_d/f" && true >"$wl_d/f"; } 2>/dev/null
 }
+# wl_grows: whether an output that is as long as wl_j says could have been longer: the login may limit the size of files.
+wl_grows() {
+[ "$(ulimit -f)" = unlimited ] ||
+{ dd if=/dev/zero of="$wl_d/f" bs=1 seek="$wl_j" count=1 && true >"$wl_d/f"; } 2>/dev/null
+}
 wl_t=
 wl_k=
 # What makes the session known beside a lock.
@@ -107,7 +112,7 @@ esac
 wl_large() {
 if [ "$wl_j" -gt @MOST@ ] || [ -s "$wl_d/x" ]; then
 wl_c=@TOO_MUCH@
-elif ! [ -e "$wl_d/r" ] || ! wl_fits; then
+elif ! [ -e "$wl_d/r" ] || ! wl_fits || ! wl_grows; then
 wl_c=@NO_ROOM@
 elif IFS= read -r wl_i <"$1" && [ "$wl_i" = . ]; then
 { read -r wl_i && cat; } <"$1" || wl_c=@NO_ROOM@
