@@ -1,5 +1,6 @@
-//! What PyYAML takes and the parser does not: within quotes and brackets lines may begin anywhere, and with tabs. Such a
-//! text is written anew, with blanks before those lines, and each place in it leads back to the place that a person wrote.
+//! What PyYAML takes and the parser does not: within quotes and brackets lines may begin anywhere, and with tabs; a tab may stand
+//! behind a key's colon; JSON may have characters as pairs of surrogates. Such a text is written anew, with blanks before those
+//! lines, and each place in it leads back to the place that a person wrote.
 
 use std::collections::HashMap;
 
@@ -25,7 +26,7 @@ enum State {
 
 /// The text with its lines in order; None: no line has to be moved.
 pub(super) fn loosen(text: &str) -> Option<Loosened> {
-    let mut scan = Scan { state: State::Outside, quote: None, depth: 0, wanted: 0 };
+    let mut scan = Scan { state: State::Outside, quote: None, depth: 0, wanted: 0, tabs: Vec::new() };
     let mut loosened = Loosened { text: String::with_capacity(text.len() + 64), shifts: HashMap::new() };
     let mut moved = false;
     for (index, line) in text.split_inclusive('\n').enumerate() {
@@ -36,6 +37,7 @@ pub(super) fn loosen(text: &str) -> Option<Loosened> {
             // No document begins within quotes or brackets.
             return None;
         }
+        let mut begins = loosened.text.len();
         if scan.within() {
             let empty = body.trim_end_matches(['\r', '\n']).is_empty();
             let wanted = if empty { blanks } else { blanks.max(scan.wanted) };
@@ -45,12 +47,45 @@ pub(super) fn loosen(text: &str) -> Option<Loosened> {
             }
             loosened.text.extend(std::iter::repeat_n(' ', wanted));
             loosened.text.push_str(body);
+            begins = (begins + wanted).saturating_sub(blanks);
         } else {
             loosened.text.push_str(line);
         }
         scan.line(line);
+        for at in scan.tabs.drain(..) {
+            loosened.text.replace_range(begins + at..=begins + at, " ");
+            moved = true;
+        }
     }
     moved.then_some(loosened)
+}
+
+/// JSON in which characters beyond U+FFFF are written as YAML does, in place of two surrogates. None: there are none.
+pub(super) fn join_surrogates(text: &str) -> Option<String> {
+    let mut joined = String::with_capacity(text.len());
+    let mut rest = text;
+    let mut found = false;
+    while let Some(at) = rest.find('\\') {
+        joined.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let unit = |text: &str| u16::from_str_radix(text.strip_prefix("\\u")?.get(..4)?, 16).ok();
+        let pair = unit(rest).zip(rest.get(6..).and_then(unit));
+        let character = pair.and_then(|(high, low)| char::decode_utf16([high, low]).next()?.ok());
+        match character.filter(|character| u32::from(*character) > 0xffff) {
+            Some(character) => {
+                joined.push_str(&format!("\\U{:08x}", u32::from(character)));
+                rest = &rest[12..];
+                found = true;
+            }
+            None => {
+                let length = 1 + rest[1..].chars().next().map_or(0, char::len_utf8);
+                joined.push_str(&rest[..length]);
+                rest = &rest[length..];
+            }
+        }
+    }
+    joined.push_str(rest);
+    found.then_some(joined)
 }
 
 /// How far the quotes, brackets and texts of the lines so far reach.
@@ -60,6 +95,8 @@ struct Scan {
     depth: usize,
     /// Where lines within the outermost quote or bracket have to begin.
     wanted: usize,
+    /// In the last line: where tabs are that stand behind a colon.
+    tabs: Vec<usize>,
 }
 
 impl Scan {
@@ -125,6 +162,7 @@ impl Scan {
                 }
                 ']' | '}' => self.depth = self.depth.saturating_sub(1),
                 ',' if self.depth > 0 => {}
+                ':' if rest.starts_with('\t') => self.tabs.push(at + 1),
                 '-' | '?' | ':' if rest.is_empty() || rest.starts_with([' ', '\t']) => {}
                 ':' if self.depth > 0 => {}
                 '!' | '&' | '*' => rest = rest.trim_start_matches(|c: char| !c.is_whitespace() && !",[]{}".contains(c)),
@@ -133,7 +171,11 @@ impl Scan {
                     return;
                 }
                 _ => match self.plain(rest) {
-                    Some(left) => rest = left,
+                    Some(left) => {
+                        rest = left;
+                        apart = true;
+                        continue;
+                    }
                     None => {
                         if self.depth == 0 {
                             self.state = State::Plain(least(at));
@@ -192,7 +234,7 @@ fn least_indentation(line: &str) -> impl Fn(usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::loosen;
+    use super::{join_surrogates, loosen};
 
     #[test]
     fn only_lines_within_quotes_and_brackets_are_moved() {
@@ -206,6 +248,30 @@ mod tests {
             let loosened = loosen(written).unwrap();
             assert_eq!(loosened.text, expected);
             assert_eq!(loosened.shifts.get(&2).copied().unwrap_or(0), shift, "{written}");
+        }
+    }
+
+    #[test]
+    fn a_tab_behind_a_colon_is_a_blank() {
+        let cases = [
+            ("- hosts:\tall\n", "- hosts: all\n"),
+            ("a:\t\tb\nc: {d:\te}\n", "a: \tb\nc: {d: e}\n"),
+            ("a: [\n\tb:\tc]\n", "a: [\n b: c]\n"),
+            ("'a':\t1 # b:\tc\n", "'a': 1 # b:\tc\n"),
+        ];
+        for (written, expected) in cases {
+            assert_eq!(loosen(written).map(|loosened| loosened.text).as_deref(), Some(expected), "{written}");
+        }
+        for text in ["a: 'b:\tc'\n", "a: |\n  b:\tc\n", "# a:\tb\n"] {
+            assert!(loosen(text).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn surrogates_of_json_are_joined() {
+        assert_eq!(join_surrogates(r#"{"a": "x\ud83d\ude00\n"}"#).as_deref(), Some(r#"{"a": "x\U0001f600\n"}"#));
+        for text in [r#"{"a": "\\ud83d\\ude00"}"#, r#"{"a": "\ud83d"}"#, r#"{"a": "\u00e4\u00e4"}"#] {
+            assert_eq!(join_surrogates(text), None, "{text}");
         }
     }
 

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
+use serde::de::IgnoredAny;
 
-use super::loosen::loosen;
+use super::loosen::{join_surrogates, loosen};
 use super::{Node, NodeKind, scalar};
 use crate::value::DEEPEST;
 use crate::value::origin::{Complaint, Origin, Source};
@@ -22,7 +23,14 @@ pub(super) fn documents(
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let count = warnings.len();
     let strict = read(source, text, &HashMap::new(), warnings);
-    let Some(loosened) = strict.is_err().then(|| loosen(text)).flatten() else { return strict };
+    if strict.is_ok() {
+        return strict;
+    }
+    if let Some(json) = join_surrogates(text).filter(|_| serde_json::from_str::<IgnoredAny>(text).is_ok()) {
+        warnings.truncate(count);
+        return read(source, &json, &HashMap::new(), warnings).or(strict);
+    }
+    let Some(loosened) = loosen(text) else { return strict };
     warnings.truncate(count);
     // What is still wrong is told of the text as it was written.
     read(source, &loosened.text, &loosened.shifts, warnings).or(strict)
