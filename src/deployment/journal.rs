@@ -154,10 +154,10 @@ fn path(directory: &str) -> String {
 /// The journals that the hosts have, beside the lock.
 pub struct Journals {
     pub found: Vec<(Arc<str>, Journal)>,
-    /// The lock's token on each host that answered; 0 without a lock.
-    tokens: Vec<u64>,
-    /// How many hosts hold the lock when all answer.
-    all: usize,
+    /// How many hosts have a lock, or do not answer. A host that the inventory got since has none.
+    locked: usize,
+    /// How many hosts did not answer.
+    silent: usize,
 }
 
 /// Reads them from the hosts that answer, of `all`.
@@ -166,34 +166,39 @@ pub async fn read(hosts: &[(Arc<str>, Remote)], directory: &str, all: usize) -> 
     let ask = |remote: &Remote| {
         let (remote, path) = (remote.clone(), path.clone());
         async move {
-            let token = within(remote.lock(directory)).await.ok()?.map_or(0, |seen| seen.record.token);
-            Some((token, within(remote.read(&path)).await.ok().flatten()))
+            let has_lock = within(remote.lock(directory)).await.ok()?.is_some_and(|seen| seen.record.token > 0);
+            Some((has_lock, within(remote.read(&path)).await.ok().flatten()))
         }
     };
     let answers = join_all(hosts.iter().map(|(_, remote)| ask(remote))).await;
-    let mut journals = Journals { found: Vec::new(), tokens: Vec::new(), all };
+    let mut journals = Journals { found: Vec::new(), locked: all, silent: all };
     for ((name, _), answer) in hosts.iter().zip(answers) {
-        let Some((token, content)) = answer else { continue };
-        journals.tokens.push(token);
+        let Some((has_lock, content)) = answer else { continue };
+        journals.silent -= 1;
+        journals.locked -= usize::from(!has_lock);
         journals.found.extend(content.and_then(|content| Some((name.clone(), Journal::parse(&content)?))));
     }
     journals
 }
 
 impl Journals {
-    /// The newest of them. A run had the lock on a majority before it wrote its journal: what the locks of fewer hosts know is made
-    /// up by one of them.
+    /// The newest of them. A run writes its journal on a majority of the hosts with its lock: what fewer have is made up by one of
+    /// them. One that came further has been where the others are.
     pub fn newest(self) -> Option<Journal> {
-        let silent = self.all.saturating_sub(self.tokens.len());
-        let needed = (self.all / 2 + 1).saturating_sub(silent).max(1);
-        let is_known = |token: u64| self.tokens.iter().filter(|known| **known >= token).count() >= needed;
-        // Of one run, the one that came further.
-        self.found.into_iter().map(|(_, journal)| journal).filter(|journal| is_known(journal.token)).max_by_key(
-            |journal| {
-                let done = journal.stages.iter().filter(|entry| entry.done).count();
-                (journal.token, journal.done, journal.stages.len(), done)
-            },
-        )
+        let needed = (self.locked / 2 + 1).saturating_sub(self.silent).max(1);
+        let further = |journal: &Journal| {
+            let done = journal.stages.iter().filter(|entry| entry.done).count();
+            (journal.done, journal.stages.len(), done)
+        };
+        let same_run = |one: &Journal, other: &Journal| {
+            (one.token, &one.apply, &one.operation) == (other.token, &other.apply, &other.operation)
+        };
+        let is_known = |journal: &Journal| {
+            let others = self.found.iter().map(|(_, other)| other);
+            others.filter(|other| same_run(other, journal) && further(other) >= further(journal)).count() >= needed
+        };
+        let known = self.found.iter().map(|(_, journal)| journal).filter(|journal| is_known(journal));
+        known.max_by_key(|journal| (journal.token, further(journal))).cloned()
     }
 }
 
@@ -282,20 +287,23 @@ mod tests {
         let who = forged(|journal| journal.who = "a-b@c\nh9: run x".into()).unwrap().who;
         assert_eq!(who, "a-b@c?h9:?run?x");
         // One host alone does not hide the journals of the others, whatever it writes there and into its lock.
-        let found = |tokens: &[u64]| {
-            let one = |token: &u64| ("h".into(), Journal { token: *token, ..journal(&[("etcd", false)], false) });
-            tokens.iter().map(one).collect::<Vec<_>>()
+        let of = |token: u64, done: bool| Journal { token, ..journal(&[("etcd", done)], done) };
+        let newest = |journals: &[Journal], locked, silent| {
+            let found = journals.iter().map(|journal| ("h".into(), journal.clone())).collect();
+            Journals { found, locked, silent }.newest().map(|journal| (journal.token, journal.done))
         };
-        let newest = |journals: &[u64], locks: &[u64], all| {
-            Journals { found: found(journals), tokens: locks.to_vec(), all }.newest().map(|journal| journal.token)
-        };
-        assert_eq!(newest(&[58, 8, 8], &[58, 8, 8], 3), Some(8));
-        assert_eq!(newest(&[1 << 61, 8, 8], &[1 << 61, 8, 8], 3), Some(8));
-        // A host that was down when it was written, one that is down now, and a deployment of one host.
-        assert_eq!(newest(&[7, 8, 8], &[7, 8, 8], 3), Some(8));
-        assert_eq!(newest(&[7, 8], &[7, 8], 3), Some(8));
-        assert_eq!(newest(&[8], &[8], 1), Some(8));
-        assert_eq!(newest(&[], &[0], 1), None);
+        let open = of(8, false);
+        assert_eq!(newest(&[of(1 << 61, false), open.clone(), open.clone()], 3, 0), Some((8, false)));
+        // Nor what becomes of theirs; nor does it make one up for a run that took the lock and did nothing.
+        assert_eq!(newest(&[of(8, true), open.clone(), open.clone()], 3, 0), Some((8, false)));
+        let made_up = Journal { operation: "remove-host h2".into(), ..of(9, false) };
+        assert_eq!(newest(&[made_up, open.clone(), open.clone()], 3, 0), Some((8, false)));
+        // A host that was down when it was written, one that is down now, and a deployment of one host, or that was of one.
+        assert_eq!(newest(&[of(7, true), open.clone(), open.clone()], 3, 0), Some((8, false)));
+        assert_eq!(newest(&[of(7, true), open.clone()], 3, 1), Some((8, false)));
+        assert_eq!(newest(&[of(8, true), of(8, true), open.clone()], 3, 0), Some((8, true)));
+        assert_eq!(newest(&[open], 1, 0), Some((8, false)));
+        assert_eq!(newest(&[], 0, 0), None);
     }
 
     #[test]
