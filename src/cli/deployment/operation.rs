@@ -102,7 +102,9 @@ fn run(args: &OperationArgs, operation: Operation) -> Result<ExitCode, Failure> 
             note(&format!("error: cannot carry out {name}: its dry run failed"));
             return Ok(prepared.found.outcome().into());
         }
-        if prepared.is_empty() || args.check {
+        // One that is given up leaves its journal, which this one closes.
+        let gives_up = args.abandon && prepared.interrupted.is_some() && !prepared.resumes();
+        if args.check || prepared.is_empty() && !gives_up {
             return Ok(ExitCode::Ok);
         }
         if !args.yes && !agrees("Go on?", "--yes goes on without asking, --check only shows this", control)? {
