@@ -70,7 +70,9 @@ impl Carried {
         if !self.is_at(&directory) {
             let fresh = tempfile::Builder::new().prefix(".unpacking-").tempdir_in(&cache).map_err(failed(&cache))?;
             let (new, former) = (fresh.path().join("new"), fresh.path().join("former"));
-            fs::create_dir(&new).and_then(|()| self.export(&new)).map_err(failed(&new))?;
+            // Whatever the umask lets others do below it, they cannot enter it.
+            let made = fs::DirBuilder::new().mode(0o700).create(&new);
+            made.and_then(|()| self.export(&new)).map_err(failed(&new))?;
             match fs::rename(&directory, &former) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(&directory)(error)),
                 _ => fs::rename(&new, &directory).map_err(failed(&directory))?,
@@ -116,12 +118,14 @@ impl Carried {
     /// Whether a directory has exactly these files: a run may have been killed while it wrote them, and a file more could be
     /// variables of all hosts.
     fn is_at(&self, directory: &Path) -> bool {
-        self.parts().into_iter().all(|(name, contents)| {
-            let top = directory.join(name);
-            let wanted = files(contents);
-            count(&top) == Some(wanted.len())
-                && wanted.iter().all(|(path, bytes)| fs::read(top.join(path)).is_ok_and(|found| found == *bytes))
-        })
+        let is_own = directory.metadata().is_ok_and(|found| found.mode() & 0o077 == 0);
+        is_own
+            && self.parts().into_iter().all(|(name, contents)| {
+                let top = directory.join(name);
+                let wanted = files(contents);
+                count(&top) == Some(wanted.len())
+                    && wanted.iter().all(|(path, bytes)| fs::read(top.join(path)).is_ok_and(|found| found == *bytes))
+            })
     }
 }
 
@@ -149,18 +153,48 @@ fn count(directory: &Path) -> Option<usize> {
 /// A directory on the way cannot be looked at.
 pub fn written_by_others(directory: &Path) -> std::io::Result<Option<PathBuf>> {
     const STICKY: u32 = 0o1000;
-    let me = rustix::process::geteuid().as_raw();
     let Some(there) = directory.ancestors().find(|above| above.symlink_metadata().is_ok()) else { return Ok(None) };
     for above in there.canonicalize()?.ancestors() {
         let found = above.metadata()?;
-        // Many systems give each user a group of the same number, with nobody else in it.
-        let own_group = found.uid() == me && found.gid() == me;
-        let shared = found.mode() & if own_group { 0o002 } else { 0o022 };
-        if ![0, me].contains(&found.uid()) || shared != 0 && found.mode() & STICKY == 0 {
+        let is_sticky = is_owned(&found) && found.mode() & STICKY != 0;
+        if !is_sticky && !is_own(&found) {
             return Ok(Some(above.to_owned()));
         }
     }
     Ok(None)
+}
+
+/// The first file or directory in a directory or below that another user than root and this one owns or can write to. What is reached
+/// by links that lead elsewhere is not looked at.
+///
+/// # Errors
+/// One of them cannot be looked at.
+pub fn written_by_others_below(directory: &Path) -> std::io::Result<Option<PathBuf>> {
+    let mut folders = vec![directory.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder)? {
+            let path = entry?.path();
+            let found = path.symlink_metadata()?;
+            if !(is_own(&found) || found.is_symlink() && is_owned(&found)) {
+                return Ok(Some(path));
+            }
+            folders.extend(found.is_dir().then_some(path));
+        }
+    }
+    Ok(None)
+}
+
+fn is_owned(found: &fs::Metadata) -> bool {
+    [0, rustix::process::geteuid().as_raw()].contains(&found.uid())
+}
+
+/// Whether only root and this user can write to it.
+fn is_own(found: &fs::Metadata) -> bool {
+    let me = rustix::process::geteuid().as_raw();
+    // Many systems give each user a group of the same number, with nobody else in it.
+    let own_group = found.uid() == me && found.gid() == me;
+    let shared = found.mode() & if own_group { 0o002 } else { 0o022 };
+    is_owned(found) && shared == 0
 }
 
 #[cfg(test)]

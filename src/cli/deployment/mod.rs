@@ -20,7 +20,7 @@ use super::options::{ConnectionArgs, InventorySource, Offline, VaultPasswords};
 use super::reporting::Reporting;
 use super::{ExitCode, Failure, carried, extra_vars, vault};
 use crate::deployment::{Control, Error, Site, lock};
-use crate::launch::carried::written_by_others;
+use crate::launch::carried::{written_by_others, written_by_others_below};
 use crate::launch::options;
 use crate::report::{Form, harmless};
 use crate::value::truth;
@@ -134,8 +134,15 @@ fn playbooks_here() -> Option<PathBuf> {
     if !here.join("karmada.yml").is_file() {
         return None;
     }
-    let writable = written_by_others(here).unwrap_or_else(|_| Some(here.to_owned()));
-    if let Some(writable) = writable {
+    let writable = || -> std::io::Result<Option<PathBuf>> {
+        let roles = Path::new("roles");
+        let mut found = written_by_others(here)?;
+        for directory in [here, roles].into_iter().filter(|directory| directory.is_dir()) {
+            found = found.or(written_by_others(directory)?).or(written_by_others_below(directory)?);
+        }
+        Ok(found)
+    };
+    if let Some(writable) = writable().unwrap_or_else(|_| Some(here.to_owned())) {
         super::note(&format!(
             "warning: ignored ./playbooks: another user can write to {}\nhint: name it with --playbooks, or change its owner or mode",
             writable.display()
