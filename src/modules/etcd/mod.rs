@@ -31,6 +31,7 @@ pub(super) struct EtcdClusterInfo {
     whole_cluster: bool,
     linearizable: bool,
     write_test_key: Option<String>,
+    allow_full: bool,
 }
 
 #[async_trait]
@@ -66,6 +67,13 @@ impl Module for EtcdClusterInfo {
             )
             .default("false"),
             Argument::new("write_test_key", Kind::Str, "A key to write, read and delete through every member"),
+            Argument::new(
+                "allow_full",
+                Kind::Bool,
+                "Whether members may be out of space: leaves out the alarm NOSPACE, and the health that members report, \
+                 which includes it",
+            )
+            .default("false"),
         ],
         free_form: None,
         example: "\
@@ -143,7 +151,7 @@ impl EtcdClusterInfo {
         let gateway = |url| Gateway { probe, tls: &tls, url, limit };
         let asked = urls.into_iter().zip(&self.endpoints).map(|(url, written)| {
             let gateway = gateway(url);
-            async move { endpoint(&gateway, written, self.linearizable, write_test_key).await }
+            async move { endpoint(&gateway, written, self.questions(write_test_key)).await }
         });
         let mut endpoints = join_all(asked).await.into_iter().collect::<Result<Vec<_>, _>>()?;
         if self.whole_cluster {
@@ -167,7 +175,7 @@ impl EtcdClusterInfo {
         let mut last = None;
         for address in addresses {
             let mut other = match Url::parse(address) {
-                Ok(url) if url.secure || !secure => endpoint(&gateway(url), address, self.linearizable, None).await?,
+                Ok(url) if url.secure || !secure => endpoint(&gateway(url), address, self.questions(None)).await?,
                 Ok(_) => Endpoint {
                     error: Some("it registered an address without TLS".to_owned()),
                     ..Endpoint::new(address)
@@ -183,6 +191,10 @@ impl EtcdClusterInfo {
             last = Some(other);
         }
         Ok(last)
+    }
+
+    fn questions<'a>(&self, write_test_key: Option<&'a str>) -> Questions<'a> {
+        Questions { linearizable: self.linearizable, write_test_key, allow_full: self.allow_full }
     }
 
     /// An endpoint without a scheme is https if an authority is given.
@@ -207,14 +219,17 @@ fn certificate_error(error: Error) -> Error {
     }
 }
 
-async fn endpoint(
-    gateway: &Gateway<'_>,
-    written: &str,
+/// What a member is asked beside its state.
+#[derive(Clone, Copy)]
+struct Questions<'a> {
     linearizable: bool,
-    write_test_key: Option<&str>,
-) -> Result<Endpoint, Error> {
+    write_test_key: Option<&'a str>,
+    allow_full: bool,
+}
+
+async fn endpoint(gateway: &Gateway<'_>, written: &str, questions: Questions<'_>) -> Result<Endpoint, Error> {
     let mut endpoint = Endpoint::new(written);
-    match ask(gateway, &mut endpoint, linearizable, write_test_key).await {
+    match ask(gateway, &mut endpoint, questions).await {
         Ok(()) => Ok(endpoint),
         Err(Failure::Host(error)) => Err(error.into()),
         Err(failure) => {
@@ -226,12 +241,7 @@ async fn endpoint(
 }
 
 /// Fills in what the member says. The first question that gets no answer ends it; a refusal by a member is an answer.
-async fn ask(
-    gateway: &Gateway<'_>,
-    endpoint: &mut Endpoint,
-    linearizable: bool,
-    write_test_key: Option<&str>,
-) -> Result<(), Failure> {
+async fn ask(gateway: &Gateway<'_>, endpoint: &mut Endpoint, questions: Questions<'_>) -> Result<(), Failure> {
     let version = gateway.version().await?;
     endpoint.reachable = true;
     endpoint.version = version.server;
@@ -248,17 +258,19 @@ async fn ask(
         Ok(alarms) => endpoint.alarms = alarms,
         Err(refusal) => endpoint.problems.push(format!("does not list the alarms: {refusal}")),
     }
-    if let Err(refusal) = gateway.health().await? {
+    if questions.allow_full {
+        endpoint.leave_out_full();
+    } else if let Err(refusal) = gateway.health().await? {
         endpoint.problems.push(format!("is not healthy: {refusal}"));
     }
-    if linearizable {
+    if questions.linearizable {
         let read = gateway.read(b"health").await?;
         endpoint.linearizable = Some(read.is_ok());
         if let Err(refusal) = read {
             endpoint.problems.push(format!("rejects linearizable reads: {refusal}"));
         }
     }
-    if let Some(key) = write_test_key {
+    if let Some(key) = questions.write_test_key {
         let written = gateway.write_and_delete(key).await?;
         endpoint.writable = Some(written.is_ok());
         if let Err(refusal) = written {

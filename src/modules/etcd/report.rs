@@ -8,6 +8,9 @@ use super::gateway::{Alarm, Member, Status};
 use crate::modules::Outcome;
 use crate::value::Value;
 
+/// etcd's alarm of a database that has reached its quota.
+const FULL: &str = "NOSPACE";
+
 /// What one endpoint said.
 #[derive(Debug, Default)]
 pub(super) struct Endpoint {
@@ -36,6 +39,15 @@ pub(super) struct Endpoint {
 impl Endpoint {
     pub(super) fn new(endpoint: &str) -> Self {
         Endpoint { endpoint: endpoint.to_owned(), ..Endpoint::default() }
+    }
+
+    /// Leaves out that a member is out of space.
+    pub(super) fn leave_out_full(&mut self) {
+        self.alarms.retain(|alarm| alarm.alarm != FULL);
+        if let Some(status) = &mut self.status {
+            // etcd prints its alarms there: `memberID:1 alarm:NOSPACE`.
+            status.errors.retain(|error| !error.contains(FULL));
+        }
     }
 
     /// The member that answered here.

@@ -1,0 +1,35 @@
+# shellcheck shell=bash
+# Another user, another place of the write-ahead log, and a quota that the database has outgrown: each would stop members or
+# writes. What is refused has changed nothing. A database that is full gets a higher quota.
+a_cluster
+well
+refused() { # WORDS OPTION...
+  local words=$1
+  shift
+  etcd_playbook "$@"
+  exits 2
+  says "$words"
+  etcd_playbook --check "$@"
+  exits 2
+  healthy
+}
+refused 'runs as the user etcd, but etcd_user is other' -e etcd_user=other
+refused 'has its write-ahead log in its data directory' -e '{"etcd_flags": {"wal-dir": "/var/lib/etcd/wal"}}'
+
+filled() { head -c 1000000 /dev/zero | tr '\0' x | etcdctl put "e2e/filled/$1" >/dev/null; }
+for i in $(seq 12); do filled "$i"; done
+refused 'the database of h[123] has [0-9]+ bytes, and its quota is 8388608' -e etcd_quota_backend_bytes=8388608
+
+quota() { etcd_playbook -e etcd_settle_seconds=1 -e "etcd_quota_backend_bytes=$1"; }
+quota 30000000
+exits 0
+for i in $(seq 13 60); do filled "$i" || break; done
+etcdctl alarm list | grep -q NOSPACE || broken "the database is not full"
+quota 1073741824
+exits 0
+healthy
+[ -z "$(etcdctl alarm list)" ] || broken "the alarm was not cleared"
+filled 61 || broken "nothing can be written"
+etcdctl del --prefix e2e/filled/ >/dev/null
+etcd_playbook -e etcd_settle_seconds=1
+exits 0
