@@ -17,7 +17,7 @@ ready h1
 # It is not removed either.
 karmada_playbook remove-host -e host=h1 -e karmada_endpoint=h2 --limit h1
 exits 2
-says 'h1 has the last API server of karmada that serves'
+says 'the hosts that stay have no healthy apiserver'
 ready h1
 
 # What does not serve is restored whatever the others do.
