@@ -8,6 +8,11 @@ exits 0
 three=$karmada_inventory
 karmada_inventory=$state/karmada-four.ini
 { grep '^h4 ' "$inventory"; sed '/^\[karmada_control_plane:children\]/i [karmada_control_plane]\nh4\n' "$three"; } >"$karmada_inventory"
+# Not with older programs than the others have, which a limit hides.
+karmada karmada --limit h4 -e "karmada_bundle=${WINDLASS_BUNDLE_BEFORE:-$WINDLASS_BUNDLE/none}"
+exits 2
+[ -z "${WINDLASS_BUNDLE_BEFORE:-}" ] || says 'scheduler on h1 is .*, but the bundle has Karmada'
+on h4 test ! -e /opt/windlass
 since() { for h in h1 h2 h3; do for c in $components; do on "$h" "systemctl show -p ExecMainStartTimestampMonotonic karmada-$c" | sed "s/^/$h $c /"; done; done; }
 since >"$scratch/since"
 begun=$SECONDS

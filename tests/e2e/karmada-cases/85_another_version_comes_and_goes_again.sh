@@ -78,12 +78,31 @@ recap h1 changed 0
 
 # A service of the new version that fails and restarts again and again does not stop the rollback that ends this.
 on h1 "systemd-run sh -c 'while readlink /opt/windlass/karmada/scheduler/current | grep -q $new; do systemctl kill -s KILL karmada-scheduler; sleep 3; done'"
+# Nor does it install a public key that was exchanged on the controller: tokens of service accounts would be worth nothing.
+credentials=$state/credentials/karmada
+openssl genpkey -algorithm RSA 2>/dev/null | openssl pkey -pubout >"$credentials/sa.pub"
 karmada rollback
 exits 0
 all_run "$old"
+for file in "$credentials/sa.pub" "$state/h1/root/etc/windlass/karmada/apiserver/pki/sa.pub"; do
+  openssl pkey -in "$credentials/sa.key" -pubout | diff - "$file" || broken "$file is not of sa.key"
+done
 karmada rollback
 exits 2
 says 'this host has no upgrade of karmada that could be rolled back'
 karmada karmada "$before"
 exits 0
 recap h1 changed 0
+
+# An interrupted operation of which nothing is left to do is closed by another one that gives it up.
+journal=$(on h1 find /var/lib/windlass -name journal)
+on h1 "sed -i 's/\"done\":true/\"done\":false/g' $journal"
+karmada status
+exits 2
+says 'was interrupted'
+karmada certificates
+exits 1
+karmada certificates --abandon
+exits 0
+karmada status
+does_not_say 'was interrupted'
