@@ -109,7 +109,9 @@ pub(super) fn choose(batch: &Batch, task: &Arc<Task>, hosts: Vec<HostRun>) -> (V
     }
     // Whether the play ends is not known, so nobody goes on.
     if refused {
-        rest.iter_mut().skip(1).for_each(|host| fail(batch, host, &format!("the condition of meta: {} failed", word(task))));
+        rest.iter_mut()
+            .skip(1)
+            .for_each(|host| fail(batch, host, &format!("the condition of meta: {} failed", word(task))));
     }
     (chosen, rest)
 }
