@@ -1,30 +1,21 @@
 //! The template engine with Ansible's manners: strict about undefined, Python's printing, all filters and tests.
 
-use std::sync::LazyLock;
-
 use minijinja::value::{Rest, ValueOrKwargs};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior};
 
 use super::args::Args;
-use super::{filters, functions, is_omit, jinja_tests, lazy, macro_arguments, methods, operations, render};
+use super::{
+    COLLECTIONS, engine, filters, functions, is_omit, jinja_tests, lazy, macro_arguments, methods, operations, render,
+};
 use crate::value::Value;
 use crate::value::doc::Word;
-
-/// A filter: its own part of the state, and its arguments, the filtered value first.
-pub(super) type Filter = fn(&mut State<'_, '_>, Args) -> Result<Value, Error>;
-
-/// A test.
-pub(super) type Test = fn(&mut State<'_, '_>, Args) -> Result<bool, Error>;
-
-/// What the names of Ansible's own filters, tests and lookups may begin with.
-pub(super) const COLLECTIONS: [&str; 2] = ["ansible.builtin.", "ansible.legacy."];
 
 /// An environment without templates.
 pub(super) fn new() -> Environment<'static> {
     let mut env = Environment::new();
     env.set_auto_escape_callback(|_| AutoEscape::None);
     env.set_undefined_behavior(UndefinedBehavior::Strict);
-    env.set_syntax(render::syntax());
+    env.set_syntax(engine::syntax());
     env.set_formatter(put_out);
     env.set_unknown_method_callback(methods::call);
     for (word, filter) in filters::all() {
@@ -123,12 +114,6 @@ fn write(out: &mut Output<'_>, value: &Value) -> Result<(), Error> {
         None => out.write_str(&render::print(value))?,
     }
     Ok(())
-}
-
-/// Names of functions, which are no variables.
-pub(super) fn is_function(name: &str) -> bool {
-    static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| new().globals().map(|(name, _)| name.to_owned()).collect());
-    NAMES.iter().any(|known| known == name)
 }
 
 /// All filters, sorted by name.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use minijinja::syntax::SyntaxConfig;
 
-use super::own::Programs;
+use super::programs::Programs;
 use super::rewrite::{Reading, rewrite};
-use super::{Error, Options, Scope, guard, naming, render, words};
+use super::{Error, Options, Scope, engine, guard, naming, render, words};
 use crate::value::origin::{Origin, Source};
 
 /// Renders the text of a template file. Places in errors are of the file.
@@ -23,12 +23,12 @@ fn rendered(text: &str, path: &Path, options: &Options, scope: &Arc<Scope>) -> R
     let mut options = options.clone();
     let (body, headers) = header(text, &mut options).map_err(at)?;
     let rendered = match stands_alone(body) && has_usual_syntax(&options) {
-        true => render::file(scope.engine, body).and_then(|template| template.render(render::root(scope))),
+        true => engine::file(scope.engine, body).and_then(|template| template.render(render::root(scope))),
         false => in_a_copy(body, path, &options, scope),
     };
     let rendered = rendered.map_err(|error| {
         let origin = origin(error.line().map_or(1, |line| line + headers));
-        match error.name().filter(|name| !render::is_file(name) && *name != path.to_string_lossy()) {
+        match error.name().filter(|name| !engine::is_file(name) && *name != path.to_string_lossy()) {
             Some(name) if Error::inside(&error).is_none() => {
                 let message = format!("in {name}, line {}: {}", error.line().unwrap_or(1), words(&error));
                 Error::other(message, Some(&origin))
@@ -57,7 +57,7 @@ fn stands_alone(body: &str) -> bool {
     !["include", "import", "extends"].iter().any(|word| body.contains(word))
 }
 
-/// Whether [`render::syntax`] is the syntax.
+/// Whether [`engine::syntax`] is the syntax.
 fn has_usual_syntax(options: &Options) -> bool {
     let Options { trim_blocks, lstrip_blocks, keep_trailing_newline, variable, block, comment, .. } = options;
     *trim_blocks
@@ -71,7 +71,7 @@ fn has_usual_syntax(options: &Options) -> bool {
 /// Renders in an engine of its own, which finds the files that the text names.
 fn in_a_copy(body: &str, path: &Path, options: &Options, scope: &Arc<Scope>) -> Result<String, minijinja::Error> {
     let syntax = syntax(options)?;
-    let mut engine = render::copy_of(scope.engine);
+    let mut engine = engine::copy_of(scope.engine);
     engine.set_syntax(syntax.clone());
     engine.set_path_join_callback(|name, _| name.into());
     let (search, included) = (search(path, options, scope), syntax.clone());
@@ -101,7 +101,7 @@ fn read(
     }
     let Some(path) = search.iter().map(|dir| dir.join(within)).find(|path| path.is_file()) else { return Ok(None) };
     let text = crate::value::read::text(&path)
-        .map_err(|error| super::args::fail(format!("cannot read {}: {error}", path.display())))?;
+        .map_err(|error| super::conversions::fail(format!("cannot read {}: {error}", path.display())))?;
     rewrite(text.strip_suffix('\n').unwrap_or(&text), Reading::Template, syntax, false, programs).map(Some)
 }
 

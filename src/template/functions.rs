@@ -3,8 +3,10 @@
 use minijinja::value::{Rest, ValueKind, ValueOrKwargs};
 use minijinja::{Environment, Error, ErrorKind, State};
 
-use super::args::{Args, fail, text};
-use super::{lazy, lookups, time};
+use super::args::Args;
+use super::conversions::{fail, text};
+use super::filters::times;
+use super::{lazy, lookups};
 use crate::value::Value;
 use crate::value::doc::Word;
 
@@ -63,7 +65,7 @@ pub(super) static FUNCTIONS: &[(Word, Add)] = &[
         Word::new("now", "The time on the controller, with members such as year; with fmt, as text.")
             .takes("utc=false, fmt=none")
             .example("now(utc=true, fmt='%Y-%m-%d')"),
-        |env| env.add_function("now", time::now),
+        |env| env.add_function("now", times::now),
     ),
     (
         Word::new("omit", "A value that omits the argument that it is given to.").example("mode | default(omit)"),
@@ -119,13 +121,13 @@ fn dict(state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>) -> Result<Value,
     let first = args.rest().into_iter().next();
     let mut all: indexmap::IndexMap<Value, Value> = match first {
         None => indexmap::IndexMap::new(),
-        Some(map) if map.kind() == ValueKind::Map => super::args::pairs(&map, "dict")?.into_iter().collect(),
+        Some(map) if map.kind() == ValueKind::Map => super::conversions::pairs(&map, "dict")?.into_iter().collect(),
         Some(list) => {
-            let pair = |pair: &Value| match super::args::items(pair)?.as_slice() {
+            let pair = |pair: &Value| match super::conversions::items(pair)?.as_slice() {
                 [key, value] => Ok((key.clone(), value.clone())),
                 _ => Err(fail("dict needs pairs of a key and a value")),
             };
-            super::args::items(&list)?.iter().map(pair).collect::<Result<_, Error>>()?
+            super::conversions::items(&list)?.iter().map(pair).collect::<Result<_, Error>>()?
         }
     };
     all.extend(args.rest_named().into_iter().map(|(name, value)| (Value::from(name), value)));

@@ -6,8 +6,9 @@ use std::os::unix::fs::FileTypeExt as _;
 use minijinja::Error;
 use minijinja::value::ValueKind;
 
-use super::args::{Args, fail, items, kind, list, text, truthy};
-use super::environment::Test;
+use super::args::Args;
+use super::args::Test;
+use super::conversions::{fail, items, kind, list, text, truthy};
 use super::filters::{Url, regex, subset};
 use super::versions::version;
 use super::{operations, python};

@@ -3,7 +3,8 @@
 use minijinja::value::{ValueKind, from_args};
 use minijinja::{Error, ErrorKind, State};
 
-use super::args::{Args, fail, fits, text};
+use super::args::Args;
+use super::conversions::{fail, fits, text};
 use super::{lazy, printf, python};
 use crate::value::Value;
 

@@ -7,6 +7,8 @@
 mod args;
 mod blocking;
 pub mod catalogue;
+mod conversions;
+mod engine;
 mod environment;
 mod error;
 mod file;
@@ -24,6 +26,7 @@ mod naming;
 mod operations;
 pub mod own;
 mod printf;
+mod programs;
 mod python;
 mod render;
 mod rewrite;
@@ -39,14 +42,18 @@ use minijinja::value::{Object, ObjectRepr, ValueKind};
 
 pub use blocking::wait_for;
 use blocking::waiting;
+use engine::Engine;
 pub use error::Error;
 pub use filters::{Hashing, crypt};
-use render::Engine;
+use programs::Programs;
 use rewrite::Reading;
 pub use scope::{Layer, Outside, Page, Scope};
 
 use crate::value::lock::RwLock;
 use crate::value::{Origin, Surroundings, Template, Value};
+
+/// What the names of Ansible's own filters, tests and lookups may begin with.
+const COLLECTIONS: [&str; 2] = ["ansible.builtin.", "ansible.legacy."];
 
 /// Renders templates and evaluates expressions. One for a whole run; compiled texts are kept.
 #[derive(Debug, Default)]
@@ -56,6 +63,14 @@ pub struct Templar {
     surroundings: Arc<Surroundings>,
     /// Of the run's own filters and lookups.
     engine: RwLock<&'static Engine>,
+}
+
+/// Without programs.
+impl Default for &'static Engine {
+    fn default() -> Self {
+        static PLAIN: LazyLock<&'static Engine> = LazyLock::new(|| Engine::with(Programs::default(), environment::new));
+        *PLAIN
+    }
 }
 
 /// How a template file is rendered: the arguments of Ansible's `template` module.
@@ -109,7 +124,7 @@ impl Templar {
         let mut engine = self.engine.write();
         let mut programs = engine.programs().clone();
         programs.add(sort, directory);
-        *engine = Engine::with(programs);
+        *engine = Engine::with(programs, environment::new);
     }
 
     /// A scope without variables.
@@ -190,7 +205,7 @@ impl Templar {
                 let message = format!(
                     "the condition {expression} must be true or false, and is {}; write a comparison, such as x | \
                      length > 0, or x | bool",
-                    args::kind(&value)
+                    conversions::kind(&value)
                 );
                 Err(Error::other(message, origin))
             }

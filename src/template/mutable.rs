@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use minijinja::value::{Enumerator, Object, ObjectRepr, ValueKind, from_args};
 use minijinja::{Error, ErrorKind, State};
 
-use super::args::fail;
+use super::conversions::fail;
 use super::lazy::{Lazy, View};
 use crate::value::lock::Mutex;
 use crate::value::{DEEPEST, Value};

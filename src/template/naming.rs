@@ -5,9 +5,9 @@ use std::sync::Arc;
 use minijinja::machinery::{Span, Token};
 use minijinja::syntax::SyntaxConfig;
 
-use super::render::{self, Session, is_undefined};
+use super::render::{Session, is_undefined};
 use super::rewrite::{Reading, tokens};
-use super::{Error, Scope, lazy, words};
+use super::{Error, Scope, engine, lazy, words};
 use crate::value::{Origin, Value};
 
 /// Our error for one of the engine's, which came of `source`.
@@ -53,7 +53,7 @@ pub(super) fn undefined(source: &str, reading: Reading, origin: Option<&Origin>,
 }
 
 fn culprit(source: &str, reading: Reading, origin: Option<&Origin>, scope: &Arc<Scope>) -> Option<Error> {
-    let syntax = if reading == Reading::Template { render::syntax() } else { SyntaxConfig::default() };
+    let syntax = if reading == Reading::Template { engine::syntax() } else { SyntaxConfig::default() };
     let tokens = tokens(source, reading, &syntax).ok()?;
     let locals = locals(&tokens);
     let chains = (0..tokens.len()).filter_map(|i| chain(&tokens, i)).filter(|chain| !locals.contains(&chain.root));
@@ -224,7 +224,7 @@ fn locals<'a>(tokens: &[(Token<'a>, Span)]) -> Vec<&'a str> {
 /// Follows a chain in the scope. None: its end is not reached by looking alone.
 fn follow(chain: &Chain<'_>, scope: &Arc<Scope>) -> Option<Result<(), Failure>> {
     let Some(raw) = scope.get(chain.root) else {
-        let known = super::environment::is_function(chain.root);
+        let known = scope.engine.is_function(chain.root);
         return (!known).then(|| Err(Failure::Missing(chain.root.to_owned())));
     };
     let mut value = match lazy::see(raw, scope) {

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use minijinja::value::{Rest, Tuple, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, State};
 
-use super::args::{fail, fits, items};
+use super::conversions::{fail, fits, items};
 use super::{lazy, printf, python, time};
 use crate::value::Value;
 
@@ -108,7 +108,7 @@ fn contains(state: &State<'_, '_>, item: Value, container: &Value) -> Result<boo
 pub(super) fn is_in(item: &Value, container: &Value) -> Result<bool, Error> {
     if let Some(text) = container.as_str() {
         let part = item.as_str().ok_or_else(|| {
-            fail(format!("only text can be searched for in text, this is {}", super::args::kind(item)))
+            fail(format!("only text can be searched for in text, this is {}", super::conversions::kind(item)))
         })?;
         return Ok(text.contains(part));
     }
@@ -126,7 +126,7 @@ pub(super) fn is_in(item: &Value, container: &Value) -> Result<bool, Error> {
             }
             Ok(false)
         }
-        _ => Err(fail(format!("nothing can be in {}", super::args::kind(container)))),
+        _ => Err(fail(format!("nothing can be in {}", super::conversions::kind(container)))),
     }
 }
 
@@ -280,7 +280,7 @@ fn slice(value: &Value, bounds: &[Value]) -> Result<Value, Error> {
             let list: Vec<Value> = value.try_iter()?.collect();
             Ok(like(value, places(list.len(), start, stop, step).map(|at| list[at].clone()).collect()))
         }
-        _ => Err(fail(format!("{} has no slices", super::args::kind(value)))),
+        _ => Err(fail(format!("{} has no slices", super::conversions::kind(value)))),
     }
 }
 
@@ -300,7 +300,7 @@ fn places(length: usize, start: Option<i64>, stop: Option<i64>, step: i64) -> im
 fn each(value: Value) -> Result<Value, Error> {
     match value.kind() {
         ValueKind::None | ValueKind::Bool | ValueKind::Number => {
-            Err(fail(format!("cannot loop over {}", super::args::kind(&value))))
+            Err(fail(format!("cannot loop over {}", super::conversions::kind(&value))))
         }
         // The engine does not know how long a text is, and so not which character is the last.
         ValueKind::String => items(&value).map(Value::from),

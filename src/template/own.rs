@@ -2,82 +2,19 @@
 //! One gets a JSON object on its standard input and prints JSON: `{"value": …, "args": […], "kwargs": {…}}` for what a
 //! filter gives, `{"terms": […], "kwargs": {…}}` for the list that a lookup gives.
 
-use std::collections::BTreeMap;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use minijinja::State;
-use minijinja::machinery::{Span, Token};
 use minijinja::value::{Serde, ValueKind};
 
-use super::args::{Args, fail, items};
-use super::rewrite::{Edit, end, insert, start};
+use super::args::Args;
+use super::conversions::{fail, items};
+pub use super::programs::Sort;
 use super::{Error, lazy};
 use crate::value::Value;
 use crate::value::{mapping, read};
-
-/// What a program is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Sort {
-    Filter,
-    Lookup,
-}
-
-/// The programs of one run, by sort and name.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Programs(BTreeMap<(Sort, String), PathBuf>);
-
-impl Programs {
-    /// Takes note of the programs in a directory, by their names without an ending. Of two of one name the first stays.
-    pub(super) fn add(&mut self, sort: Sort, directory: &Path) {
-        let Ok(entries) = std::fs::read_dir(directory) else { return };
-        let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-        paths.sort();
-        let program = |path: &PathBuf| {
-            std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-        };
-        for path in paths.into_iter().filter(program) {
-            if let Some(name) = path.file_stem().and_then(|name| name.to_str()) {
-                let path = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
-                self.0.entry((sort, name.to_owned())).or_insert(path);
-            }
-        }
-    }
-
-    /// The program of that name.
-    pub(super) fn find(&self, sort: Sort, name: &str) -> Option<&Path> {
-        // Most runs have none.
-        if self.0.is_empty() {
-            return None;
-        }
-        self.0.get(&(sort, name.to_owned())).map(PathBuf::as_path)
-    }
-
-    /// Whether there are filters at all.
-    pub(super) fn has_filters(&self) -> bool {
-        self.0.keys().any(|(sort, _)| *sort == Sort::Filter)
-    }
-}
-
-/// `a | own(b)` becomes `a | _own('own', b)`: the engine's filters are those that it began with.
-pub(super) fn filters(programs: &Programs, tokens: &[(Token<'_>, Span)], edits: &mut Vec<Edit>) {
-    for (i, pair) in tokens.windows(2).enumerate() {
-        let [(Token::Pipe, _), (Token::Ident(name), span)] = pair else { continue };
-        if programs.find(Sort::Filter, name).is_none() || matches!(tokens.get(i + 2), Some((Token::Dot, _))) {
-            continue;
-        }
-        edits.push(Edit { start: start(span), end: end(span), text: "_own".into() });
-        match (tokens.get(i + 2), tokens.get(i + 3)) {
-            (Some((Token::ParenOpen, open)), Some((Token::ParenClose, _))) => {
-                edits.push(insert(end(open), &format!("'{name}'")));
-            }
-            (Some((Token::ParenOpen, open)), _) => edits.push(insert(end(open), &format!("'{name}', "))),
-            _ => edits.push(insert(end(span), &format!("('{name}')"))),
-        }
-    }
-}
 
 /// `value | _own('name', args...)`
 pub(super) fn filter(state: &mut State<'_, '_>, mut args: Args) -> Result<Value, minijinja::Error> {
@@ -160,6 +97,7 @@ fn excerpt(printed: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::os::unix::fs::PermissionsExt;
 
     use super::super::{Scope, Templar};
     use super::*;

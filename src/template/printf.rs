@@ -5,7 +5,7 @@ use minijinja::Error;
 use minijinja::formatting::{FormatStyle, format as engine_format};
 use minijinja::value::{Kwargs, ValueKind};
 
-use super::args::{fail, items, kind};
+use super::conversions::{fail, items, kind};
 use super::python;
 use crate::value::{Value, float};
 

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use minijinja::Error;
 use minijinja::value::ValueKind;
 
-use super::args::fail;
+use super::conversions::fail;
 use super::time;
 use crate::value::Value;
 

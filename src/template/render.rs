@@ -1,101 +1,20 @@
-//! Compiling and evaluating: the one place that runs the template engine.
+//! Evaluating what `engine.rs` compiled: the one place that runs the template engine.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::collections::HashMap;
+use std::sync::Arc;
 
-use minijinja::syntax::SyntaxConfig;
+use minijinja::ErrorKind;
 use minijinja::value::ValueKind;
-use minijinja::{Environment, ErrorKind, Expression};
 
+use super::engine::{TEXT, compile, lone_expression};
 use super::lazy::{self, View};
-use super::own::Programs;
-use super::rewrite::{Reading, rewrite};
-use super::{Error, Scope, environment, guard, naming};
-use crate::value::lock::{Mutex, RwLock};
+use super::rewrite::Reading;
+use super::{Error, Scope, guard, naming};
 use crate::value::{Origin, Template, Value};
 
 /// How deep texts may refer to texts that refer to texts.
 const DEPTH: usize = 40;
-
-/// All filters, tests and functions, with the programs of a project. Runs with the same programs have the same engine, which
-/// lasts as long as the process: nothing in it depends on anything else, so that they do not see each other in it.
-///
-/// Texts of playbooks are compiled in it and kept, for they come from files and are few, as are template files that stand
-/// alone. Those that name others, or have a syntax of their own, are compiled in copies of it, which go.
-pub(super) struct Engine {
-    programs: Programs,
-    environment: OnceLock<Environment<'static>>,
-    /// By whether a backslash in a string literal is a backslash, as in texts, or escapes, as in expressions without braces.
-    expressions: [Expressions; 2],
-    /// Texts, and expressions, that were checked and found good: in a large project the same is written many times.
-    pub good: [RwLock<HashSet<Box<str>>>; 2],
-}
-
-static ENGINES: Mutex<BTreeMap<Programs, &'static Engine>> = Mutex::new(BTreeMap::new());
-
-impl Engine {
-    /// The engine for a project with these programs.
-    pub(super) fn with(programs: Programs) -> &'static Engine {
-        let mut engines = ENGINES.lock();
-        engines.entry(programs.clone()).or_insert_with(|| {
-            let (environment, expressions, good) = Default::default();
-            Box::leak(Box::new(Engine { programs, environment, expressions, good }))
-        })
-    }
-
-    pub(super) fn programs(&self) -> &Programs {
-        &self.programs
-    }
-
-    fn environment(&'static self) -> &'static Environment<'static> {
-        self.environment.get_or_init(|| {
-            let mut environment = environment::new();
-            environment.set_loader(|name| {
-                let (text, backslashes) = match (name.strip_prefix(TEXT), name.strip_prefix(FILE)) {
-                    (Some(text), _) => (text, true),
-                    (None, Some(text)) => (text, false),
-                    (None, None) => return Ok(None),
-                };
-                rewrite(text, Reading::Template, &syntax(), backslashes, &self.programs).map(Some)
-            });
-            environment
-        })
-    }
-}
-
-/// Without programs.
-impl Default for &'static Engine {
-    fn default() -> Self {
-        static PLAIN: LazyLock<&'static Engine> = LazyLock::new(|| Engine::with(Programs::default()));
-        *PLAIN
-    }
-}
-
-impl std::fmt::Debug for Engine {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Engine").field("programs", &self.programs).finish_non_exhaustive()
-    }
-}
-
-/// Marks names of "template files" that are texts of playbooks.
-const TEXT: &str = "text:";
-
-/// Marks names that are the texts of template files.
-const FILE: &str = "file:";
-
-type Expressions = RwLock<HashMap<Box<str>, Arc<Compiled>>>;
-
-/// An expression, or why it is none.
-type Compiled = Result<Expression<'static, 'static>, Error>;
-
-/// The syntax of playbook strings.
-pub(super) fn syntax() -> SyntaxConfig {
-    static SYNTAX: LazyLock<SyntaxConfig> = LazyLock::new(|| {
-        SyntaxConfig::builder().trim_blocks(true).keep_trailing_newline(true).build().expect("constant settings")
-    });
-    SYNTAX.clone()
-}
 
 thread_local! {
     /// The texts that are being rendered on this thread, outermost first: where their source and scope are.
@@ -186,15 +105,6 @@ pub(super) fn root(scope: &Arc<Scope>) -> Value {
     Value::from_object(View(scope.clone()))
 }
 
-/// The inside of a text that is `{{ expression }}` and nothing else.
-pub(super) fn lone_expression(source: &str) -> Option<&str> {
-    let inside = source.strip_prefix("{{")?.strip_suffix("}}")?;
-    let inside = inside.strip_prefix(['-', '+']).unwrap_or(inside);
-    let inside = inside.strip_suffix(['-', '+']).unwrap_or(inside);
-    // `{{ a }} and {{ b }}` begins and ends so, too; a string literal with braces in it is rare enough to go the long way.
-    (!inside.contains("}}") && !inside.contains("{{")).then_some(inside)
-}
-
 /// A text with several parts: a string, unless exactly one value came out and nothing else.
 fn mixed(source: &str, origin: Option<&Origin>, scope: &Arc<Scope>) -> Result<Value, Error> {
     let _session = Session::enter();
@@ -244,63 +154,12 @@ fn float(value: &Value) -> String {
     }
 }
 
-/// The compiled expression of a source, from the cache or new.
-fn compile(engine: &'static Engine, source: &str, backslashes: bool) -> Arc<Compiled> {
-    let known = &engine.expressions[usize::from(backslashes)];
-    if let Some(compiled) = known.read().get(source) {
-        return compiled.clone();
-    }
-    let compiled = Arc::new(new_expression(engine, source, backslashes));
-    known.write().insert(source.into(), compiled.clone());
-    compiled
-}
-
-fn new_expression(engine: &'static Engine, source: &str, backslashes: bool) -> Compiled {
-    rewrite(source, Reading::Expression, &SyntaxConfig::default(), backslashes, &engine.programs)
-        .and_then(|text| engine.environment().compile_expression_owned(text))
-        .map_err(|error| Error::other(super::words(&error), None))
-}
-
-/// Whether an expression without braces compiles; the error has no place yet. What is compiled is not kept: it takes
-/// 20 KiB, and most of what is checked in a large project is not rendered in the same run.
-pub(super) fn check_expression(engine: &'static Engine, source: &str) -> Result<(), Error> {
-    new_expression(engine, source, false).map(drop)
-}
-
-/// Whether a text compiles, likewise.
-pub(super) fn check_text(engine: &'static Engine, source: &str) -> Result<(), Error> {
-    if let Some(expression) = lone_expression(source.strip_suffix('\n').unwrap_or(source)) {
-        return new_expression(engine, expression, true).map(drop);
-    }
-    rewrite(source, Reading::Template, &syntax(), true, &engine.programs)
-        .and_then(|text| engine.environment().template_from_named_str(TEXT, &text).map(drop))
-        .map_err(|error| Error::other(super::words(&error), None))
-}
-
 fn place(error: Error, at: Option<&Origin>) -> Error {
     match error {
         Error::Other { message, origin: None } => Error::other(message, at),
         Error::Unknown { what, name, near, origin: None } => Error::Unknown { what, name, near, origin: at.cloned() },
         error => error,
     }
-}
-
-/// The compiled text of a template file that names no other and has the usual syntax, from the cache or new.
-pub(super) fn file(
-    engine: &'static Engine,
-    text: &str,
-) -> Result<minijinja::Template<'static, 'static>, minijinja::Error> {
-    engine.environment().get_template(&format!("{FILE}{text}"))
-}
-
-/// Whether the engine's name of a template is that of one from [`file`].
-pub(super) fn is_file(name: &str) -> bool {
-    name.starts_with(FILE)
-}
-
-/// The engine, to be copied for a template file.
-pub(super) fn copy_of(engine: &'static Engine) -> Environment<'static> {
-    engine.environment().clone()
 }
 
 /// The time in which failures are remembered: until the outermost text is done with.
@@ -363,6 +222,8 @@ pub(super) fn settle(value: &Value, scope: &Arc<Scope>) -> Result<Value, Error> 
 
 #[cfg(test)]
 mod tests {
+    use minijinja::Environment;
+
     use super::*;
     use crate::value::Vars;
 

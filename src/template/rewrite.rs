@@ -11,12 +11,13 @@
 
 mod macros;
 mod operators;
+mod own;
 
 use minijinja::Error;
 use minijinja::machinery::{Span, Token, tokenize};
 use minijinja::syntax::SyntaxConfig;
 
-use super::own::{self, Programs};
+use super::programs::Programs;
 
 /// How a text is read.
 #[derive(Clone, Copy, PartialEq, Eq)]

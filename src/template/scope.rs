@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::render::Engine;
+use super::engine::Engine;
 use crate::value::{HashBehaviour, Surroundings, Value, Vars};
 
 /// Layers of variables. Cheap to clone and to extend; a later layer wins.

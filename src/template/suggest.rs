@@ -6,13 +6,13 @@ use std::sync::LazyLock;
 use minijinja::machinery::Token;
 use minijinja::syntax::SyntaxConfig;
 
-use super::Error;
-use super::environment::{COLLECTIONS, filter_names, test_names};
+use super::engine::{self, Engine};
+use super::environment::{filter_names, test_names};
 use super::lookups::LOOKUPS;
 use super::naming::find;
-use super::own::{Programs, Sort};
-use super::render::{self, Engine};
+use super::programs::{Programs, Sort};
 use super::rewrite::{Reading, tokens};
+use super::{COLLECTIONS, Error};
 use crate::value::lock::RwLock;
 use crate::value::origin::nearest;
 use crate::value::{Origin, Template, Value};
@@ -33,15 +33,15 @@ pub(super) fn value(engine: &'static Engine, value: &Value) -> Result<(), Error>
 
 fn text(engine: &'static Engine, source: &str, origin: Option<&Origin>) -> Result<(), Error> {
     once(&engine.good[0], source, || {
-        render::check_text(engine, source).map_err(|error| Error::other(error.to_string(), origin))?;
-        names(engine.programs(), source, Reading::Template, &render::syntax(), origin)
+        engine::check_text(engine, source).map_err(|error| Error::other(error.to_string(), origin))?;
+        names(engine.programs(), source, Reading::Template, &engine::syntax(), origin)
     })
 }
 
 /// Checks an expression without braces.
 pub(super) fn expression(engine: &'static Engine, source: &str, origin: Option<&Origin>) -> Result<(), Error> {
     once(&engine.good[1], source, || {
-        render::check_expression(engine, source).map_err(|error| Error::other(error.to_string(), origin))?;
+        engine::check_expression(engine, source).map_err(|error| Error::other(error.to_string(), origin))?;
         names(engine.programs(), source, Reading::Expression, &SyntaxConfig::default(), origin)
     })
 }

@@ -1,85 +1,20 @@
-//! Points in time in templates: `now()`, `to_datetime`, `strftime`.
+//! Points in time in templates, and what lies between them.
 
 use std::sync::Arc;
 
-use chrono::{DateTime, Datelike, FixedOffset, Local, NaiveDate, NaiveDateTime, TimeDelta, TimeZone, Timelike, Utc};
-use minijinja::value::{Object, ObjectRepr, Rest, ValueOrKwargs};
+use chrono::{Datelike, FixedOffset, Local, NaiveDateTime, TimeDelta, TimeZone, Timelike};
+use minijinja::value::{Object, ObjectRepr};
 use minijinja::{Error, ErrorKind, State};
 
-use super::args::{Args, fail, text};
-use super::environment::Filter;
-use crate::value::doc::Word;
-use crate::value::{Value, float};
-
-/// The filters of this file.
-pub(super) const FILTERS: &[(Word, Filter)] = &[
-    (
-        Word::new("strftime", "A time in the given format (default: the current time).")
-            .takes("seconds=now, utc=false")
-            .gives("'%Y-%m-%d' | strftime(0, utc=true)", "1970-01-01"),
-        strftime,
-    ),
-    (
-        Word::new("to_datetime", "Parses a text as a time, with members such as year and methods such as strftime.")
-            .takes("format='%Y-%m-%d %H:%M:%S'")
-            .gives("('2026-01-02' | to_datetime('%Y-%m-%d')).year", "2026"),
-        to_datetime,
-    ),
-];
+use super::conversions::fail;
+use crate::value::Value;
 
 /// A Python `datetime`, as far as templates need one.
 #[derive(Debug)]
-struct Moment(NaiveDateTime);
+pub(super) struct Moment(pub NaiveDateTime);
 
-/// `now(utc=False, fmt=None)`.
-pub(super) fn now(state: &mut State<'_, '_>, values: Rest<ValueOrKwargs>) -> Result<Value, Error> {
-    let Ok(mut args) = Args::new(state, &values.into_values())? else {
-        return Err(Error::from(ErrorKind::UndefinedError));
-    };
-    let utc = args.flag("utc");
-    let format = args.opt("fmt").filter(|format| !format.is_none());
-    args.end()?;
-    let now = if utc { Utc::now().naive_utc() } else { Local::now().naive_local() };
-    match format {
-        Some(format) => print(&now, &text(&format)).map(Value::from),
-        None => Ok(Value::from_object(Moment(now))),
-    }
-}
-
-/// `'2024-01-02 03:04:05' | to_datetime(format)`.
-pub(super) fn to_datetime(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let (string, format) = (args.text("string")?, args.text_or("format", "%Y-%m-%d %H:%M:%S"));
-    args.end()?;
-    NaiveDateTime::parse_from_str(&string, &format)
-        .or_else(|error| {
-            NaiveDate::parse_from_str(&string, &format)
-                .map(|day| day.and_hms_opt(0, 0, 0).unwrap_or_default())
-                .map_err(|_| error)
-        })
-        .map(|moment| Value::from_object(Moment(moment)))
-        .map_err(|_| fail(format!("time data {string:?} does not match format {format:?}")))
-}
-
-/// `'%Y-%m-%d' | strftime(second, utc)`.
-pub(super) fn strftime(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let format = args.only_text("format")?;
-    let second = args.opt("second").filter(|second| !second.is_none());
-    let utc = args.flag("utc");
-    args.end()?;
-    let moment: DateTime<Utc> = match second {
-        None => Utc::now(),
-        Some(second) => {
-            let seconds =
-                text(&second).parse::<f64>().map_err(|_| fail(format!("{second:?} is not a number of seconds")))?;
-            DateTime::from_timestamp_micros(float::whole_part(seconds * 1e6))
-                .ok_or_else(|| fail("a time out of range"))?
-        }
-    };
-    let moment = if utc { moment.naive_utc() } else { moment.with_timezone(&Local).naive_local() };
-    print(&moment, &format).map(Value::from)
-}
-
-fn print(moment: &NaiveDateTime, format: &str) -> Result<String, Error> {
+/// A time in a format of `strftime`.
+pub(super) fn print(moment: &NaiveDateTime, format: &str) -> Result<String, Error> {
     use std::fmt::Write as _;
     let mut result = String::new();
     // `%s` of the local clock, which a time without a zone lacks.

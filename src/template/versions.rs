@@ -5,7 +5,8 @@ use std::cmp::Ordering;
 
 use minijinja::{Error, State};
 
-use super::args::{Args, fail, text};
+use super::args::Args;
+use super::conversions::{fail, text};
 
 /// `version(version, operator='eq', strict=None, version_type=None)`
 pub(super) fn version(_: &mut State<'_, '_>, mut args: Args) -> Result<bool, Error> {

@@ -3,8 +3,9 @@
 use minijinja::value::{Kwargs, Tuple};
 use minijinja::{Error, ErrorKind, State};
 
-use super::super::args::{Args, fail, items, member, text};
-use super::super::environment::Filter;
+use super::super::args::Args;
+use super::super::args::Filter;
+use super::super::conversions::{fail, items, member, text};
 use super::{Handed, by_name};
 use crate::value::Value;
 use crate::value::doc::Word;

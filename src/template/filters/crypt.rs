@@ -7,7 +7,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use minijinja::Error;
 use rand::Rng as _;
 
-use super::super::args::fail;
+use super::super::conversions::fail;
 
 /// How a password is hashed.
 #[derive(Debug, Default)]

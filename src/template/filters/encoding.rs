@@ -4,8 +4,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use minijinja::{Error, State};
 
-use super::super::args::{Args, fail, text};
-use super::super::environment::Filter;
+use super::super::args::Args;
+use super::super::args::Filter;
+use super::super::conversions::{fail, text};
 use super::super::lazy::scope_of;
 use crate::value::doc::Word;
 use crate::value::{Secret, Value, vault as sealed};

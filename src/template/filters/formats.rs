@@ -4,8 +4,9 @@ use minijinja::value::ValueKind;
 use minijinja::{Error, State};
 use serde::Serialize as _;
 
-use super::super::args::{Args, fail, fits, pairs, text};
-use super::super::environment::Filter;
+use super::super::args::Args;
+use super::super::args::Filter;
+use super::super::conversions::{fail, fits, pairs, text};
 use super::super::render::print;
 use crate::value::doc::Word;
 use crate::value::{Value, yaml};

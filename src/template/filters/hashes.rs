@@ -5,8 +5,9 @@ use minijinja::{Error, State};
 use sha1::Sha1;
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 
-use super::super::args::{Args, fail};
-use super::super::environment::Filter;
+use super::super::args::Args;
+use super::super::args::Filter;
+use super::super::conversions::fail;
 use super::crypt::{Hashing, crypt};
 use crate::value::Value;
 use crate::value::doc::Word;

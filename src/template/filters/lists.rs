@@ -3,8 +3,9 @@
 use minijinja::value::{Tuple, ValueKind};
 use minijinja::{Error, ErrorKind, State};
 
-use super::super::args::{Args, fail, fits, items, list, member, pairs, text, truthy};
-use super::super::environment::Filter;
+use super::super::args::Args;
+use super::super::args::Filter;
+use super::super::conversions::{fail, fits, items, list, member, pairs, text, truthy};
 use super::super::python;
 use crate::value::Value;
 use crate::value::doc::Word;
@@ -210,7 +211,7 @@ pub(super) fn zip_longest(_: &mut State<'_, '_>, mut args: Args) -> Result<Value
 
 /// `a | product(b, c..., repeat=1)`
 pub(super) fn product(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Error> {
-    let repeat = args.named("repeat").map_or(Ok(1), |repeat| super::super::args::int(&repeat))?;
+    let repeat = args.named("repeat").map_or(Ok(1), |repeat| super::super::conversions::int(&repeat))?;
     let lists = args.rest().iter().map(items).collect::<Result<Vec<_>, Error>>()?;
     args.end()?;
     let repeat = usize::try_from(repeat).unwrap_or(0);

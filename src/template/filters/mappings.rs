@@ -4,8 +4,9 @@ use indexmap::IndexMap;
 use minijinja::value::ValueKind;
 use minijinja::{Error, State};
 
-use super::super::args::{Args, fail, items, kind, list, pairs, text};
-use super::super::environment::Filter;
+use super::super::args::Args;
+use super::super::args::Filter;
+use super::super::conversions::{fail, items, kind, list, pairs, text};
 use crate::value::Value;
 use crate::value::doc::Word;
 

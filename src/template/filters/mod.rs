@@ -21,6 +21,7 @@ mod sequences;
 mod services;
 mod sets;
 mod texts;
+pub(super) mod times;
 mod types;
 mod urls;
 mod wrap;
@@ -35,8 +36,8 @@ pub(super) use urls::Url;
 
 use minijinja::{Error, State, filters as own};
 
-use super::environment::Filter;
-use super::{lazy, own as written, time};
+use super::args::Filter;
+use super::{lazy, own as written};
 use crate::value::Value;
 use crate::value::doc::Word;
 
@@ -61,7 +62,7 @@ static THEMES: &[&[(Word, Filter)]] = &[
     types::FILTERS,
     urls::FILTERS,
     wrap::FILTERS,
-    time::FILTERS,
+    times::FILTERS,
 ];
 
 /// Every filter that gets no undefined values.
@@ -152,7 +153,7 @@ pub(super) fn by_name(name: &str, state: &mut State<'_, '_>, first: Value, args:
         );
     }
     state.apply_filter(name, &values).map_err(|error| match error.kind() {
-        minijinja::ErrorKind::UnknownFilter => super::args::fail(format!("there is no filter {name:?}")),
+        minijinja::ErrorKind::UnknownFilter => super::conversions::fail(format!("there is no filter {name:?}")),
         _ => error,
     })
 }

@@ -3,8 +3,9 @@
 use minijinja::value::ValueKind;
 use minijinja::{Error, State};
 
-use super::super::args::{Args, fail, kind, text};
-use super::super::environment::Filter;
+use super::super::args::Args;
+use super::super::args::Filter;
+use super::super::conversions::{fail, kind, text};
 use super::super::render::print;
 use super::super::{operations, python};
 use crate::value::doc::Word;

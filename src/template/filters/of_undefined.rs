@@ -3,7 +3,8 @@
 use minijinja::value::{Object, Rest, ValueOrKwargs};
 use minijinja::{Error, ErrorKind, State};
 
-use super::super::args::{Args, text};
+use super::super::args::Args;
+use super::super::conversions::text;
 use super::super::{is_omit, lazy, python};
 use crate::value::Value;
 use crate::value::doc::Word;
@@ -83,7 +84,7 @@ fn mandatory(_: &mut State<'_, '_>, values: Rest<ValueOrKwargs>) -> Result<Value
         (Some(value), _) if !value.is_undefined() => Ok(value),
         (_, Some(message)) => {
             let message = message.get_attr("msg").ok().filter(|m| !m.is_undefined()).unwrap_or(message);
-            Err(super::super::args::fail(text(&message)))
+            Err(super::super::conversions::fail(text(&message)))
         }
         _ => Err(Error::from(ErrorKind::UndefinedError)),
     }

@@ -5,8 +5,9 @@ use std::path::{Component, Path, PathBuf};
 use minijinja::value::Tuple;
 use minijinja::{Error, State};
 
-use super::super::args::{Args, fail, items, list, only_text, text};
-use super::super::environment::Filter;
+use super::super::args::Args;
+use super::super::args::Filter;
+use super::super::conversions::{fail, items, list, only_text, text};
 use super::super::lazy::scope_of;
 use crate::value::Value;
 use crate::value::doc::Word;

@@ -6,8 +6,9 @@ use std::sync::{Arc, LazyLock};
 use fancy_regex::{Captures, Regex};
 use minijinja::{Error, State};
 
-use super::super::args::{Args, fail, fits, text};
-use super::super::environment::Filter;
+use super::super::args::Args;
+use super::super::args::Filter;
+use super::super::conversions::{fail, fits, text};
 use crate::value::Value;
 use crate::value::doc::Word;
 use crate::value::lock::Mutex;

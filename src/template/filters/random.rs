@@ -7,8 +7,9 @@ use rand::seq::SliceRandom as _;
 use rand::{Rng as _, SeedableRng as _};
 use sha2::{Digest as _, Sha256};
 
-use super::super::args::{Args, fail, items, text};
-use super::super::environment::Filter;
+use super::super::args::Args;
+use super::super::args::Filter;
+use super::super::conversions::{fail, items, text};
 use crate::value::Value;
 use crate::value::doc::Word;
 
@@ -45,7 +46,7 @@ pub(super) fn random(_: &mut State<'_, '_>, mut args: Args) -> Result<Value, Err
     args.end()?;
     let mut random = generator(seed);
     if end.kind() == ValueKind::Number {
-        let (end, start, step) = (super::super::args::int(&end)?, start.unwrap_or(0), step.unwrap_or(1).max(1));
+        let (end, start, step) = (super::super::conversions::int(&end)?, start.unwrap_or(0), step.unwrap_or(1).max(1));
         if end <= start {
             return Err(fail("random needs an end that is larger than the start"));
         }

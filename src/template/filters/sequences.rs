@@ -2,8 +2,9 @@
 
 use minijinja::{Error, ErrorKind, State};
 
-use super::super::args::{Args, fail, fits, items, kind, member, pairs, text};
-use super::super::environment::Filter;
+use super::super::args::Args;
+use super::super::args::Filter;
+use super::super::conversions::{fail, fits, items, kind, member, pairs, text};
 use super::super::{operations, python};
 use crate::value::Value;
 use crate::value::doc::Word;

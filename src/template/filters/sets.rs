@@ -5,8 +5,9 @@ use std::collections::HashSet;
 use minijinja::value::ValueKind;
 use minijinja::{Error, State};
 
-use super::super::args::{Args, fail, items, kind, member, text};
-use super::super::environment::Filter;
+use super::super::args::Args;
+use super::super::args::Filter;
+use super::super::conversions::{fail, items, kind, member, text};
 use super::super::python;
 use crate::value::Value;
 use crate::value::doc::Word;

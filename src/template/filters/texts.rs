@@ -2,8 +2,9 @@
 
 use minijinja::{Error, State};
 
-use super::super::args::{Args, fail, fits, kind, text};
-use super::super::environment::Filter;
+use super::super::args::Args;
+use super::super::args::Filter;
+use super::super::conversions::{fail, fits, kind, text};
 use super::super::{printf, python};
 use crate::value::Value;
 use crate::value::doc::Word;

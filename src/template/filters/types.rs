@@ -3,8 +3,9 @@
 use minijinja::value::ValueKind;
 use minijinja::{Error, State};
 
-use super::super::args::{Args, text};
-use super::super::environment::Filter;
+use super::super::args::Args;
+use super::super::args::Filter;
+use super::super::conversions::text;
 use super::super::{mutable, own, python, versions};
 use crate::value::Value;
 use crate::value::doc::Word;

@@ -6,8 +6,9 @@ use fancy_regex::Regex;
 use minijinja::value::ValueKind;
 use minijinja::{Error, State};
 
-use super::super::args::{Args, fail, items, kind, pairs, text};
-use super::super::environment::Filter;
+use super::super::args::Args;
+use super::super::args::Filter;
+use super::super::conversions::{fail, items, kind, pairs, text};
 use super::html::entities;
 use crate::value::Value;
 use crate::value::doc::Word;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use minijinja::value::ValueKind;
 use rand::Rng as _;
 
-use super::super::args::text;
+use super::super::conversions::text;
 use super::super::filters::Hashing;
 use super::super::{file as template_file, filters};
 use super::{Call, fail};
@@ -59,8 +59,8 @@ pub(super) fn unvault(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
 pub(super) fn template(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     let mut scope = (**call.scope).clone();
     if let Some(more) = call.option("template_vars") {
-        let pairs =
-            super::super::args::pairs(more, "template_vars").map_err(|error| fail(crate::template::words(&error)))?;
+        let pairs = super::super::conversions::pairs(more, "template_vars")
+            .map_err(|error| fail(crate::template::words(&error)))?;
         scope = scope.with(pairs.into_iter().map(|(key, value)| (text(&key).into(), value)).collect());
     }
     let mut options = Options {

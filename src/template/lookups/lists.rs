@@ -3,7 +3,7 @@
 use minijinja::value::ValueKind;
 use rand::seq::IndexedRandom as _;
 
-use super::super::args::{self, text};
+use super::super::conversions::{self, text};
 use super::super::printf;
 use super::{Call, fail};
 use crate::template::Error;
@@ -38,7 +38,7 @@ pub(super) fn indexed_items(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
 pub(super) fn dict(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     let mut all = Vec::new();
     for term in &call.terms {
-        let pairs = args::pairs(term, "dict").map_err(|error| fail(crate::template::words(&error)))?;
+        let pairs = conversions::pairs(term, "dict").map_err(|error| fail(crate::template::words(&error)))?;
         all.extend(pairs.into_iter().map(|(key, value)| Value::from_pairs([("key", key), ("value", value)])));
     }
     Ok(all)
@@ -74,7 +74,7 @@ pub(super) fn subelements(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
     let skip = rest.first().is_some_and(|flags| flags.get_attr("skip_missing").is_ok_and(|skip| skip.is_true()));
     let items = match list.kind() {
         ValueKind::Map => {
-            args::pairs(list, "subelements").unwrap_or_default().into_iter().map(|(_, value)| value).collect()
+            conversions::pairs(list, "subelements").unwrap_or_default().into_iter().map(|(_, value)| value).collect()
         }
         _ => listed(list),
     };
@@ -84,7 +84,7 @@ pub(super) fn subelements(call: &mut Call<'_>) -> Result<Vec<Value>, Error> {
         if item.get_attr("skipped").is_ok_and(|skipped| skipped.is_true()) {
             continue;
         }
-        let found = args::member(&item, &path);
+        let found = conversions::member(&item, &path);
         if found.is_undefined() {
             if skip {
                 continue;
@@ -198,7 +198,8 @@ impl Steps {
             let text = printf::fill(&self.format, vec![value], false)
                 .map_err(|_| fail(format!("sequence: invalid format {:?}", self.format)))?;
             bytes += text.len();
-            args::fits(Some(bytes)).map_err(|error| fail(format!("sequence: {}", crate::template::words(&error))))?;
+            conversions::fits(Some(bytes))
+                .map_err(|error| fail(format!("sequence: {}", crate::template::words(&error))))?;
             all.push(Value::from(text));
             number += stride;
         }

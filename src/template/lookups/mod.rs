@@ -10,8 +10,8 @@ mod values;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::args::{self, text};
-use super::environment::COLLECTIONS as COLLECTION_NAMES;
+use super::COLLECTIONS as COLLECTION_NAMES;
+use super::conversions::{self, text};
 use super::{Error, Scope, own};
 use crate::value::Value;
 use crate::value::doc::Word;
@@ -210,7 +210,7 @@ impl Call<'_> {
     }
 
     fn flag(&self, name: &str, default: bool) -> bool {
-        self.option(name).map_or(default, args::truthy)
+        self.option(name).map_or(default, conversions::truthy)
     }
 
     /// The terms as text.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{Call, fail};
-use crate::template::args::{self, text};
+use crate::template::conversions::{self, text};
 use crate::template::{Error, Page, words};
 use crate::value::Value;
 
@@ -79,7 +79,7 @@ fn without_login(address: &str) -> String {
 }
 
 fn page(call: &Call<'_>, address: &str) -> Result<Page, Error> {
-    let headers = call.option("headers").map(|headers| args::pairs(headers, "headers")).transpose();
+    let headers = call.option("headers").map(|headers| conversions::pairs(headers, "headers")).transpose();
     let headers = headers
         .map_err(|error| fail(words(&error)))?
         .unwrap_or_default()
@@ -87,7 +87,7 @@ fn page(call: &Call<'_>, address: &str) -> Result<Page, Error> {
         .map(|(name, value)| (text(name), text(value)))
         .chain(call.flag("force", false).then(|| ("Cache-Control".to_owned(), "no-cache".to_owned())))
         .collect();
-    let unredirected = call.option("unredirected_headers").map(args::items).transpose();
+    let unredirected = call.option("unredirected_headers").map(conversions::items).transpose();
     let unredirected = unredirected.map_err(|error| fail(words(&error)))?.unwrap_or_default();
     let seconds = call.option("timeout").and_then(|seconds| f64::try_from(seconds.clone()).ok()).unwrap_or(10.0);
     Ok(Page {
