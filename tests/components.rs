@@ -420,12 +420,12 @@ fn a_component_of_the_table_is_in_every_order() {
     let order = [steps(&kubernetes), objects(), steps(&|entry| !kubernetes(entry))].concat();
     assert_eq!(order[0], "apiserver drained");
     assert!(order.contains(&"example drained".to_owned()));
-    let forward = [vec![started.clone(), certificates], order.clone()].concat();
+    let forward = [vec![started.clone(), certificates.clone()], order.clone()].concat();
     assert_eq!(Rehearsal::said(&rehearsal.run("upgrade", &[])), forward);
     let without_objects: Vec<String> = forward.into_iter().filter(|step| step != "objects").collect();
     assert_eq!(Rehearsal::said(&rehearsal.run("certificates", &[])), without_objects);
     let back = order.into_iter().rev().filter(|step| step != "objects");
-    let back: Vec<String> = [started].into_iter().chain(back).collect();
+    let back: Vec<String> = [certificates, started].into_iter().chain(back).collect();
     assert_eq!(Rehearsal::said(&rehearsal.run("rollback", &[])), back);
     let refused = rehearsal.run("upgrade", &["-e", "component=example"]);
     assert!(refused.contains("before example, upgrade aggregated-apiserver (1.18.0 on h1), "), "{refused}");
