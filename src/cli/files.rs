@@ -3,7 +3,7 @@
 use std::fs::Permissions;
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context;
 
@@ -16,12 +16,26 @@ pub(super) enum Access {
     AsBefore,
 }
 
-/// Writes a file that only its owner may read, or replaces one by such a file.
+/// Writes a file that only its owner may read, or replaces one by such a file. A device or a pipe, such as /dev/stdout, takes the
+/// content and stays what it is.
 ///
 /// # Errors
-/// It cannot be written.
+/// It cannot be written, or another user chose where it leads.
 pub(super) fn write(path: &Path, content: &[u8]) -> anyhow::Result<()> {
     if path.exists() { replace(path, content, Access::Private) } else { create(path, content) }
+}
+
+/// Whether a path names an open file of this process, which may be at any place in it.
+fn is_descriptor(path: &Path) -> bool {
+    ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"].iter().any(|place| path.starts_with(place))
+}
+
+/// Refuses what another user than root and this one put there: a link could lead to a file of this user's, a pipe to theirs.
+fn refuse_others(found: &std::fs::Metadata) -> std::io::Result<()> {
+    match [0, rustix::process::geteuid().as_raw()].contains(&found.uid()) {
+        true => Ok(()),
+        false => Err(std::io::Error::other("another user has put it there")),
+    }
 }
 
 /// Writes a file that was not there.
@@ -40,15 +54,21 @@ pub(super) fn create(path: &Path, content: &[u8]) -> anyhow::Result<()> {
 
 /// Puts new content in a file's place.
 pub(super) fn replace(path: &Path, content: &[u8], access: Access) -> anyhow::Result<()> {
-    // A symbolic link stays one: what it leads to gets the new content.
-    let path: &PathBuf = &path.canonicalize().with_context(|| format!("cannot find {}", path.display()))?;
-    let directory = path.parent().unwrap_or(Path::new("/"));
     let write = || -> std::io::Result<()> {
         let before = std::fs::metadata(path)?;
-        if !before.is_file() {
-            // A device or a pipe, such as /dev/stdout, takes the content and stays what it is.
-            return std::fs::OpenOptions::new().write(true).open(path)?.write_all(content);
+        let link = path.symlink_metadata()?;
+        if is_descriptor(path) || !before.is_file() {
+            if !is_descriptor(path) {
+                refuse_others(&link).and_then(|()| refuse_others(&before))?;
+            }
+            return std::fs::OpenOptions::new().append(true).open(path)?.write_all(content);
         }
+        if link.is_symlink() {
+            refuse_others(&link)?;
+        }
+        // A symbolic link stays one: what it leads to gets the new content.
+        let path = path.canonicalize()?;
+        let directory = path.parent().unwrap_or(Path::new("/"));
         let mut file = tempfile::NamedTempFile::new_in(directory)?;
         file.write_all(content)?;
         let mode = match access {
@@ -111,5 +131,25 @@ mod tests {
         write(&path, b"x").unwrap();
         assert_eq!(reader.join().unwrap(), b"x");
         assert!(std::os::unix::fs::FileTypeExt::is_fifo(&std::fs::metadata(&path).unwrap().file_type()));
+    }
+
+    #[test]
+    fn links_and_pipes_of_others_are_refused() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let [victim, link, pipe] = ["victim", "link", "pipe"].map(|name| directory.path().join(name));
+        std::fs::write(&victim, "x").unwrap();
+        std::os::unix::fs::symlink(&victim, &link).unwrap();
+        write(&link, b"y").unwrap();
+        assert_eq!((std::fs::read(&victim).unwrap(), link.is_symlink()), (b"y".to_vec(), true));
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        for path in [&link, &pipe] {
+            std::os::unix::fs::lchown(path, Some(65534), None).unwrap();
+            let error = format!("{:#}", write(path, b"z").unwrap_err());
+            assert!(error.contains("another user"), "{error}");
+        }
+        assert_eq!(std::fs::read(&victim).unwrap(), b"y");
     }
 }
