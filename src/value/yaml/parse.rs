@@ -26,11 +26,14 @@ pub(super) fn documents(
     if strict.is_ok() {
         return strict;
     }
-    if let Some(json) = join_surrogates(text).filter(|_| serde_json::from_str::<IgnoredAny>(text).is_ok()) {
+    let json = join_surrogates(text).filter(|_| serde_json::from_str::<IgnoredAny>(text).is_ok());
+    if let Some(json) = &json {
         warnings.truncate(count);
-        return read(source, &json, &HashMap::new(), warnings).or(strict);
+        if let Ok(nodes) = read(source, json, &HashMap::new(), warnings) {
+            return Ok(nodes);
+        }
     }
-    let Some(loosened) = loosen(text) else { return strict };
+    let Some(loosened) = loosen(json.as_deref().unwrap_or(text)) else { return strict };
     warnings.truncate(count);
     // What is still wrong is told of the text as it was written.
     read(source, &loosened.text, &loosened.shifts, warnings).or(strict)
