@@ -154,8 +154,8 @@ fn path(directory: &str) -> String {
 /// The journals that the hosts have, beside the lock.
 pub struct Journals {
     pub found: Vec<(Arc<str>, Journal)>,
-    /// How many hosts have a lock, or do not answer. A host that the inventory got since has none.
-    locked: usize,
+    /// How many hosts have a journal, or do not answer. A host that the inventory got since has none.
+    having: usize,
     /// How many hosts did not answer.
     silent: usize,
 }
@@ -165,27 +165,24 @@ pub async fn read(hosts: &[(Arc<str>, Remote)], directory: &str, all: usize) -> 
     let path = path(directory);
     let ask = |remote: &Remote| {
         let (remote, path) = (remote.clone(), path.clone());
-        async move {
-            let has_lock = within(remote.lock(directory)).await.ok()?.is_some_and(|seen| seen.record.token > 0);
-            Some((has_lock, within(remote.read(&path)).await.ok().flatten()))
-        }
+        async move { within(remote.read(&path)).await.ok() }
     };
     let answers = join_all(hosts.iter().map(|(_, remote)| ask(remote))).await;
-    let mut journals = Journals { found: Vec::new(), locked: all, silent: all };
+    let mut journals = Journals { found: Vec::new(), having: all, silent: all };
     for ((name, _), answer) in hosts.iter().zip(answers) {
-        let Some((has_lock, content)) = answer else { continue };
+        let Some(content) = answer else { continue };
         journals.silent -= 1;
-        journals.locked -= usize::from(!has_lock);
+        journals.having -= usize::from(content.is_none());
         journals.found.extend(content.and_then(|content| Some((name.clone(), Journal::parse(&content)?))));
     }
     journals
 }
 
 impl Journals {
-    /// The newest of them. A run writes its journal on a majority of the hosts with its lock: what fewer have is made up by one of
+    /// The newest of them. A run writes its journal on a majority: what fewer of the hosts with a journal have is made up by one of
     /// them. One that came further has been where the others are.
     pub fn newest(self) -> Option<Journal> {
-        let needed = (self.locked / 2 + 1).saturating_sub(self.silent).max(1);
+        let needed = (self.having / 2 + 1).saturating_sub(self.silent).max(1);
         let further = |journal: &Journal| {
             let done = journal.stages.iter().filter(|entry| entry.done).count();
             (journal.done, journal.stages.len(), done)
@@ -288,9 +285,9 @@ mod tests {
         assert_eq!(who, "a-b@c?h9:?run?x");
         // One host alone does not hide the journals of the others, whatever it writes there and into its lock.
         let of = |token: u64, done: bool| Journal { token, ..journal(&[("etcd", done)], done) };
-        let newest = |journals: &[Journal], locked, silent| {
+        let newest = |journals: &[Journal], having, silent| {
             let found = journals.iter().map(|journal| ("h".into(), journal.clone())).collect();
-            Journals { found, locked, silent }.newest().map(|journal| (journal.token, journal.done))
+            Journals { found, having, silent }.newest().map(|journal| (journal.token, journal.done))
         };
         let open = of(8, false);
         assert_eq!(newest(&[of(1 << 61, false), open.clone(), open.clone()], 3, 0), Some((8, false)));
