@@ -14,7 +14,8 @@ refused() { # WORDS OPTION...
   healthy
 }
 refused 'runs as the user etcd, but etcd_user is other' -e etcd_user=other
-refused 'has its write-ahead log in its data directory' -e '{"etcd_flags": {"wal-dir": "/var/lib/etcd/wal"}}'
+refused 'has its write-ahead log in its data directory' -e '{"etcd_flags": {"wal-dir": "/var/lib/etcd/data/other"}}'
+refused 'must be below etcd_data_dir' -e '{"etcd_flags": {"wal-dir": "/srv/wal"}}'
 
 filled() { head -c 1000000 /dev/zero | tr '\0' x | etcdctl put "e2e/filled/$1" >/dev/null; }
 for i in $(seq 12); do filled "$i"; done
@@ -25,11 +26,34 @@ quota 30000000
 exits 0
 for i in $(seq 13 60); do filled "$i" || break; done
 etcdctl alarm list | grep -q NOSPACE || broken "the database is not full"
+# Not while other members keep the lower quota.
+etcd_playbook --limit h1 -e etcd_quota_backend_bytes=1073741824
+exits 2
+says 'is full \(alarm NOSPACE\), so this run needs all its hosts'
+etcdctl alarm list | grep -q NOSPACE || broken "the alarm was cleared"
 quota 1073741824
 exits 0
 healthy
 [ -z "$(etcdctl alarm list)" ] || broken "the alarm was not cleared"
 filled 61 || broken "nothing can be written"
+etcd_playbook --check -e etcd_quota_backend_bytes=-1
+exits 0
+
+# Room that a person made: the alarm is what is left to do, and a dry run says so.
+quota 100000000
+exits 0
+for i in $(seq 62 180); do filled "$i" || break; done
+etcdctl del --prefix e2e/filled/ >/dev/null
+revision=$(etcdctl endpoint status -w json | grep -o '"revision":[0-9]*' | head -1)
+etcdctl compact "${revision#*:}"
+etcdctl defrag
+etcdctl alarm list | grep -q NOSPACE || broken "the database was not full"
+etcd_playbook --check -e etcd_quota_backend_bytes=100000000
+exits 0
+says 'this run would clear the alarm NOSPACE'
+quota 100000000
+exits 0
+filled 1 || broken "nothing can be written"
 etcdctl del --prefix e2e/filled/ >/dev/null
 etcd_playbook -e etcd_settle_seconds=1
 exits 0
