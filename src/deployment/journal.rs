@@ -98,6 +98,24 @@ impl Journal {
         }
     }
 
+    /// How many stages came to their end.
+    fn ended(&self) -> usize {
+        self.stages.iter().filter(|entry| entry.done).count()
+    }
+
+    /// Whether this is a journal of the same run that came as far as the other, by the same way.
+    fn has_been_at(&self, other: &Journal) -> bool {
+        let run =
+            |of: &Journal| (of.token, of.begun, [&of.apply, &of.operation, &of.digest, &of.who].map(String::clone));
+        let entries = self.stages.iter().zip(&other.stages);
+        run(self) == run(other)
+            && self.done >= other.done
+            && self.stages.len() >= other.stages.len()
+            && entries.into_iter().all(|(own, of_other)| {
+                (&own.stage, &own.playbook) == (&of_other.stage, &of_other.playbook) && own.done >= of_other.done
+            })
+    }
+
     /// What became of it if it is not done.
     pub fn fate(&self) -> &'static str {
         if self.failed { "failed" } else { "was interrupted" }
@@ -183,19 +201,12 @@ impl Journals {
     /// them. One that came further has been where the others are.
     pub fn newest(self) -> Option<Journal> {
         let needed = (self.having / 2 + 1).saturating_sub(self.silent).max(1);
-        let further = |journal: &Journal| {
-            let done = journal.stages.iter().filter(|entry| entry.done).count();
-            (journal.done, journal.stages.len(), done)
-        };
-        let same_run = |one: &Journal, other: &Journal| {
-            (one.token, &one.apply, &one.operation) == (other.token, &other.apply, &other.operation)
-        };
         let is_known = |journal: &Journal| {
             let others = self.found.iter().map(|(_, other)| other);
-            others.filter(|other| same_run(other, journal) && further(other) >= further(journal)).count() >= needed
+            others.filter(|other| other.has_been_at(journal)).count() >= needed
         };
         let known = self.found.iter().map(|(_, journal)| journal).filter(|journal| is_known(journal));
-        known.max_by_key(|journal| (journal.token, further(journal))).cloned()
+        known.max_by_key(|journal| (journal.token, journal.done, journal.stages.len(), journal.ended())).cloned()
     }
 }
 
@@ -295,6 +306,13 @@ mod tests {
         assert_eq!(newest(&[of(8, true), open.clone(), open.clone()], 3, 0), Some((8, false)));
         let made_up = Journal { operation: "remove-host h2".into(), ..of(9, false) };
         assert_eq!(newest(&[made_up, open.clone(), open.clone()], 3, 0), Some((8, false)));
+        let elsewhere = Journal { token: 8, ..journal(&[("addons", false)], false) };
+        let stages = [elsewhere, open.clone(), open.clone()];
+        for order in [[0, 1, 2], [1, 2, 0]] {
+            let found = order.iter().map(|at| ("h".into(), stages[*at].clone())).collect();
+            let newest = Journals { found, having: 3, silent: 0 }.newest().unwrap();
+            assert_eq!(newest.open_stage(), Some(Stage::Etcd));
+        }
         // A host that was down when it was written, one that is down now, and a deployment of one host, or that was of one.
         assert_eq!(newest(&[of(7, true), open.clone(), open.clone()], 3, 0), Some((8, false)));
         assert_eq!(newest(&[of(7, true), open.clone()], 3, 1), Some((8, false)));
