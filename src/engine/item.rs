@@ -147,7 +147,7 @@ impl<'a> Item<'a> {
         if name.is_empty() {
             // As Ansible: it must not run on another host than was meant.
             return Err(template::Error::Other {
-                message: format!("delegate_to is empty: {} names no host", written.value),
+                message: format!("delegate_to is empty: {}", written.value),
                 origin: Some(written.origin.clone()),
             });
         }
