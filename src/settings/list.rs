@@ -1,5 +1,5 @@
 //! The list of settings that have a meaning here. From it come the reading of files and of the environment,
-//! `windlass config` and the table in `docs/reference/configuration.md`; `others.rs` names all other settings of Ansible.
+//! `windlass config` and the table in `docs/reference/configuration.md`; `ansible_only.rs` names all other settings of Ansible.
 //!
 //! To add one: a constant here, its name in [`SETTINGS`], and `UPDATE_DOCS=1 cargo test --test config`.
 

@@ -1,5 +1,5 @@
 //! Configuration: what `ansible.cfg`, the environment and our own `[windlass]` section say, each value with its origin.
-//! [`list`] is the one list of what there is; `others` names what Ansible has beside it. Knows nothing of what the values
+//! [`list`] is the one list of what there is; [`ansible_only`] names what Ansible has beside it. Knows nothing of what the values
 //! are used for.
 
 pub mod ansible_only;
