@@ -18,7 +18,7 @@ use windlass::launch;
 use windlass::settings::Settings;
 use windlass::value::Secret;
 use windlass::value::Surroundings;
-use windlass::value::lock::Mutex;
+use windlass::value::mutex::Mutex;
 use windlass::value::vault::Keyring;
 use windlass::value::yaml::Duplicates;
 

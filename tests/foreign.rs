@@ -14,7 +14,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass::value::lock::Mutex;
+use windlass::value::mutex::Mutex;
 
 use assert_cmd::Command;
 use base64::Engine as _;

@@ -61,7 +61,7 @@ fn inventories() {
 
 #[test]
 fn playbooks() {
-    seeds("playbook", &["playbooks", "tests/lint", "tests/differential/playbooks"]);
+    seeds("playbook", &["playbooks", "tests/mistakes", "tests/differential/playbooks"]);
 }
 
 #[test]

@@ -57,8 +57,8 @@ def unseen():
     """Mistakes of form that the schema lets pass."""
     check = validator("playbook")
     seen = 0
-    for path in sorted(glob("tests/lint/*.yml")):
-        name = path.removeprefix("tests/lint/")
+    for path in sorted(glob("tests/mistakes/*.yml")):
+        name = path.removeprefix("tests/mistakes/")
         try:
             with open(path, encoding="utf-8") as file:
                 wrong = any(True for _ in check.iter_errors(yaml.load(file, Loader)))

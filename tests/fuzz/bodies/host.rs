@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use windlass::connection::{Connection, Error, Exit, Process, Stream};
-use windlass::value::lock::Mutex;
+use windlass::value::mutex::Mutex;
 
 /// What it says, one answer for each time that something was written to it to the end; then it hangs up.
 #[derive(Debug)]

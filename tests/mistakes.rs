@@ -1,0 +1,66 @@
+//! Every `tests/mistakes/<name>.yml` is a playbook with a typical mistake; what a person is told of it must equal
+//! `<name>.txt` beside it. `UPDATE_GOLDEN=1` writes what is so now.
+
+#![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use windlass::engine::Known;
+use windlass::playbook::load::Loader;
+use windlass::report::complaint::render;
+use windlass::template::Templar;
+use windlass::value::Surroundings;
+
+fn playbooks() -> Vec<PathBuf> {
+    let entries = std::fs::read_dir("tests/mistakes").unwrap();
+    let mut found: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    found.retain(|path| path.extension().is_some_and(|end| end == "yml"));
+    found.sort();
+    assert!(found.len() >= 50, "playbooks are missing: {}", found.len());
+    found
+}
+
+fn told(playbook: &Path) -> String {
+    let known = Known { templar: Templar::new() };
+    let mut loader = Loader::new(Arc::new(known), Arc::default(), Arc::default(), Vec::new());
+    loader.surroundings = Arc::new(Surroundings::of_process());
+    match loader.playbook(playbook) {
+        Ok(_) => "nothing is wrong\n".to_owned(),
+        Err(complaints) => complaints.iter().map(|complaint| render(complaint) + "\n").collect::<Vec<_>>().join("\n"),
+    }
+}
+
+#[test]
+fn every_mistake_is_told_as_expected() {
+    let mut wrong = Vec::new();
+    for playbook in playbooks() {
+        let told = told(&playbook);
+        let file = playbook.with_extension("txt");
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            std::fs::write(&file, &told).unwrap();
+        }
+        let expected = std::fs::read_to_string(&file).unwrap_or_default();
+        if told != expected {
+            wrong.push(format!("{}:\n--- expected\n{expected}--- told\n{told}", playbook.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn no_mistake_goes_unnoticed() {
+    for playbook in playbooks() {
+        assert_ne!(told(&playbook), "nothing is wrong\n", "{}", playbook.display());
+    }
+}
+
+#[test]
+fn every_expectation_has_its_playbook() {
+    for entry in std::fs::read_dir("tests/mistakes").unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|end| end == "txt") {
+            assert!(path.with_extension("yml").exists(), "{} has no playbook", path.display());
+        }
+    }
+}
