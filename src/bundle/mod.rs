@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use crate::value::Surroundings;
-use crate::value::origin::nearest;
+use crate::value::nearest::nearest;
 
 pub use archive::{is_archive, pack};
 pub use elf::named as architecture_named;

@@ -10,7 +10,7 @@ use super::options::{ConnectionArgs, InventorySource, RunArgs, VaultPasswords};
 use super::{ExitCode, Failure};
 use crate::report::plain;
 use crate::settings::{Kind, SETTINGS, SetBy, Setting, Settings};
-use crate::value::origin::nearest;
+use crate::value::nearest::nearest;
 
 #[derive(Debug, Args)]
 pub(super) struct ConfigArgs {

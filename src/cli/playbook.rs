@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::deployment::messages;
+use super::deployment::plan_text;
 use super::launch;
 use super::options::{ConnectionArgs, InventorySource, RunArgs, VaultPasswords};
 use super::reporting::Reporting;
@@ -146,7 +146,7 @@ fn find_members(job: &mut Job, most: usize) -> Result<(), Failure> {
         None => Ok(()),
         Some(gone) => Err(anyhow::anyhow!(
             "refusing to remove {}, more than {most}: {} (--max-removals {} allows it)",
-            messages::counted(gone.len(), "member"),
+            plan_text::counted(gone.len(), "member"),
             gone.join(", "),
             gone.len()
         )

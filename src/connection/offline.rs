@@ -9,7 +9,7 @@ use async_trait::async_trait;
 
 use super::network::Network;
 use super::{Connection, Error, Method, Open, Process, Stream, Target};
-use crate::value::lock::RwLock;
+use crate::value::mutex::RwLock;
 
 /// Opens connections in another's way, within the fence.
 pub struct Fence {

@@ -8,7 +8,7 @@ use super::host::State;
 use super::{Job, Run, scope};
 use crate::inventory::VarsFiles;
 use crate::playbook::{Handler, Play};
-use crate::value::lock::RwLock;
+use crate::value::mutex::RwLock;
 
 /// One batch of a play's hosts, and what they share.
 pub(crate) struct Batch {

@@ -10,7 +10,7 @@ use super::target;
 use crate::inventory::VarsFiles;
 use crate::playbook::{Role, Task};
 use crate::template::Layer;
-use crate::value::lock::RwLock;
+use crate::value::mutex::RwLock;
 use crate::value::{HashBehaviour, Vars, mapping};
 
 /// A host in a play: it goes into a task and comes out of it; nobody else holds it meanwhile.

@@ -24,13 +24,13 @@ mod options;
 mod play;
 mod pool;
 mod scope;
+mod special_variables;
 mod start_at;
 mod stats;
 mod step;
 mod tags;
 mod target;
 mod task;
-mod variables;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -44,10 +44,10 @@ use tokio::sync::mpsc::UnboundedSender;
 pub use event::{Counts, Event, Lost, Recap, Status, TaskResult, TaskStart, TimedEvent};
 pub use loader_context::Known;
 pub use options::{FactCache, Gathering, Options};
+pub use special_variables::VARIABLES;
 pub use stats::Stats;
 pub use tags::Tags;
 pub use target::Defaults;
-pub use variables::VARIABLES;
 
 use crate::connection::{Fence, Open, Target, Ways};
 use crate::inventory::{Inventory, VarsFiles};
@@ -55,7 +55,7 @@ use crate::playbook::load::Loader;
 use crate::playbook::{Keywords, Play};
 use crate::remote::{Become, Hold};
 use crate::template::Templar;
-use crate::value::lock::{Mutex, RwLock};
+use crate::value::mutex::{Mutex, RwLock};
 use crate::value::vault::Keyring;
 use crate::value::{Template, Value, Vars};
 

@@ -16,7 +16,7 @@ use super::{Error, Event, Gathering, Job, Lost, Run, batch, block, handlers, hoo
 use crate::inventory::{Inventory, VarsFiles};
 use crate::playbook::load::setup_task;
 use crate::playbook::{Order, Play, Strategy, Written};
-use crate::value::lock::RwLock;
+use crate::value::mutex::RwLock;
 use crate::value::origin::Complaint;
 use crate::value::{Value, float};
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use indexmap::IndexSet;
 
 use super::{Inventory, LOCALHOST, address};
-use crate::value::origin::{Complaint, nearest};
+use crate::value::nearest::nearest;
+use crate::value::origin::Complaint;
 
 impl Inventory {
     /// The hosts that a pattern names, in inventory order; an error names a pattern that is no pattern.

@@ -9,7 +9,8 @@ use super::read::{bool_of, pairs};
 use super::{include, role_files};
 use crate::value::Origin;
 use crate::value::doc::Doc;
-use crate::value::origin::{Complaint, nearest};
+use crate::value::nearest::nearest;
+use crate::value::origin::Complaint;
 use crate::value::yaml::{Node, NodeKind};
 
 /// What a task is to run, as written.

@@ -10,7 +10,8 @@ use super::loader::Load;
 use super::read::{bool_of, is_float, is_int, is_null, is_template, pairs};
 use super::{Action, Keywords, Written, include, names};
 use crate::value::doc::{ANY_NAME, Argument, Doc, Kind};
-use crate::value::origin::{Complaint, nearest};
+use crate::value::nearest::nearest;
+use crate::value::origin::Complaint;
 use crate::value::yaml::{Node, NodeKind};
 use crate::value::{Origin, Template, has_marks, truth};
 

@@ -6,7 +6,8 @@
 use super::{Keywords, Written};
 use crate::value::Origin;
 use crate::value::doc::Argument;
-use crate::value::origin::{Complaint, nearest};
+use crate::value::nearest::nearest;
+use crate::value::origin::Complaint;
 
 /// Where a keyword may stand; one bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

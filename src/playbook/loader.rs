@@ -9,7 +9,7 @@ use indexmap::{IndexMap, IndexSet};
 
 use super::{Base, Keywords, Role, Strategy};
 use crate::value::doc::Doc;
-use crate::value::lock::Mutex;
+use crate::value::mutex::Mutex;
 use crate::value::origin::Complaint;
 use crate::value::vault::Keyring;
 use crate::value::yaml::{self, DuplicateKeys, Duplicates, Node};

@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::value::origin::nearest;
+use crate::value::nearest::nearest;
 
 /// A path without `.` and `..`, as far as can be told without looking.
 pub(super) fn normal(path: &Path) -> PathBuf {

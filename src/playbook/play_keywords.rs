@@ -6,7 +6,8 @@ use super::keywords_of_plays::{PROMPT, SCHEMES};
 use super::loader::Load;
 use super::read::{bool_of, is_null, is_template, pairs};
 use super::{Encrypt, Order, Prompt, Strategy, Written, names};
-use crate::value::origin::{Complaint, nearest};
+use crate::value::nearest::nearest;
+use crate::value::origin::Complaint;
 use crate::value::yaml::{Node, NodeKind};
 
 impl Load<'_> {

@@ -3,7 +3,8 @@
 use super::keywords::{Keyword, Shape};
 use super::loader::Load;
 use super::{Written, names};
-use crate::value::origin::{Complaint, nearest};
+use crate::value::nearest::nearest;
+use crate::value::origin::Complaint;
 use crate::value::yaml::{Node, NodeKind};
 use crate::value::{Origin, Vars, has_marks, truth};
 

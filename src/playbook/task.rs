@@ -12,7 +12,8 @@ use super::loader::Load;
 use super::read::{is_null, pairs};
 use super::{Action, Keywords, Loop, LoopControl, Step, Task, Written, names};
 use crate::value::doc::listed;
-use crate::value::origin::{Complaint, nearest};
+use crate::value::nearest::nearest;
+use crate::value::origin::Complaint;
 use crate::value::yaml::Node;
 use crate::value::{Origin, Value};
 

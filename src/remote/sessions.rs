@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use super::session::{BEAT, Session};
 use super::{Become, Error, LockProof};
 use crate::connection::{self, Connection};
-use crate::value::lock::Mutex;
+use crate::value::mutex::Mutex;
 
 /// All sessions of one host. An idle session is used again; while all are busy a further one is opened,
 /// up to what the connection allows.

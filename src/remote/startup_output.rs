@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWrite};
 use tokio::sync::watch;
 
 use crate::connection::Reader;
-use crate::value::lock::Mutex;
+use crate::value::mutex::Mutex;
 
 const KEPT: usize = 16 * 1024;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::engine::{Counts, Event, Lost, Recap, Status, TaskResult, TaskStart, TimedEvent};
-use crate::value::lock::Mutex;
+use crate::value::mutex::Mutex;
 use crate::value::{Origin, Source, Vars};
 
 /// The moment that all tests begin at: 2023-11-14T22:13:20Z.

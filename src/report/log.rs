@@ -1,6 +1,6 @@
 //! The log file: appended to, readable by its owner alone, shared by the report and our own log.
 
-use crate::value::lock::Mutex;
+use crate::value::mutex::Mutex;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;

@@ -9,7 +9,8 @@ use serde_json::{Map, Value as Json};
 
 use super::place::place;
 use super::schema::ONE_LINE;
-use crate::value::origin::{Complaint, Origin, Source, nearest};
+use crate::value::nearest::nearest;
+use crate::value::origin::{Complaint, Origin, Source};
 use crate::value::yaml::{Node, NodeKind};
 
 /// Checks the field `name` of a mapping; gives its value with defaults filled in. Complaints go to `complaints`.

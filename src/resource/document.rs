@@ -9,7 +9,8 @@ use sha2::{Digest, Sha256};
 
 use super::schema::KINDS;
 use super::{API_VERSION, Allowed, GROUP, Named, Resource, Trust, check, foreign, trust};
-use crate::value::origin::{Complaint, Source, nearest};
+use crate::value::nearest::nearest;
+use crate::value::origin::{Complaint, Source};
 use crate::value::yaml::{self, Node, NodeKind};
 
 /// What may stand at the top of a document.

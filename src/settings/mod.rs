@@ -19,7 +19,8 @@ pub use ansible_only::{GROUPS, Group, Relevance};
 pub use kind::Kind;
 pub use list::SETTINGS;
 
-use crate::value::origin::{Complaint, Origin, Source, nearest};
+use crate::value::nearest::nearest;
+use crate::value::origin::{Complaint, Origin, Source};
 use crate::value::{Secret, Surroundings, Value};
 
 /// One setting that has a meaning here. To add one: a line in [`list`] and its name in [`SETTINGS`].

@@ -6,7 +6,8 @@ use super::ansible_only::{GROUPS, Group, NO_SETTINGS, Relevance, Row};
 use super::ini::Entry;
 use super::{SETTINGS, SetBy, known_variables};
 use crate::value::Surroundings;
-use crate::value::origin::{Complaint, Origin, nearest};
+use crate::value::nearest::nearest;
+use crate::value::origin::{Complaint, Origin};
 use crate::value::truth;
 
 /// What was found.

@@ -9,7 +9,7 @@ use minijinja::{Environment, Expression};
 use super::Error;
 use super::programs::Programs;
 use super::rewrite::{Reading, rewrite};
-use crate::value::lock::{Mutex, RwLock};
+use crate::value::mutex::{Mutex, RwLock};
 
 /// All filters, tests and functions, with the programs of a project. Runs with the same programs have the same engine, which
 /// lasts as long as the process: nothing in it depends on anything else, so that they do not see each other in it.

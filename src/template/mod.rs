@@ -7,6 +7,7 @@
 mod args;
 mod blocking;
 pub mod catalogue;
+mod check;
 mod conversions;
 mod engine;
 mod environment;
@@ -31,7 +32,6 @@ mod python;
 mod render;
 mod rewrite;
 pub mod scope;
-mod suggest;
 mod time;
 mod versions;
 
@@ -49,7 +49,7 @@ use programs::Programs;
 use rewrite::Reading;
 pub use scope::{Layer, Outside, Page, Scope};
 
-use crate::value::lock::RwLock;
+use crate::value::mutex::RwLock;
 use crate::value::{Origin, Surroundings, Template, Value};
 
 /// What the names of Ansible's own filters, tests and lookups may begin with.
@@ -239,12 +239,12 @@ impl Templar {
 
     /// Checks the syntax of every template in a value, and that its filters and tests exist, without variables.
     pub fn check(&self, value: &Value) -> Result<(), Error> {
-        suggest::value(*self.engine.read(), value)
+        check::value(*self.engine.read(), value)
     }
 
     /// As [`Templar::check`], for an expression without braces.
     pub fn check_expression(&self, expression: &str, origin: Option<&Origin>) -> Result<(), Error> {
-        suggest::expression(*self.engine.read(), expression.trim(), origin)
+        check::expression(*self.engine.read(), expression.trim(), origin)
     }
 
     /// Runs a lookup by name, as `with_<name>` of a task with this action does; the result is a list.

@@ -8,7 +8,7 @@ use minijinja::{Error, ErrorKind, State};
 
 use super::conversions::fail;
 use super::lazy::{Lazy, View};
-use crate::value::lock::Mutex;
+use crate::value::mutex::Mutex;
 use crate::value::{DEEPEST, Value};
 
 #[derive(Debug)]

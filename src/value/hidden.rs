@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use crate::value::lock::RwLock;
+use crate::value::mutex::RwLock;
 use aho_corasick::AhoCorasick;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD_NO_PAD as STANDARD_NO_PAD;

@@ -76,7 +76,7 @@ pub fn expect(value: &Value, what: &str, others: &[&str]) -> Result<bool, String
         let shown = value.as_str().map_or_else(|| value.to_string(), |text| format!("{text:?}"));
         let message = format!("{what} must be {} or {last}, not {shown}", first.join(", "));
         let all = known.chain(TRUE).chain(FALSE);
-        match value.as_str().and_then(|text| super::origin::nearest(&text.trim().to_lowercase(), all)) {
+        match value.as_str().and_then(|text| super::nearest::nearest(&text.trim().to_lowercase(), all)) {
             Some(near) => format!("{message} (did you mean {near}?)"),
             None => message,
         }

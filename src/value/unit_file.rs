@@ -97,7 +97,7 @@ pub fn environment_value(text: &str) -> Result<String, String> {
 /// A limit as a line of a unit.
 pub fn limit(name: &str, value: &str) -> Result<String, String> {
     if !LIMITS.contains(&name) {
-        let near = super::origin::nearest(name, LIMITS.iter().copied());
+        let near = super::nearest::nearest(name, LIMITS.iter().copied());
         let near = near.map(|near| format!(" (did you mean {near}?)")).unwrap_or_default();
         return Err(format!("{name:?} is not a service limit of systemd{near}"));
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use clap::Args;
 
-use super::{SiteArgs, agrees, declined, messages, plan, show};
+use super::{SiteArgs, agrees, declined, messages, plan, plan_text, show};
 use crate::cli::{ExitCode, Failure, note};
 use crate::deployment::apply::{Agreement, Answer, Proposal, Question};
 use crate::deployment::{Control, LockRequest};
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &ApplyArgs) -> Result<ExitCode, Failure> {
         let Some(proposal) = Proposal::make(site, saved, &request, control).await? else {
             return Ok(ExitCode::Interrupted);
         };
-        show(&messages::plan(&proposal.plan, site.verbosity > 0), site)?;
+        show(&plan_text::plan(&proposal.plan, site.verbosity > 0), site)?;
         if let Some(journal) = &proposal.interrupted {
             note(&messages::interrupted(journal, journal.is_apply()));
         }
@@ -67,7 +67,7 @@ fn answered(args: &ApplyArgs, question: &Question, agreed: &mut Agreement, contr
     let otherwise = "--yes applies without asking";
     match question {
         Question::Remove(members) => {
-            let (count, names) = (messages::counted(members.len(), "member"), members.join(", "));
+            let (count, names) = (plan_text::counted(members.len(), "member"), members.join(", "));
             if args.yes {
                 return Err(anyhow!(
                     "refusing to remove {count} ({names}): --max-removals allows {}",

@@ -3,9 +3,10 @@
 
 pub(super) mod apply;
 pub(super) mod destroy;
-pub(super) mod messages;
+mod messages;
 pub(super) mod operation;
 pub(super) mod plan;
+pub(super) mod plan_text;
 pub(super) mod status;
 
 use std::io::IsTerminal;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use clap::Args;
 
-use super::{SiteArgs, agrees, declined, messages, show};
+use super::{SiteArgs, agrees, declined, messages, plan_text, show};
 use crate::cli::{ExitCode, Failure, note, working_directory};
 use crate::deployment::LockRequest;
 use crate::deployment::operation::{Operation, Prepared};
@@ -94,7 +94,7 @@ fn run(args: &OperationArgs, operation: Operation) -> Result<ExitCode, Failure> 
         let Some(prepared) = Prepared::make(site, operation, &request, !args.check, control).await? else {
             return Ok(ExitCode::Interrupted);
         };
-        show(&messages::operation(&prepared, site.verbosity > 0), site)?;
+        show(&plan_text::operation(&prepared, site.verbosity > 0), site)?;
         if let Some(journal) = &prepared.interrupted {
             note(&messages::interrupted(journal, prepared.resumes()));
         }

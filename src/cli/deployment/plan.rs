@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 use clap::Args;
 
-use super::{SiteArgs, messages, show};
+use super::{SiteArgs, plan_text, show};
 use crate::cli::{ExitCode, Failure, files};
 use crate::deployment::plan::{LAYOUT, Plan};
 use crate::deployment::planning;
@@ -23,7 +23,7 @@ pub(crate) struct PlanArgs {
 pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
     args.site.carry_out(&[], async |site, control| {
         let Some(plan) = planning::plan(site, control).await? else { return Ok(ExitCode::Interrupted) };
-        show(&messages::plan(&plan, site.verbosity > 0), site)?;
+        show(&plan_text::plan(&plan, site.verbosity > 0), site)?;
         if let Some(file) = &args.out {
             save(&plan, file)?;
         }

@@ -8,7 +8,7 @@ use crate::playbook::include;
 use crate::playbook::keywords::{self, Keyword};
 use crate::template::catalogue;
 use crate::value::doc::{Doc, Word};
-use crate::value::origin::nearest;
+use crate::value::nearest::nearest;
 
 /// What kind of word something is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Poll, Waker, ready};
 
-use crate::value::lock::Mutex;
+use crate::value::mutex::Mutex;
 use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::task::coop::poll_proceed;

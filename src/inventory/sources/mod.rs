@@ -14,7 +14,8 @@ use std::sync::Arc;
 use self::candidate::Candidate;
 use super::Inventory;
 use crate::value::Value;
-use crate::value::origin::{Complaint, Origin, nearest};
+use crate::value::nearest::nearest;
+use crate::value::origin::{Complaint, Origin};
 
 /// All kinds, in the order in which they are asked.
 ///

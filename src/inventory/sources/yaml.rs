@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::{Candidate, host_names};
 use crate::inventory::Inventory;
 use crate::value::Value;
-use crate::value::origin::{Complaint, Source, nearest};
+use crate::value::nearest::nearest;
+use crate::value::origin::{Complaint, Source};
 use crate::value::yaml::{self, Node, NodeKind};
 
 const SECTIONS: [&str; 3] = ["hosts", "children", "vars"];

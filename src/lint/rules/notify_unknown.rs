@@ -4,7 +4,8 @@ use indexmap::IndexSet;
 
 use crate::lint::project::{Task, items};
 use crate::lint::{Found, Level, Project, Rule};
-use crate::value::origin::{Complaint, nearest};
+use crate::value::nearest::nearest;
+use crate::value::origin::Complaint;
 use crate::value::yaml::{Node, NodeKind};
 
 pub(super) const RULE: Rule = Rule {

@@ -14,7 +14,7 @@ use super::Error;
 use super::file_digest::{self, Key};
 use crate::bundle::{Bundle, Found, MANIFEST, Wanted};
 use crate::value::Surroundings;
-use crate::value::lock::Mutex;
+use crate::value::mutex::Mutex;
 
 impl From<crate::bundle::Error> for Error {
     fn from(error: crate::bundle::Error) -> Self {

@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use crate::modules::testing::{Bench, value};
-use crate::value::lock::Mutex;
+use crate::value::mutex::Mutex;
 
 const SHA256_OF_ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 const NEW: &str = "Fri, 01 Jan 2100 00:00:00 GMT";

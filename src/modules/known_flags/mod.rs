@@ -11,7 +11,7 @@ use self::catalogue::{Catalogue, Program};
 use super::{Controller, Done, Error, Local, Outcome};
 use crate::value::Value;
 use crate::value::doc::{Argument, Doc, Kind, Return};
-use crate::value::origin::nearest;
+use crate::value::nearest::nearest;
 use crate::value::truth;
 
 #[derive(Debug, Deserialize)]

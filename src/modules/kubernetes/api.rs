@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 use super::definitions::Object;
 use super::failure::explain;
 use crate::modules::Error;
-use crate::value::lock::Mutex;
+use crate::value::mutex::Mutex;
 
 /// An API server that says nothing for so long is taken for dead.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use crate::modules::Error;
 use crate::template;
 use crate::value::doc::{ANY_NAME, Argument, Doc, Kind};
-use crate::value::origin::nearest;
+use crate::value::nearest::nearest;
 use crate::value::{Value, Vars};
 
 /// Rendered arguments to what the module's `DOC` says: canonical names, coerced kinds, defaults filled in, choices

@@ -12,7 +12,7 @@ use tokio::sync::OnceCell;
 
 use crate::modules::Error;
 use crate::modules::file_write::unreadable;
-use crate::value::lock::Mutex;
+use crate::value::mutex::Mutex;
 
 /// SHA-1 (Ansible's `checksum`) and MD5 (its `md5sum`), lower-case hex.
 #[derive(Debug, Clone, PartialEq, Eq)]

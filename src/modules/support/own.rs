@@ -12,7 +12,7 @@ use crate::modules::execution::quote;
 use crate::modules::{Async, Changes, Controller, Diff, Done, Effect, Entry, Error, Outcome, Place, Run, script};
 use crate::remote::{Attributes, Command, Output, Remote};
 use crate::value::doc::{ANY_NAME, Argument, Doc, Kind, OWN};
-use crate::value::lock::Mutex;
+use crate::value::mutex::Mutex;
 use crate::value::truth;
 use crate::value::{CORE, Value, Vars, read};
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::value::lock::Mutex;
+use crate::value::mutex::Mutex;
 use tokio::sync::oneshot;
 
 #[derive(Debug, Clone)]

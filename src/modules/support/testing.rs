@@ -17,7 +17,7 @@ use crate::modules::{Controller, Done, Error, Outcome, arguments, find};
 use crate::remote::{Remote, Sessions};
 use crate::template::{Scope, Templar};
 use crate::value::doc::{Argument, Doc, Kind};
-use crate::value::lock::Mutex;
+use crate::value::mutex::Mutex;
 use crate::value::origin::Source;
 use crate::value::vault::Keyring;
 use crate::value::yaml::NodeKind;

@@ -201,7 +201,7 @@ async fn an_upload_arrives_whole_and_tells_how_far_it_is() {
         let from = tempfile::NamedTempFile::new().unwrap();
         let content: Vec<u8> = (0..30_000_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
         std::fs::write(from.path(), &content).unwrap();
-        let told = crate::value::lock::Mutex::new(Vec::new());
+        let told = crate::value::mutex::Mutex::new(Vec::new());
         let attributes = Attributes { mode: Some(0o755), ..Attributes::default() };
         let progress = |done, total| told.lock().push((done, total));
         remote

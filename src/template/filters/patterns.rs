@@ -11,7 +11,7 @@ use super::super::args::Filter;
 use super::super::conversions::{fail, fits, text};
 use crate::value::Value;
 use crate::value::doc::Word;
-use crate::value::lock::Mutex;
+use crate::value::mutex::Mutex;
 
 /// The filters of this file.
 pub(super) const FILTERS: &[(Word, Filter)] = &[

@@ -15,7 +15,7 @@ use super::conversions::{self, text};
 use super::{Error, Scope, own};
 use crate::value::Value;
 use crate::value::doc::Word;
-use crate::value::origin::nearest;
+use crate::value::nearest::nearest;
 pub(super) use files::of_task;
 
 /// A lookup: from its call to a list.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::value::lock::Mutex;
+use crate::value::mutex::Mutex;
 use crate::value::origin::Complaint;
 
 /// The complaint of a key that is there twice, where the file is read all the same.

@@ -303,7 +303,7 @@ fn advice(line: &str) -> Option<&'static str> {
     None
 }
 
-/// What is often wrong where the parser says this. Only hints depend on its words; the cases `tests/lint/yaml_*` fail when these
+/// What is often wrong where the parser says this. Only hints depend on its words; the cases `tests/mistakes/yaml_*` fail when these
 /// words change.
 fn advice_on(words: &str) -> Option<&'static str> {
     let has = |part: &str| words.contains(part);

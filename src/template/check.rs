@@ -13,8 +13,8 @@ use super::naming::find;
 use super::programs::{Programs, Sort};
 use super::rewrite::{Reading, tokens};
 use super::{COLLECTIONS, Error};
-use crate::value::lock::RwLock;
-use crate::value::origin::nearest;
+use crate::value::mutex::RwLock;
+use crate::value::nearest::nearest;
 use crate::value::{Origin, Template, Value};
 
 /// Checks every template in a value.
