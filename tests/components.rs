@@ -47,12 +47,12 @@ const NAMED: &[(&str, &str, &str)] = &[
     ("roles/karmada_bootstrap/vars/main.yml", "webhook", "the webhook converts bindings"),
     ("roles/karmada_bootstrap/templates/webhooks.yaml.j2", "karmada-webhook", "the webhook checks objects"),
     ("roles/karmada_bootstrap/templates/webhooks.yaml.j2", "webhook", "the webhook checks objects"),
-    ("roles/karmada_upgrade/tasks/quiet.yml", "descheduler", "it moves workloads"),
-    ("roles/karmada_upgrade/tasks/quiet.yml", "karmada_controller_manager", "it moves workloads"),
-    ("roles/karmada_upgrade/tasks/quiet.yml", "controller-manager", "it moves workloads"),
-    ("roles/karmada_upgrade/tasks/restore.yml", "descheduler", "it moves workloads"),
-    ("roles/karmada_upgrade/tasks/restore.yml", "karmada_controller_manager", "it moves workloads"),
-    ("roles/karmada_upgrade/tasks/restore.yml", "controller-manager", "it moves workloads"),
+    ("roles/karmada_upgrade/tasks/stop_failover.yml", "descheduler", "it moves workloads"),
+    ("roles/karmada_upgrade/tasks/stop_failover.yml", "karmada_controller_manager", "it moves workloads"),
+    ("roles/karmada_upgrade/tasks/stop_failover.yml", "controller-manager", "it moves workloads"),
+    ("roles/karmada_upgrade/tasks/restore_failover.yml", "descheduler", "it moves workloads"),
+    ("roles/karmada_upgrade/tasks/restore_failover.yml", "karmada_controller_manager", "it moves workloads"),
+    ("roles/karmada_upgrade/tasks/restore_failover.yml", "controller-manager", "it moves workloads"),
     ("roles/karmada_upgrade/vars/main.yml", "estimators", "each member has an instance, estimator-MEMBER"),
     ("playbooks/estimators.yml", "karmada_scheduler_estimator", "estimators come and go with members"),
     ("playbooks/add-member.yml", "karmada_scheduler_estimator", "estimators come and go with members"),
@@ -304,14 +304,14 @@ impl Rehearsal {
             "- set_fact: {karmada_installed_versions: \"{% set all = {} %}{% for name in karmada_here %}{% set _ = all.update({name: '1.18.0'}) %}{% endfor %}{{ all }}\"}\n",
         );
         it.write("roles/karmada_common/tasks/look.yml", "- include_tasks: versions.yml\n");
-        it.write("roles/karmada_upgrade/tasks/look_back.yml", "- include_tasks: look.yml\n");
+        it.write("roles/karmada_upgrade/tasks/check_rollback.yml", "- include_tasks: check.yml\n");
         for nothing in [
             "karmada_common/tasks/authorities",
             "karmada_common/tasks/members",
             "karmada_common/tasks/retire",
-            "karmada_upgrade/tasks/note",
-            "karmada_upgrade/tasks/quiet",
-            "karmada_upgrade/tasks/restore",
+            "karmada_upgrade/tasks/record",
+            "karmada_upgrade/tasks/stop_failover",
+            "karmada_upgrade/tasks/restore_failover",
             "preflight/tasks/main",
         ] {
             it.write(&format!("roles/{nothing}.yml"), "[]\n");
