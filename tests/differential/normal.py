@@ -68,7 +68,7 @@ KINDS = [
     ("request", r"request failed|http error|status code|server responded"),
     ("no such program", r"error executing command|\[errno 2\]"),
     ("validation", r"validate"),
-    ("timeout", r"time(d )?[- ]?out"),
+    ("timeout", r"time(d )?[- ]?out|within the requested time"),
     ("output", r"no json object|deserialization"),
     ("exit code", r"non-zero return code|exit(ed with)? (code|status)|\) returned \d"),
     ("permission", r"permission denied|not permitted|access denied|sudo|password"),
