@@ -734,3 +734,21 @@ fn roles_of_one_s_own_come_before_those_of_windlass() {
     assert!(said.contains("etcd : "), "{said}");
     assert!(cache.path().join("windlass").exists());
 }
+
+/// What is printed before and after it stays.
+#[test]
+fn a_vault_is_decrypted_into_standard_output_by_its_name() {
+    let scratch = directory(&[("vp", "pw"), ("secret.yml", "secret: x\n")]);
+    let windlass = env!("CARGO_BIN_EXE_windlass");
+    let vault = |how: &str| format!("{windlass} vault {how} --vault-password-file vp");
+    let lines = format!(
+        "{} secret.yml && (echo before; {} --output /dev/stdout secret.yml; echo after) >out && {} --output /dev/stdout secret.yml | cat >piped",
+        vault("encrypt"),
+        vault("decrypt"),
+        vault("decrypt")
+    );
+    let status = std::process::Command::new("sh").args(["-c", &lines]).current_dir(scratch.path()).status().unwrap();
+    assert!(status.success());
+    let read = |name: &str| std::fs::read_to_string(scratch.path().join(name)).unwrap();
+    assert_eq!((read("out").as_str(), read("piped").as_str()), ("before\nsecret: x\nafter\n", "secret: x\n"));
+}

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::Context;
 
-/// Who may read a file that is written anew.
+/// Who may read a file that replaces another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
     /// Its owner alone.
@@ -22,12 +22,24 @@ pub(super) enum Access {
 /// # Errors
 /// It cannot be written, or another user chose where it leads.
 pub(super) fn write(path: &Path, content: &[u8]) -> anyhow::Result<()> {
-    if path.exists() { replace(path, content, Access::Private) } else { create(path, content) }
+    match stream(path) {
+        Some(mut stream) => {
+            let written = stream.write_all(content).and_then(|()| stream.flush());
+            written.with_context(|| format!("cannot write {}", path.display()))
+        }
+        None if path.exists() => replace(path, content, Access::Private),
+        None => create(path, content),
+    }
 }
 
-/// Whether a path names an open file of this process, which may be at any place in it.
-fn is_descriptor(path: &Path) -> bool {
-    ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"].iter().any(|place| path.starts_with(place))
+/// The open stream of this process that a path names. Opened again by its name, a file behind it would be written at another place
+/// than what is printed before and after.
+fn stream(path: &Path) -> Option<Box<dyn Write>> {
+    match path.to_str()? {
+        "/dev/stdout" | "/dev/fd/1" | "/proc/self/fd/1" => Some(Box::new(std::io::stdout())),
+        "/dev/stderr" | "/dev/fd/2" | "/proc/self/fd/2" => Some(Box::new(std::io::stderr())),
+        _ => None,
+    }
 }
 
 /// Refuses what another user than root and this one put there: a link could lead to a file of this user's, a pipe to theirs.
@@ -57,10 +69,8 @@ pub(super) fn replace(path: &Path, content: &[u8], access: Access) -> anyhow::Re
     let write = || -> std::io::Result<()> {
         let before = std::fs::metadata(path)?;
         let link = path.symlink_metadata()?;
-        if is_descriptor(path) || !before.is_file() {
-            if !is_descriptor(path) {
-                refuse_others(&link).and_then(|()| refuse_others(&before))?;
-            }
+        if !before.is_file() {
+            refuse_others(&link).and_then(|()| refuse_others(&before))?;
             return std::fs::OpenOptions::new().append(true).open(path)?.write_all(content);
         }
         if link.is_symlink() {
