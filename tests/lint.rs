@@ -1,5 +1,5 @@
-//! `windlass lint` as a person sees it: every `tests/lint/<name>.yml`, and the roles beside them, with what is told of
-//! it in `<name>.txt`. `UPDATE_GOLDEN=1` writes what is so now.
+//! `windlass lint` on every `tests/lint/<name>.yml` and the roles beside them; `<name>.txt` has the expected findings.
+//! `UPDATE_GOLDEN=1` writes the present ones.
 
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 

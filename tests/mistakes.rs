@@ -1,5 +1,5 @@
-//! Every `tests/mistakes/<name>.yml` is a playbook with a typical mistake; what a person is told of it must equal
-//! `<name>.txt` beside it. `UPDATE_GOLDEN=1` writes what is so now.
+//! Every `tests/mistakes/<name>.yml` is a playbook with a typical mistake; the message must equal `<name>.txt` beside it.
+//! `UPDATE_GOLDEN=1` writes the present messages.
 
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 

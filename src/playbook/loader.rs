@@ -38,7 +38,7 @@ pub trait Known: Send + Sync {
 /// What configuration says of plays and files that do not say it themselves. The default is Ansible's.
 #[derive(Debug, Default)]
 pub struct PlayDefaults {
-    /// What stands around every play.
+    /// Keywords that apply to every play.
     pub keywords: Keywords,
     pub strategy: Strategy,
     pub force_handlers: bool,

@@ -1,4 +1,4 @@
-//! What a person is told while a deployment is planned and changed.
+//! Messages while a deployment is planned and changed.
 
 use crate::cli::{note, warn};
 use crate::deployment::journal::Journal;

@@ -1,6 +1,6 @@
 //! What PyYAML takes and the parser does not: within quotes and brackets lines may begin anywhere, and with tabs; a tab may stand
-//! behind a key's colon; JSON may have characters as pairs of surrogates. Such a text is written anew, with blanks before those
-//! lines, and each place in it leads back to the place that a person wrote.
+//! behind a key's colon; JSON may have characters as pairs of surrogates. Such a text is rewritten, with blanks before those
+//! lines, and each place in it leads back to the place in the file.
 
 use std::collections::HashMap;
 

@@ -39,7 +39,7 @@ filled 61 || broken "nothing can be written"
 etcd_playbook --check -e etcd_quota_backend_bytes=-1
 exits 0
 
-# Room that a person made: the alarm is what is left to do, and a dry run says so.
+# Somebody made room with etcdctl: only the alarm is left to clear, and a dry run reports that.
 quota 100000000
 exits 0
 for i in $(seq 62 180); do filled "$i" || break; done
