@@ -17,8 +17,9 @@ pub mod inventory;
 pub mod remote;
 // floor 3: HTTP, through a host or from here
 pub(crate) mod http;
-// floor 4: what a task can do to one host
+// floor 4: what a task can do to one host; bundles from what projects publish
 pub mod modules;
+pub mod upstream;
 // floor 5: the run
 pub mod engine;
 // floor 6: settings, inventories and playbooks to a run; events to words

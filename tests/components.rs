@@ -82,6 +82,8 @@ fn code() -> Vec<(String, String)> {
                 || name.ends_with("argument_specs.yml")
                 || name.starts_with("roles/karmada_component_table/")
                 || name.starts_with("roles/karmada_catalogue/files/")
+                // Compared with the table below.
+                || name.starts_with("src/bundle/recipes/")
                 || own.iter().any(|role| name.starts_with(role));
             let Some(text) = (!ignored).then(|| fs::read_to_string(&path).ok()).flatten() else { continue };
             let text = if rust { text.split("#[cfg(test)]").next().unwrap().to_owned() } else { text };
@@ -137,6 +139,30 @@ fn no_other_file_lists_components() {
     }
     assert!(wrong.is_empty(), "derive this from roles/karmada_component_table, or add a reason to NAMED: {wrong:#?}");
     assert!(unused.is_empty(), "nobody names these any more: {unused:?}");
+}
+
+/// A bundle of a release has the program of every component.
+#[test]
+fn the_recipes_of_karmada_take_the_programs_of_all_components() {
+    let programs: BTreeSet<String> = table().iter().map(|entry| text(entry, "program").to_owned()).collect();
+    let mut recipes = 0;
+    for entry in fs::read_dir(root().join("src/bundle/recipes")).unwrap() {
+        let path = entry.unwrap().path();
+        if !path.file_name().unwrap().to_string_lossy().starts_with("karmada-") {
+            continue;
+        }
+        recipes += 1;
+        let recipe: Value = serde_yaml::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        let mut taken = BTreeSet::new();
+        for source in recipe["sources"].as_sequence().unwrap() {
+            let url = source["url"].as_str().map(str::to_owned);
+            let members = source["take"].as_sequence().into_iter().flatten().map(|it| it.as_str().unwrap().to_owned());
+            taken.extend(url.into_iter().chain(members).map(|it| it.rsplit('/').next().unwrap().to_owned()));
+        }
+        let missing: Vec<&String> = programs.difference(&taken).collect();
+        assert!(missing.is_empty(), "{} does not take {missing:?}", path.display());
+    }
+    assert!(recipes >= 2, "only {recipes} recipes were read");
 }
 
 /// The test above finds a list however it is written.

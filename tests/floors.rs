@@ -20,6 +20,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("remote", 2),
     ("http", 3),
     ("modules", 4),
+    ("upstream", 4),
     ("engine", 5),
     ("launch", 6),
     ("report", 6),

@@ -18,7 +18,7 @@ const MACHINES: &[(u16, &str)] = &[
 ];
 
 /// The architecture of an ELF program; None: it is no ELF file.
-pub(super) fn architecture(path: &Path) -> Result<Option<String>, Error> {
+pub(crate) fn architecture(path: &Path) -> Result<Option<String>, Error> {
     let mut header = Vec::new();
     let file = std::fs::File::open(path).map_err(|error| Error::io("read", path, &error))?;
     file.take(20).read_to_end(&mut header).map_err(|error| Error::io("read", path, &error))?;

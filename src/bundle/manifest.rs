@@ -40,6 +40,9 @@ pub struct Item {
     pub size: u64,
     /// Lower-case hex.
     pub sha256: String,
+    /// Where the file came from: an address, an image. None: from a directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
 }
 
 impl Manifest {

@@ -2,8 +2,10 @@
 //! `manifest.yaml`, the same packed as `.tar.zst`, or any directory of programs, which is a bundle without a manifest.
 
 mod archive;
+pub mod carried;
 mod elf;
 mod manifest;
+mod recipe;
 mod scan;
 mod versions;
 
@@ -17,8 +19,11 @@ use crate::value::Surroundings;
 use crate::value::nearest::nearest;
 
 pub use archive::{is_archive, pack};
+pub(crate) use elf::architecture as architecture_of;
 pub use elf::named as architecture_named;
 pub use manifest::{ANY, Item, MANIFEST, Manifest};
+pub use recipe::{Origin, Recipe, Source, hex_of, is_plain};
+pub(crate) use scan::package_named;
 pub use scan::{Scanned, scan};
 
 /// What is wrong with a bundle, for a person.
@@ -31,16 +36,16 @@ pub struct Error {
 }
 
 impl Error {
-    fn new(message: impl Into<String>) -> Error {
+    pub(crate) fn new(message: impl Into<String>) -> Error {
         Error { message: message.into(), hint: None }
     }
 
-    fn hint(mut self, hint: impl Into<String>) -> Error {
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Error {
         self.hint = Some(hint.into());
         self
     }
 
-    fn io(what: &str, path: &Path, error: &std::io::Error) -> Error {
+    pub(crate) fn io(what: &str, path: &Path, error: &std::io::Error) -> Error {
         Error::new(format!("cannot {what} {}: {error}", path.display()))
     }
 }
@@ -258,7 +263,7 @@ pub fn digest(path: &Path) -> Result<String, Error> {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

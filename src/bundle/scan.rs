@@ -63,7 +63,7 @@ pub(super) fn named(root: &Path, wanted: Wanted<'_>) -> Result<Vec<Item>, Error>
         let version = version.ok_or_else(|| untold(&candidate))?;
         let Candidate { component, architecture, file, .. } = candidate;
         let file = file.display().to_string();
-        items.push(Item { component, version, architecture, file, size: 0, sha256: String::new() });
+        items.push(Item { component, version, architecture, file, size: 0, sha256: String::new(), source: None });
     }
     Ok(items)
 }
@@ -73,7 +73,8 @@ fn item(root: &Path, candidate: Candidate, neighbours: Option<String>) -> Result
     let version = candidate.version.clone().or(neighbours).ok_or_else(|| untold(&candidate))?;
     let size = std::fs::metadata(&path).map_err(|error| Error::io("read", &path, &error))?.len();
     let Candidate { component, architecture, file, .. } = candidate;
-    Ok(Item { component, version, architecture, file: file.display().to_string(), size, sha256: digest(&path)? })
+    let (file, sha256) = (file.display().to_string(), digest(&path)?);
+    Ok(Item { component, version, architecture, file, size, sha256, source: None })
 }
 
 fn untold(candidate: &Candidate) -> Error {
@@ -108,7 +109,7 @@ fn classify(root: &Path, file: &Path) -> Result<Option<Candidate>, Error> {
         let (component, architecture) = (component.to_owned(), architecture.to_owned());
         Some(Candidate { component, architecture, file: file.to_owned(), version })
     };
-    if let Some((version, architecture)) = package(name) {
+    if let Some((version, architecture)) = package_named(name) {
         return Ok(candidate("packages", architecture, Some(version)));
     }
     let is_yaml = name.ends_with(".yaml") || name.ends_with(".yml");
@@ -125,7 +126,7 @@ fn classify(root: &Path, file: &Path) -> Result<Option<Candidate>, Error> {
 }
 
 /// Version and architecture of a package, from its file's name.
-fn package(name: &str) -> Option<(String, &str)> {
+pub(crate) fn package_named(name: &str) -> Option<(String, &str)> {
     let (version, architecture) = if let Some(name) = name.strip_suffix(".deb") {
         let mut parts = name.splitn(3, '_').skip(1);
         (parts.next()?, parts.next()?)

@@ -63,6 +63,18 @@ impl Manner<'_> {
         Err(endless(request))
     }
 
+    /// As [`Manner::send_from_here`], but the body is still to be read.
+    pub(crate) async fn stream_from_here(&self, request: &mut Request) -> Result<super::Streamed, Failure> {
+        for _ in 0..MOST_REDIRECTS {
+            self.direct(request)?;
+            let streamed = super::stream::stream_from_here(self.tls, request, self.limit).await?;
+            if !self.leads_on(request, &streamed.head)? {
+                return Ok(streamed);
+            }
+        }
+        Err(endless(request))
+    }
+
     /// Settles whether a request goes through a proxy.
     fn direct(&self, request: &mut Request) -> Result<(), Failure> {
         let no_way = |reason| Failure::Connect { address: request.url.address(), reason };

@@ -4,6 +4,7 @@
 pub(crate) mod follow;
 pub(crate) mod network;
 mod page;
+mod stream;
 pub(crate) mod tls;
 pub(crate) mod url;
 
@@ -21,6 +22,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::TlsConnector;
 
 pub(crate) use page::page;
+pub(crate) use stream::Streamed;
 pub(crate) use tls::Tls;
 pub(crate) use url::Url;
 
@@ -162,23 +164,26 @@ async fn exchange(probe: &Probe, tls: &Tls, request: &Request) -> Result<Respons
 /// Sends one request from this machine, over a connection of its own, and takes the whole answer.
 pub(crate) async fn from_here(tls: &Tls, request: &Request, limit: Duration) -> Result<Response, Failure> {
     let address = request.url.address();
-    let exchange = async {
-        let next = request.proxy.as_ref().unwrap_or(&request.url);
-        let stream: std::io::Result<Box<dyn Stream>> = match &request.socket {
-            Some(path) => UnixStream::connect(path).await.map(|stream| Box::new(stream) as _),
-            None => TcpStream::connect((next.host.as_str(), next.port)).await.map(|stream| Box::new(stream) as _),
-        };
-        let lost = |error: std::io::Error| Failure::Connect { address: next.address(), reason: error.to_string() };
-        let mut stream = stream.map_err(lost)?;
-        if let Some(proxy) = request.proxy.as_ref().filter(|_| request.url.secure) {
-            lead_on(&mut stream, proxy, &request.url).await?;
-        }
-        talk(secured(stream, tls, request).await?, request, None).await
-    };
+    let exchange = async { talk(connect_from_here(tls, request).await?, request, None).await };
     match tokio::time::timeout(limit, exchange).await {
         Ok(answer) => answer,
         Err(_) => Err(Failure::TimedOut { address, limit }),
     }
+}
+
+/// The way from this machine to the server, through a proxy if there is one, with TLS if the address asks for it.
+async fn connect_from_here(tls: &Tls, request: &Request) -> Result<Box<dyn Stream>, Failure> {
+    let next = request.proxy.as_ref().unwrap_or(&request.url);
+    let stream: std::io::Result<Box<dyn Stream>> = match &request.socket {
+        Some(path) => UnixStream::connect(path).await.map(|stream| Box::new(stream) as _),
+        None => TcpStream::connect((next.host.as_str(), next.port)).await.map(|stream| Box::new(stream) as _),
+    };
+    let lost = |error: std::io::Error| Failure::Connect { address: next.address(), reason: error.to_string() };
+    let mut stream = stream.map_err(lost)?;
+    if let Some(proxy) = request.proxy.as_ref().filter(|_| request.url.secure) {
+        lead_on(&mut stream, proxy, &request.url).await?;
+    }
+    secured(stream, tls, request).await
 }
 
 async fn within<T>(

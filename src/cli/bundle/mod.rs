@@ -1,12 +1,13 @@
 //! `windlass bundle`: makes, checks and shows what hosts are given to run.
 
+mod create;
+
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use clap::{Args, Subcommand};
 
-use super::{ExitCode, Failure, note, warn};
-use crate::bundle::{Bundle, Item, MANIFEST, is_archive, pack, scan};
+use super::{ExitCode, Failure, note};
+use crate::bundle::{Bundle, Item};
 use crate::value::Surroundings;
 
 #[derive(Debug, Args)]
@@ -17,22 +18,12 @@ pub(super) struct BundleArgs {
 
 #[derive(Debug, Subcommand)]
 enum BundleCommand {
-    /// Read the programs in a directory and write a manifest, or an archive with all of it
-    Create(Create),
+    /// Create a bundle from upstream releases (a recipe), or from the programs in a directory
+    Create(Box<create::Create>),
     /// Compare every file with the manifest
     Verify(Named),
     /// List the content of a bundle
     Show(Named),
-}
-
-#[derive(Debug, Args)]
-struct Create {
-    /// Directory with programs, resource definitions (in crds/) and packages
-    #[arg(long, value_name = "DIR")]
-    from: PathBuf,
-    /// Write this archive (.tar.zst) instead of a manifest into DIR
-    #[arg(long, value_name = "FILE")]
-    to: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -45,42 +36,10 @@ struct Named {
 /// Runs the sub-command.
 pub(super) fn run(args: &BundleArgs) -> Result<ExitCode, Failure> {
     match &args.command {
-        BundleCommand::Create(create) => make(create),
+        BundleCommand::Create(create) => create::run(create),
         BundleCommand::Verify(named) => verify(&named.bundle),
         BundleCommand::Show(named) => show(&named.bundle),
     }
-}
-
-fn make(create: &Create) -> Result<ExitCode, Failure> {
-    let Create { from, to } = create;
-    if let Some(to) = to.as_deref().filter(|to| !is_archive(to)) {
-        return Err(anyhow::anyhow!("{} does not end with .tar.zst", to.display()).into());
-    }
-    let scanned = scan(from).map_err(failure)?;
-    if scanned.manifest.files.is_empty() {
-        return Err(anyhow::anyhow!("no programs found in {}", from.display()).into());
-    }
-    for file in scanned.left_out {
-        // The archive itself may be written into the directory.
-        if to.as_deref().is_none_or(|to| !to.ends_with(&file)) {
-            warn(&format!("skipped {file}: not a program, resource definition or package"));
-        }
-    }
-    let written = match to {
-        Some(to) => {
-            pack(from, &scanned.manifest, to).map_err(failure)?;
-            to.clone()
-        }
-        None => {
-            let path = from.join(MANIFEST);
-            std::fs::write(&path, scanned.manifest.to_yaml())
-                .with_context(|| format!("cannot write {}", path.display()))?;
-            path
-        }
-    };
-    super::print(table(&scanned.manifest.files))?;
-    note(&format!("wrote {}", written.display()));
-    Ok(ExitCode::Ok)
 }
 
 fn verify(path: &Path) -> Result<ExitCode, Failure> {

@@ -1,0 +1,285 @@
+//! Downloads: retried, resumed where they stopped, kept by digest.
+
+use std::io::{Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::blobs::{Blobs, Partial};
+use crate::bundle::Error;
+use crate::http::follow::{Manner, Redirects};
+use crate::http::network::Network;
+use crate::http::{LARGEST_DOWNLOAD, Request, Response, Streamed, Tls, Url};
+use crate::value::Surroundings;
+
+/// What a face is told while files arrive: the name, the bytes that are there, and how many there will be.
+pub type Progress = Box<dyn Fn(&str, u64, Option<u64>) + Send + Sync>;
+
+/// How downloads are made.
+pub struct Client {
+    tls: Result<Tls, String>,
+    network: Network,
+    pub(super) blobs: Blobs,
+    /// For each step: the connection, the answer's head, each piece of its body.
+    limit: Duration,
+    attempts: u32,
+    /// Before the second attempt; twice as long before each further one.
+    pause: Duration,
+    progress: Progress,
+    pub(super) logins: super::credentials::Logins,
+}
+
+/// What is to be downloaded.
+pub(super) struct Wanted<'a> {
+    pub url: &'a Url,
+    /// Hex. None: whatever comes.
+    pub sha256: Option<&'a str>,
+    pub size: Option<u64>,
+    pub headers: &'a [(String, String)],
+}
+
+/// Why there is no file.
+pub(super) enum Failed {
+    /// The server wants a login, or another one.
+    Login,
+    Error(Error),
+}
+
+/// Why one attempt failed.
+enum Trouble {
+    /// Another attempt may succeed.
+    Passing(String),
+    Lasting(Error),
+    Login,
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        Trouble::Lasting(error)
+    }
+}
+
+impl Client {
+    /// With the proxies, certificate authorities and cache of this machine's user; `authorities` replaces the machine's own.
+    pub fn new(around: &Surroundings, authorities: Option<&Path>, progress: Progress) -> Result<Client, Error> {
+        let named = around.variable("SSL_CERT_FILE").map(PathBuf::from);
+        Ok(Client {
+            tls: Tls::from_here(authorities.or(named.as_deref())),
+            network: Network::from_here(around, true, false),
+            blobs: Blobs::of_user(around)?,
+            limit: Duration::from_secs(60),
+            attempts: 6,
+            pause: Duration::from_secs(1),
+            progress,
+            logins: super::credentials::Logins::read(around)?,
+        })
+    }
+
+    /// For tests: another cache, and no waiting.
+    #[cfg(test)]
+    pub(super) fn for_tests(cache: &Path) -> Client {
+        Client {
+            tls: Ok(Tls::none()),
+            network: Network::default(),
+            blobs: Blobs::below(cache.to_owned()).unwrap(),
+            limit: Duration::from_secs(2),
+            attempts: 6,
+            pause: Duration::from_millis(5),
+            progress: Box::new(|_, _, _| {}),
+            logins: super::credentials::Logins::default(),
+        }
+    }
+
+    async fn ask(&self, mut request: Request) -> Result<Streamed, Trouble> {
+        let tls = match (&self.tls, request.url.secure) {
+            (Ok(tls), _) => tls,
+            (Err(_), false) => &Tls::none(),
+            (Err(why), true) => return Err(Error::new(why.clone()).hint("name a file with --ca").into()),
+        };
+        let manner =
+            Manner { tls, limit: self.limit, redirects: Redirects::Safe, unredirected: &[], network: &self.network };
+        request.headers.push(("user-agent".into(), concat!("windlass/", env!("CARGO_PKG_VERSION")).into()));
+        let sent = manner.stream_from_here(&mut request).await;
+        sent.map_err(|failure| match failure {
+            crate::http::Failure::Certificate { .. } => Error::new(failure.to_string()).into(),
+            failure => Trouble::Passing(failure.to_string()),
+        })
+    }
+
+    /// A short answer, whatever its status, once the server is well.
+    pub(super) async fn text(&self, url: &Url, headers: &[(String, String)], most: usize) -> Result<Response, Error> {
+        let attempt = async || {
+            let request = Request { headers: headers.to_vec(), ..Request::get(url.clone()) };
+            let mut streamed = self.ask(request).await?;
+            if is_passing(streamed.head.status) {
+                return Err(Trouble::Passing(answered(&streamed.head)));
+            }
+            if streamed.head.status == 200 && !streamed.shows_its_end() {
+                let why = format!("{url} does not say how long its answer is");
+                return Err(Error::new(why).into());
+            }
+            let body = streamed.text(most).await.map_err(|failure| Trouble::Passing(failure.to_string()))?;
+            let Response { status, reason, headers, .. } = &streamed.head;
+            Ok(Response { status: *status, reason: reason.clone(), headers: headers.clone(), body })
+        };
+        self.repeated(url, attempt).await.map_err(|failed| match failed {
+            Failed::Error(error) => error,
+            Failed::Login => Error::new(format!("{url} wants a login")),
+        })
+    }
+
+    /// A file, from the cache or from its server. Gives its path in the cache, and its digest in hex.
+    pub(super) async fn file(&self, wanted: &Wanted<'_>) -> Result<(PathBuf, String), Failed> {
+        let url = wanted.url;
+        if let Some(found) = self.cached(wanted).map_err(Failed::Error)? {
+            return Ok(found);
+        }
+        let name = format!("{url} {}", wanted.sha256.unwrap_or_default());
+        let mut partial = self.blobs.partial(&name).await.map_err(Failed::Error)?;
+        // Another process may have brought it.
+        if let Some(found) = self.cached(wanted).map_err(Failed::Error)? {
+            drop(std::fs::remove_file(partial.path()));
+            return Ok(found);
+        }
+        let sha256 = loop {
+            let mut resumed = false;
+            // One after the other, but `attempt` borrows the file.
+            let mut number = 0;
+            loop {
+                match self.attempt(wanted, &mut partial, &mut resumed).await {
+                    Ok(()) => break,
+                    Err(Trouble::Login) => return Err(Failed::Login),
+                    Err(Trouble::Lasting(error)) => return Err(Failed::Error(error)),
+                    Err(Trouble::Passing(why)) => self.pause(url, &mut number, &why).await?,
+                }
+            }
+            let found = partial.digest().map_err(Failed::Error)?;
+            match wanted.sha256 {
+                Some(sha256) if sha256 != found => {
+                    self.discard(&mut partial).map_err(Failed::Error)?;
+                    if !resumed {
+                        let message = format!("{url} has SHA-256 {found}, expected {sha256}");
+                        return Err(Failed::Error(Error::new(message)));
+                    }
+                }
+                _ => break found,
+            }
+        };
+        let path = self.blobs.keep(partial, &sha256).map_err(Failed::Error)?;
+        Ok((path, sha256))
+    }
+
+    fn cached(&self, wanted: &Wanted<'_>) -> Result<Option<(PathBuf, String)>, Error> {
+        let Some(sha256) = wanted.sha256 else { return Ok(None) };
+        Ok(self.blobs.find(sha256)?.map(|path| (path, sha256.to_owned())))
+    }
+
+    async fn attempt(&self, wanted: &Wanted<'_>, partial: &mut Partial, resumed: &mut bool) -> Result<(), Trouble> {
+        let url = wanted.url;
+        let path = partial.path().to_owned();
+        let cannot = |error: std::io::Error| Trouble::Lasting(Error::io("write", &path, &error));
+        let there = partial.file.metadata().map_err(cannot)?.len();
+        let mut request = Request { headers: wanted.headers.to_vec(), ..Request::get(url.clone()) };
+        let validator = partial.validator().filter(|_| there > 0);
+        if let Some(validator) = &validator {
+            request.headers.push(("range".into(), format!("bytes={there}-")));
+            request.headers.push(("if-range".into(), validator.clone()));
+        }
+        let mut streamed = self.ask(request).await?;
+        let head = &streamed.head;
+        let begin = match head.status {
+            200 => 0,
+            206 if validator.is_some() && starts_at(head, there) => there,
+            // Not what was asked for, or nothing is left: begin again.
+            206 | 416 => {
+                self.discard(partial)?;
+                return Err(Trouble::Passing(format!("it responded {} to a request to resume", head.status)));
+            }
+            401 => return Err(Trouble::Login),
+            status if is_passing(status) => return Err(Trouble::Passing(answered(head))),
+            _ => return Err(Error::new(format!("cannot download {url}: {}", answered(head))).into()),
+        };
+        if begin == 0 {
+            self.discard(partial)?;
+            let strong = head.header("etag").filter(|tag| !tag.starts_with("W/"));
+            partial.set_validator(strong.or_else(|| head.header("last-modified")));
+        }
+        *resumed |= begin > 0;
+        if wanted.sha256.is_none() && !streamed.shows_its_end() {
+            let message =
+                format!("{url} does not say how long the file is, so windlass cannot know that it is complete");
+            return Err(Error::new(message).hint("give its digest").into());
+        }
+        let total = streamed.length().map(|length| begin + length);
+        if let (Some(size), Some(total)) = (wanted.size, total)
+            && size != total
+        {
+            self.discard(partial)?;
+            return Err(Error::new(format!("{url} has {total} bytes, expected {size}")).into());
+        }
+        let most = wanted.size.unwrap_or(LARGEST_DOWNLOAD);
+        partial.file.seek(SeekFrom::Start(begin)).map_err(cannot)?;
+        let mut at = begin;
+        loop {
+            let piece = streamed.next().await.map_err(|failure| Trouble::Passing(failure.to_string()))?;
+            let Some(piece) = piece else { break };
+            at += piece.len() as u64;
+            if at > most {
+                self.discard(partial)?;
+                return Err(Error::new(format!("{url} is larger than {most} bytes")).into());
+            }
+            partial.file.write_all(&piece).map_err(cannot)?;
+            (self.progress)(&url.to_string(), at, total.or(wanted.size));
+        }
+        if wanted.size.is_some_and(|size| size != at) {
+            self.discard(partial)?;
+            return Err(Trouble::Passing(format!("{at} bytes arrived, expected {most}")));
+        }
+        Ok(())
+    }
+
+    fn discard(&self, partial: &mut Partial) -> Result<(), Error> {
+        partial.set_validator(None);
+        partial.file.set_len(0).map_err(|error| Error::io("write", partial.path(), &error))
+    }
+
+    async fn repeated<T>(&self, url: &Url, attempt: impl AsyncFn() -> Result<T, Trouble>) -> Result<T, Failed> {
+        let mut number = 0;
+        loop {
+            match attempt().await {
+                Ok(done) => return Ok(done),
+                Err(Trouble::Login) => return Err(Failed::Login),
+                Err(Trouble::Lasting(error)) => return Err(Failed::Error(error)),
+                Err(Trouble::Passing(why)) => self.pause(url, &mut number, &why).await?,
+            }
+        }
+    }
+
+    /// Waits before another attempt. Fails after the last one.
+    async fn pause(&self, url: &Url, number: &mut u32, why: &str) -> Result<(), Failed> {
+        *number += 1;
+        if *number >= self.attempts {
+            let message = format!("cannot download {url}: {why} (after {number} attempts)");
+            return Err(Failed::Error(Error::new(message)));
+        }
+        tokio::time::sleep(self.pause * 2_u32.pow(*number - 1)).await;
+        Ok(())
+    }
+}
+
+/// Whether a server may answer otherwise in a moment.
+fn is_passing(status: u16) -> bool {
+    matches!(status, 408 | 425 | 429 | 500..=599)
+}
+
+fn answered(head: &Response) -> String {
+    format!("the server responded {} {}", head.status, head.reason)
+}
+
+/// Whether a partial answer begins at this byte.
+fn starts_at(head: &Response, byte: u64) -> bool {
+    let range = head.header("content-range").and_then(|range| range.strip_prefix("bytes "));
+    range.and_then(|range| range.split('-').next()?.trim().parse().ok()) == Some(byte)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,15 @@
+//! Bundles from what projects publish: downloads, registries, images and archives, each checked against a digest.
+
+mod blobs;
+mod create;
+mod credentials;
+mod fetch;
+mod image;
+mod layout;
+mod members;
+mod oci;
+mod reference;
+mod registry;
+
+pub use create::{Created, Known, Order, Row, create};
+pub use fetch::{Client, Progress};
