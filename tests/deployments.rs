@@ -56,10 +56,10 @@ fn control() -> (Control, Arc<Mutex<Vec<Progress>>>, mpsc::UnboundedReceiver<Tim
 async fn applied(directory: PathBuf) -> (String, Vec<Progress>) {
     let site = site(&directory);
     let (control, told, mut events) = control();
-    let plan = planning::plan(&site, &control).await.expect("a plan").expect("nobody ended it");
+    let plan = planning::plan(&site, None, &control).await.expect("a plan").expect("nobody ended it");
     assert_eq!(plan.course(), [Stage::Etcd]);
     let request = LockRequest { command: format!("a test of {}", directory.display()), breaks: false, abandons: false };
-    let proposal = Proposal::make(&site, Some(plan), &request, &control).await.unwrap().unwrap();
+    let proposal = Proposal::make(&site, Some(plan), None, &request, &control).await.unwrap().unwrap();
     let none = Agreement { plan: false, removals: 0 };
     let asked = proposal.apply(none, &request, &control).await.unwrap();
     assert_eq!(asked, Answer::Asks(vec![Question::Apply]));
@@ -67,7 +67,7 @@ async fn applied(directory: PathBuf) -> (String, Vec<Progress>) {
     let answer = proposal.apply(Agreement { plan: true, ..none }, &request, &control).await.unwrap();
     assert_eq!(answer, Answer::Done(Outcome::Ok));
     assert!(events.try_recv().is_ok(), "no event was sent");
-    let again = Proposal::make(&site, None, &request, &control).await.unwrap().unwrap();
+    let again = Proposal::make(&site, None, None, &request, &control).await.unwrap().unwrap();
     assert!(again.interrupted.is_none(), "the journal is not closed");
     assert_eq!(again.apply(none, &request, &control).await.unwrap(), Answer::Nothing);
     let told = told.lock().clone();

@@ -519,15 +519,29 @@ fn playbooks_name(name: &str) -> bool {
 const FOR_USERS: [&str; 2] = [variable::FOREIGN_MEMBERS, variable::HOST_LABELS];
 
 /// What playbooks take themselves.
-const OF_PLAYBOOKS: [&str; 4] =
-    [variable::COMPONENT, variable::CONFIRM_CLUSTER_NAME, variable::CONFIRM_INSTANCE, variable::HOST];
+const OF_PLAYBOOKS: [&str; 6] = [
+    variable::COMPONENT,
+    variable::CONFIRM_CLUSTER_NAME,
+    variable::CONFIRM_INSTANCE,
+    variable::ETCD_BACKUP_ID,
+    variable::ETCD_BACKUP_STAGING,
+    variable::HOST,
+];
+
+/// What only dry runs of a plan have, so that it is no option of a role.
+const OF_PLANS: [&str; 1] = [variable::PENDING_STAGES];
 
 #[test]
 fn every_variable_that_windlass_reads_or_sets_is_one_of_the_roles() {
     let options = options_of_roles();
+    for name in OF_PLANS {
+        let role = root().join("roles/member/tasks/check_control_plane.yml");
+        assert!(fs::read_to_string(role).expect("it can be read").contains(name), "no role reads {name}");
+    }
     for name in variable::ALL {
         let (of_playbook, for_users) = (OF_PLAYBOOKS.contains(name), FOR_USERS.contains(name));
-        let known = options.contains(*name) || of_playbook && playbooks_name(name) || for_users;
+        let known =
+            options.contains(*name) || of_playbook && playbooks_name(name) || for_users || OF_PLANS.contains(name);
         assert!(known, "no role has the variable {name}");
     }
     // Those of components, and whatever else a deployment with all fields sets.

@@ -106,7 +106,7 @@ impl Run {
                 results += usize::from(matches!(told.event, Event::Result { .. } | Event::Item { .. }));
             }
             let recap = running.await.expect("a run does not panic").expect("the run goes through");
-            assert!(!recap.lost.failed && !recap.lost.unreachable, "{recap:?}");
+            assert!(recap.lost == Default::default(), "{recap:?}");
             results
         })
     }

@@ -209,6 +209,7 @@ impl From<Outcome> for ExitCode {
     fn from(outcome: Outcome) -> ExitCode {
         match outcome {
             Outcome::Ok => ExitCode::Ok,
+            Outcome::Refused => ExitCode::Error,
             Outcome::Failed => ExitCode::Failed,
             Outcome::Unreachable => ExitCode::Unreachable,
             Outcome::Interrupted => ExitCode::Interrupted,

@@ -8,7 +8,7 @@ use super::control::{Control, LockRequest, Outcome, Progress};
 use super::journal::{self, Entry, Journal};
 use super::lock::Lock;
 use super::plan::{ASKED, Plan, Planned, State, asked, moved};
-use super::stage::Stage;
+use super::stage::{self, Stage};
 use super::{Deployment, Error, Run, Site, planning};
 use crate::value::Vars;
 
@@ -46,21 +46,22 @@ pub enum Question {
 pub enum Answer {
     /// There was nothing to do.
     Nothing,
-    /// A stage's dry run failed, so nothing was applied.
-    Unknown(Stage),
+    /// This stage is refused, so nothing was applied.
+    Refused(Stage),
     /// Nothing was done: these questions come first.
     Asks(Vec<Question>),
     Done(Outcome),
 }
 
 impl<'s> Proposal<'s> {
-    /// Makes a plan, or takes one that was saved. None: the face ended it.
+    /// Makes a plan for the hosts of a pattern or for all, or takes one that was saved. None: the face ended it.
     ///
     /// # Errors
-    /// The deployment cannot be read, is paused, locked by another run, or its hosts' names were exchanged.
+    /// The deployment cannot be read, is paused, locked by another run, its hosts' names were exchanged, or the pattern names no host.
     pub async fn make(
         site: &'s Site,
         saved: Option<Plan>,
+        limit: Option<String>,
         request: &LockRequest,
         control: &Control,
     ) -> Result<Option<Proposal<'s>>, Error> {
@@ -73,7 +74,7 @@ impl<'s> Proposal<'s> {
         let is_saved = saved.is_some();
         let plan = match saved {
             Some(plan) => plan,
-            None => match planning::make(&phase, &deployment, control).await? {
+            None => match planning::make(&phase, &deployment, limit, control).await? {
                 Some(plan) => plan,
                 None => return Ok(None),
             },
@@ -86,8 +87,8 @@ impl<'s> Proposal<'s> {
     /// # Errors
     /// The lock is held, the hosts are not as they were when the plan was made, or a run could not go on.
     pub async fn apply(&self, agreed: Agreement, request: &LockRequest, control: &Control) -> Result<Answer, Error> {
-        if let Some(unknown) = self.plan.stages.iter().find(|planned| planned.state == State::Unknown) {
-            return Ok(Answer::Unknown(unknown.stage));
+        if let Some(planned) = self.plan.refused() {
+            return Ok(Answer::Refused(planned.stage));
         }
         // One that was interrupted is resumed; or ended, if it was another operation and nothing is left to do.
         if self.plan.is_empty() && self.interrupted.is_none() {
@@ -100,7 +101,8 @@ impl<'s> Proposal<'s> {
         let lock = self.deployment.lock(request, control).await?;
         let done = self.locked(&lock, control).await;
         lock.release().await;
-        done.map(Answer::Done)
+        // Done as far as could be: without the members that are refused and the hosts that are left out.
+        done.map(|outcome| Answer::Done(if outcome == Outcome::Ok { self.plan.outcome() } else { outcome }))
     }
 
     fn questions(&self, agreed: Agreement) -> Vec<Question> {
@@ -139,8 +141,9 @@ impl<'s> Proposal<'s> {
         // What was asked for is what the plan showed; hosts may have moved on meanwhile.
         if !self.saved && self.plan.observed.get(ASKED) == now.get(ASKED) {
             control.tell(Progress::PlanningAgain);
-            let Some(again) = planning::make(&phase, &self.deployment, control).await? else { return Ok(None) };
-            if again.stages == self.plan.stages {
+            let limit = self.plan.reach.limit.clone();
+            let Some(again) = planning::make(&phase, &self.deployment, limit, control).await? else { return Ok(None) };
+            if again.stages == self.plan.stages && again.reach == self.plan.reach {
                 return Ok(Some(again.stages));
             }
         }
@@ -149,14 +152,20 @@ impl<'s> Proposal<'s> {
     }
 }
 
+/// How a stage ended.
+struct Ended {
+    outcome: Outcome,
+    /// Only member clusters failed, which nothing else depends on.
+    members_only: bool,
+}
+
 /// The stages of an apply while they are run.
 struct Stages<'a> {
     site: &'a Site,
     deployment: &'a Deployment,
     lock: &'a Lock,
     control: &'a Control,
-    /// The members that the plan removes.
-    removals: &'a [String],
+    plan: &'a Plan,
     journal: Journal,
     /// A stage was run, so that what was planned for those after it may not hold any more.
     has_run: bool,
@@ -166,13 +175,13 @@ impl<'a> Stages<'a> {
     fn begin(proposal: &'a Proposal<'_>, lock: &'a Lock, control: &'a Control) -> Self {
         let journal =
             Journal::begin(journal::APPLY, &proposal.deployment.name, asked(&proposal.plan.observed).as_deref(), lock);
-        let removals = proposal.plan.removals();
-        let (site, deployment) = (proposal.site, &proposal.deployment);
-        Stages { site, deployment, lock, control, removals, journal, has_run: false }
+        let (site, deployment, plan) = (proposal.site, &proposal.deployment, &proposal.plan);
+        Stages { site, deployment, lock, control, plan, journal, has_run: false }
     }
 
     /// Runs the stages that differ, and the one at which an earlier apply was interrupted.
     async fn all(&mut self, stages: &[Planned], interrupted: Option<Stage>) -> Result<Outcome, Error> {
+        let mut all = Outcome::Ok;
         for planned in stages {
             let stage = planned.stage;
             if self.control.run.is_stopping() {
@@ -181,25 +190,32 @@ impl<'a> Stages<'a> {
             if interrupted != Some(stage) {
                 let state = match self.has_run {
                     false => planned.state,
-                    true => match planning::look(&self.site.read().await?, stage, true, self.control).await? {
-                        Some(now) => now.state,
-                        None => return Ok(Outcome::Interrupted),
-                    },
+                    true => {
+                        let (phase, reach) = (self.site.read().await?, &self.plan.reach);
+                        match planning::look(&phase, stage, &[], reach, self.control).await? {
+                            // The run reports the members that are refused now.
+                            Some(now) if !now.found.failures.is_empty() => State::Differs,
+                            Some(now) => now.state,
+                            None => return Ok(Outcome::Interrupted),
+                        }
+                    }
                 };
                 if state == State::Same {
                     continue;
                 }
             }
-            let outcome = self.stage(stage).await?;
-            if outcome != Outcome::Ok {
-                return Ok(outcome);
+            match self.stage(stage).await? {
+                Ended { outcome: Outcome::Ok, .. } => {}
+                // The stages after it do not depend on single members.
+                Ended { outcome, members_only: true } => all = outcome,
+                Ended { outcome, .. } => return Ok(outcome),
             }
         }
-        Ok(Outcome::Ok)
+        Ok(all)
     }
 
     /// One stage, with its hooks.
-    async fn stage(&mut self, stage: Stage) -> Result<Outcome, Error> {
+    async fn stage(&mut self, stage: Stage) -> Result<Ended, Error> {
         self.has_run = true;
         let entry = Entry { stage: stage.name().into(), playbook: stage.playbook().into(), done: false };
         self.journal.stages.push(entry);
@@ -207,29 +223,37 @@ impl<'a> Stages<'a> {
         let hooks = self.deployment.hooks(stage);
         let own = self.site.playbook(stage.playbook());
         for playbook in hooks.before.iter().chain([&own]).chain(&hooks.after) {
-            let outcome = self.playbook(stage, playbook).await?;
-            if outcome != Outcome::Ok {
-                return Ok(outcome);
+            let ended = self.playbook(stage, playbook).await?;
+            if ended.outcome != Outcome::Ok {
+                return Ok(ended);
             }
         }
         if let Some(entry) = self.journal.stages.last_mut() {
             entry.done = true;
         }
         self.write().await?;
-        Ok(Outcome::Ok)
+        Ok(Ended { outcome: Outcome::Ok, members_only: false })
     }
 
     /// Runs a playbook under the lock. The inventory is read again: the one before it may have changed what it says.
-    async fn playbook(&self, stage: Stage, playbook: &Path) -> Result<Outcome, Error> {
+    async fn playbook(&self, stage: Stage, playbook: &Path) -> Result<Ended, Error> {
         self.control.tell(Progress::Applying { stage, playbook: playbook.to_owned() });
         let phase = self.site.read().await?;
         self.deployment.recheck(&phase, self.control).await?;
-        let run = Run { playbook: Some(playbook), hold: Some(self.lock.hold().clone()), ..Run::default() };
+        let (hold, limit) = (Some(self.lock.hold().clone()), self.plan.reach.pattern(stage));
+        let run = Run { playbook: Some(playbook), hold, limit, ..Run::default() };
         let job = phase.job(run, self.control).await?;
         if stage == Stage::Removals {
-            refuse_unplanned(self.removals, &stage.hosts(&job.inventory))?;
+            refuse_unplanned(self.plan.removals(), &stage.hosts(&job.inventory))?;
         }
-        Ok(self.control.run.run(job).await?.map_or(Outcome::Interrupted, |recap| Outcome::of(&recap)))
+        let locked = stage::locked_hosts(&job.inventory);
+        let Some(recap) = self.control.run.run(job).await? else {
+            return Ok(Ended { outcome: Outcome::Interrupted, members_only: false });
+        };
+        let outcome = Outcome::of(&recap);
+        let of_members = matches!(stage, Stage::Members | Stage::Removals) && outcome != Outcome::Interrupted;
+        let mut lost = recap.lost.failed.iter().chain(&recap.lost.unreachable);
+        Ok(Ended { outcome, members_only: of_members && lost.all(|host| !locked.contains(host)) })
     }
 
     async fn write(&self) -> Result<(), Error> {

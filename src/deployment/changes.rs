@@ -6,9 +6,12 @@ use std::sync::Arc;
 use minijinja::value::ValueKind;
 use serde::{Deserialize, Serialize};
 
+use super::contract::{Clients, Reported, ServiceAction, ServiceReport, WaitsFor};
 use super::control::Outcome;
+use super::stage::Stage;
 use crate::engine::{Event, Status, TaskResult, TaskStart};
 use crate::modules;
+use crate::report::diff;
 use crate::value::{Value, Vars};
 
 /// What is changed.
@@ -39,6 +42,9 @@ pub struct Change {
     pub what: String,
     /// The task that would do it.
     pub task: String,
+    /// How its content would change, as a unified diff. Empty if it was not asked for, or is secret.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub diff: String,
 }
 
 /// A task that failed when it was tried out.
@@ -52,11 +58,34 @@ pub struct Failure {
     pub unreachable: bool,
 }
 
+/// What would happen to a service.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServiceChange {
+    pub host: String,
+    /// The systemd service, without `.service`.
+    pub unit: String,
+    pub action: ServiceAction,
+    pub clients: Clients,
+}
+
+/// A host that a stage cannot be checked on before an earlier stage has been applied.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wait {
+    pub host: String,
+    /// The stage that comes first.
+    pub stage: Stage,
+    /// What that stage is to bring.
+    pub reason: String,
+}
+
 /// What a run in check mode told.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changes {
     pub changes: Vec<Change>,
     pub failures: Vec<Failure>,
+    pub waits: Vec<Wait>,
+    /// In the order in which a run would do it.
+    pub services: Vec<ServiceChange>,
     /// What its tasks say to the person, such as how much a removal takes away.
     pub notes: Vec<String>,
     /// What it warned of.
@@ -89,15 +118,15 @@ impl Changes {
 
     /// Whether nothing would be changed, as far as could be seen.
     pub fn is_empty(&self) -> bool {
-        self.changes.is_empty() && self.failures.is_empty()
+        self.changes.is_empty() && self.failures.is_empty() && self.waits.is_empty()
     }
 
-    /// How a run in check mode ended, by its failures.
+    /// How it would end at best, by what failed in the dry run.
     pub fn outcome(&self) -> Outcome {
         match self.failures.iter().any(|failure| failure.unreachable) {
             true => Outcome::Unreachable,
             false if self.failures.is_empty() => Outcome::Ok,
-            false => Outcome::Failed,
+            false => Outcome::Refused,
         }
     }
 
@@ -114,6 +143,7 @@ impl Changes {
         if failed(result) {
             return self.failure(task, host, result);
         }
+        self.reports(host, result);
         if let ("debug", false, Some(words)) = (task.action, result.no_log, result.values.get("msg")) {
             self.notes.push(text(words));
         }
@@ -123,7 +153,8 @@ impl Changes {
         let kind = kind(task.action);
         let named = if result.no_log { None } else { what(kind, result) };
         let what = named.unwrap_or_else(|| task.name.clone());
-        let change = Change { host: delegated.unwrap_or(host).to_owned(), kind, what, task: task.name.clone() };
+        let diff = if result.no_log { String::new() } else { diff::text(&result.diff) };
+        let change = Change { host: delegated.unwrap_or(host).to_owned(), kind, what, task: task.name.clone(), diff };
         // One file may get its content and its owner from two tasks.
         let known = |other: &Change| other.host == change.host && other.kind == kind && other.what == change.what;
         if !self.changes.iter().any(known) {
@@ -131,7 +162,38 @@ impl Changes {
         }
     }
 
+    /// Takes what the roles report to windlass alone.
+    fn reports(&mut self, host: &Arc<str>, result: &TaskResult) {
+        if let Some(report) = reported::<WaitsFor>(result) {
+            let wait = report.and_then(|wait| {
+                let stage = Stage::named(&wait.stage);
+                let stage = stage.ok_or_else(|| format!("{} names no stage: {}", WaitsFor::VARIABLE, wait.stage))?;
+                Ok(Wait { host: host.to_string(), stage, reason: wait.reason })
+            });
+            match wait {
+                Ok(wait) => self.waits.push(wait),
+                Err(message) => self.misreported(host, message),
+            }
+        }
+        match reported::<ServiceReport>(result) {
+            None => {}
+            Some(Ok(ServiceReport { layout: _, unit, action, clients })) => {
+                self.services.push(ServiceChange { host: host.to_string(), unit, action, clients });
+            }
+            Some(Err(message)) => self.misreported(host, message),
+        }
+    }
+
+    fn misreported(&mut self, host: &str, message: String) {
+        let task = "windlass".to_owned();
+        self.failures.push(Failure { host: host.to_owned(), task, message, unreachable: false });
+    }
+
     fn failure(&mut self, task: &TaskStart, host: &Arc<str>, result: &TaskResult) {
+        // It failed to end its dry run.
+        if self.waits.iter().any(|wait| wait.host == **host) {
+            return;
+        }
         let said = result.message.clone().or_else(|| Some(result.values.get("msg")?.to_string()));
         let message = match result.no_log {
             true => "the result is hidden".to_owned(),
@@ -140,6 +202,12 @@ impl Changes {
         let unreachable = result.status == Status::Unreachable;
         self.failures.push(Failure { host: host.to_string(), task: task.name.clone(), message, unreachable });
     }
+}
+
+/// What a role reports to windlass in a fact of its own. None: nothing.
+fn reported<T: Reported>(result: &TaskResult) -> Option<Result<T, String>> {
+    let value = result.values.get("ansible_facts")?.get_attr(T::VARIABLE).ok()?;
+    (!value.is_undefined()).then(|| T::read(&value))
 }
 
 /// What a task says, a list a line each.
@@ -266,13 +334,38 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_does_not_answer_is_not_a_task_that_failed() {
+    fn a_host_that_does_not_answer_is_not_refused() {
         let mut changes = Changes::default();
         assert_eq!(changes.outcome(), Outcome::Ok);
         changes.take(&told("copy", "a", false, result(Status::Failed, &[])));
-        assert_eq!(changes.outcome(), Outcome::Failed);
+        assert_eq!(changes.outcome(), Outcome::Refused);
         changes.take(&told("copy", "b", false, result(Status::Unreachable, &[])));
         assert_eq!(changes.outcome(), Outcome::Unreachable);
+    }
+
+    #[test]
+    fn a_host_that_waits_for_a_stage_is_no_failure() {
+        let report = |stage: &str, layout: i64| {
+            let wait = crate::value::mapping([
+                ("layout", Value::from(layout)),
+                ("stage", Value::from(stage)),
+                ("reason", Value::from("no API server answers yet")),
+            ]);
+            let mut said = result(Status::Ok, &[]);
+            said.values.insert("ansible_facts".into(), crate::value::mapping([(WaitsFor::VARIABLE, wait)]));
+            told("set_fact", "Report", false, said)
+        };
+        let mut changes = Changes::default();
+        changes.take(&report("controlPlane", 1));
+        changes.take(&told("fail", "End the dry run", false, result(Status::Failed, &[])));
+        let wait = Wait { host: "h1".into(), stage: Stage::ControlPlane, reason: "no API server answers yet".into() };
+        assert_eq!((changes.waits.as_slice(), changes.failures.len()), ([wait].as_slice(), 0));
+        assert!(!changes.is_empty());
+        for (stage, layout, why) in [("unknown", 1, "names no stage: unknown"), ("etcd", 2, "layout 2")] {
+            let mut changes = Changes::default();
+            changes.take(&report(stage, layout));
+            assert!(changes.failures[0].message.contains(why), "{:?}", changes.failures);
+        }
     }
 
     #[test]

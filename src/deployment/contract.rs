@@ -70,6 +70,61 @@ pub struct MemberCluster {
     pub generation: i64,
 }
 
+/// What a run would do to a service of a host. Roles report it in dry runs, in the order in which a run does it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServiceReport {
+    pub layout: u32,
+    /// The systemd service, without `.service`.
+    pub unit: String,
+    pub action: ServiceAction,
+    pub clients: Clients,
+}
+
+impl Reported for ServiceReport {
+    const PLAYBOOK: &'static str = "the role";
+    const VARIABLE: &'static str = "windlass_service";
+    const LAYOUT: u32 = 1;
+}
+
+/// What happens to a service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ServiceAction {
+    Start,
+    /// One host at a time.
+    Restart,
+}
+
+/// What clients notice of a restart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Clients {
+    /// Nothing: it serves none, or others have taken over before.
+    Unaffected,
+    /// Those that use this host lose their connections, and reach another host.
+    Reconnect,
+    /// Requests fail until it is back: there is no other host.
+    Fail,
+}
+
+/// What a host waits for in a dry run: a stage that was not applied yet. It reports this and fails, so that nothing else is checked on it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WaitsFor {
+    pub layout: u32,
+    /// The name of the stage.
+    pub stage: String,
+    /// What that stage is to bring: `no API server answers yet`.
+    pub reason: String,
+}
+
+impl Reported for WaitsFor {
+    const PLAYBOOK: &'static str = "roles/preflight/tasks/wait_for_stage.yml";
+    const VARIABLE: &'static str = "windlass_waits_for";
+    const LAYOUT: u32 = 1;
+}
+
 /// What `status.yml` found on all hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -231,6 +286,34 @@ mod tests {
             .iter()
             .map(|name| ((*name).to_owned(), if *name == "layout" { 1.into() } else { serde_json::json!([]) }));
         assert_eq!(Observation::read(&value(serde_json::Value::Object(all.collect()))).unwrap().layout, 1);
+    }
+
+    #[test]
+    fn the_role_reports_the_wait_that_this_program_reads() {
+        let path = format!("{}/{}", env!("CARGO_MANIFEST_DIR"), WaitsFor::PLAYBOOK);
+        let tasks: serde_yaml::Value = serde_yaml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let reported = &tasks[0]["ansible.builtin.set_fact"][WaitsFor::VARIABLE];
+        let fields: Vec<&str> = reported.as_mapping().unwrap().keys().map(|key| key.as_str().unwrap()).collect();
+        assert_eq!(fields, ["layout", "stage", "reason"]);
+        assert_eq!(reported["layout"], WaitsFor::LAYOUT);
+        let wait = WaitsFor::read(&value(serde_json::json!({"layout": 1, "stage": "etcd", "reason": "r"}))).unwrap();
+        assert_eq!((wait.stage.as_str(), wait.reason.as_str()), ("etcd", "r"));
+    }
+
+    #[test]
+    fn the_roles_report_what_happens_to_a_service() {
+        for path in ["etcd/tasks/service.yml", "karmada_component/tasks/service.yml"] {
+            let text = std::fs::read_to_string(format!("{}/roles/{path}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+            let tasks: serde_yaml::Value = serde_yaml::from_str(&text).unwrap();
+            let tasks = tasks.as_sequence().unwrap();
+            let report = tasks.iter().find_map(|task| task["ansible.builtin.set_fact"].get(ServiceReport::VARIABLE));
+            let report = report.unwrap_or_else(|| panic!("{path} reports nothing")).as_mapping().unwrap();
+            let fields: Vec<&str> = report.keys().map(|key| key.as_str().unwrap()).collect();
+            assert_eq!(fields, ["layout", "unit", "action", "clients"], "{path}");
+            assert_eq!(report["layout"], ServiceReport::LAYOUT, "{path}");
+        }
+        let json = serde_json::json!({"layout": 1, "unit": "etcd", "action": "restart", "clients": "reconnect"});
+        assert_eq!(ServiceReport::read(&value(json)).unwrap().clients, Clients::Reconnect);
     }
 
     fn example() -> serde_json::Value {

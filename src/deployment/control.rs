@@ -67,6 +67,8 @@ pub struct LockRequest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Ok,
+    /// A check refused it, so nothing was changed.
+    Refused,
     /// A task failed on a host.
     Failed,
     /// A host could not be reached.
@@ -80,9 +82,9 @@ impl Outcome {
     pub fn of(recap: &Recap) -> Outcome {
         if recap.interrupted {
             Outcome::Interrupted
-        } else if recap.lost.unreachable {
+        } else if !recap.lost.unreachable.is_empty() {
             Outcome::Unreachable
-        } else if recap.lost.failed {
+        } else if !recap.lost.failed.is_empty() {
             Outcome::Failed
         } else {
             Outcome::Ok

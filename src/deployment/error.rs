@@ -53,6 +53,8 @@ pub enum Error {
          hint: start again, to see what would be done there"
     )]
     OtherHosts { name: String },
+    #[error("--limit {limit} names no host of the inventory")]
+    NoHostWithin { limit: String },
     #[error("the deployment is named {name}, not {typed}; windlass removed nothing")]
     WrongName { name: String, typed: String },
 }

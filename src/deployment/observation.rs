@@ -10,6 +10,12 @@ use crate::engine::{Event, Status};
 /// Its playbook.
 pub const PLAYBOOK: &str = Observation::PLAYBOOK;
 
+/// The name of the entry that says why nothing could be observed on a host.
+pub const HOST: &str = "the host";
+
+/// The entry of a host that could not be reached.
+pub const SILENT: &str = "does not answer";
+
 /// Collects the observations of all hosts.
 #[derive(Debug, Default)]
 pub struct Observer {
@@ -33,7 +39,7 @@ impl Observer {
         let Event::Result { task, host, looped: false, result, .. } = event else { return };
         self.asked.insert(host.clone());
         let trouble = match result.status {
-            Status::Unreachable => "does not answer".to_owned(),
+            Status::Unreachable => SILENT.to_owned(),
             Status::Failed => {
                 let why = result.message.as_deref().unwrap_or("no message");
                 format!("cannot be read ({}: {why})", task.name)
@@ -53,7 +59,7 @@ impl Observer {
             }
         };
         self.heard.insert(host.clone());
-        self.observed.entry(host.to_string()).or_default().insert("the host".into(), trouble);
+        self.observed.entry(host.to_string()).or_default().insert(HOST.into(), trouble);
     }
 
     fn add(&mut self, host: &str, observation: Observation) {

@@ -236,7 +236,7 @@ impl<'s> Prepared<'s> {
     ) -> Result<crate::engine::Job, Error> {
         let playbook = site.playbook(operation.playbook());
         let hold = lock.map(|lock| lock.hold().clone());
-        let run = Run { playbook: Some(&playbook), check: lock.is_none(), vars: operation.vars(), hold };
+        let run = Run { playbook: Some(&playbook), check: lock.is_none(), vars: operation.vars(), hold, limit: None };
         phase.job(run, control).await
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::changes::Changes;
+use super::changes::{Changes, Failure};
 use super::control::Outcome;
 use super::stage::Stage;
 
@@ -17,10 +17,10 @@ pub enum State {
     Same,
     /// What its changes say.
     Differs,
-    /// It cannot be tried out before the stages before it have been run: all of it.
-    NotYet,
-    /// It was tried out, and failed.
-    Unknown,
+    /// What its changes say, and what cannot be checked before an earlier stage has been applied: what its waits say.
+    Waits,
+    /// It cannot be applied: what its failures say.
+    Refused,
 }
 
 /// A stage of a plan.
@@ -30,6 +30,13 @@ pub struct Planned {
     pub state: State,
     pub hosts: Vec<String>,
     pub found: Changes,
+}
+
+impl Planned {
+    /// The failures of single members, which hold up nothing else. Empty if the stage as a whole is refused.
+    pub fn refused_members(&self) -> &[Failure] {
+        if self.state == State::Refused { &[] } else { &self.found.failures }
+    }
 }
 
 /// What was read when a plan was made: digests and states, by place and name.
@@ -50,13 +57,41 @@ pub struct Plan {
     pub by: String,
     /// The inventories that it is for, absolute.
     pub sources: Vec<String>,
+    #[serde(flatten)]
+    pub reach: Reach,
     pub stages: Vec<Planned>,
     pub observed: Observed,
 }
 
 /// The layout that this program writes and reads. Layout 2 has more kinds of changes than 1; layout 3 has digests of each host, of
-/// the resource and of files.
-pub const LAYOUT: u32 = 3;
+/// the resource and of files; layout 4 has which stages wait for others, and which hosts are left out.
+pub const LAYOUT: u32 = 4;
+
+/// The hosts that a plan is for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reach {
+    /// A pattern of hosts, as Ansible's `--limit` has it. None: all.
+    pub limit: Option<String>,
+    /// Hosts that do not answer, of a deployment that the others can serve meanwhile.
+    pub left_out: Vec<String>,
+}
+
+impl Reach {
+    /// The hosts that a stage is run on, as a pattern. None: all.
+    pub fn pattern(&self, stage: Stage) -> Option<String> {
+        if self.limit.is_none() && self.left_out.is_empty() {
+            return None;
+        }
+        let limit = self.limit.clone().unwrap_or_else(|| "all".to_owned());
+        // What members and add-ons get is decided and done through hosts of the control plane.
+        let through = match stage {
+            Stage::Etcd | Stage::ControlPlane => "",
+            Stage::Members | Stage::Removals | Stage::Addons => ",karmada_control_plane",
+        };
+        let out: String = self.left_out.iter().map(|host| format!(",!{host}")).collect();
+        Some(format!("{limit}{through}{out}"))
+    }
+}
 
 impl Plan {
     /// The stages to run.
@@ -71,10 +106,26 @@ impl Plan {
         removals.map_or(&[], |planned| &planned.hosts)
     }
 
-    /// Why it cannot be applied: how the first dry run ended that failed. Ok: it can.
+    /// The stage that cannot be applied, so that none is.
+    pub fn refused(&self) -> Option<&Planned> {
+        self.stages.iter().find(|planned| planned.state == State::Refused)
+    }
+
+    /// How an apply of it would end at best: refused, or without the members that are refused and the hosts that are left out.
     pub fn outcome(&self) -> Outcome {
-        let failed = self.stages.iter().find(|planned| planned.state == State::Unknown);
-        failed.map_or(Outcome::Ok, |planned| planned.found.outcome())
+        if let Some(planned) = self.refused() {
+            return planned.found.outcome();
+        }
+        let mut members = self.stages.iter().flat_map(Planned::refused_members).peekable();
+        if !self.reach.left_out.is_empty() {
+            Outcome::Unreachable
+        } else if members.peek().is_none() {
+            Outcome::Ok
+        } else if members.any(|failure| failure.unreachable) {
+            Outcome::Unreachable
+        } else {
+            Outcome::Failed
+        }
     }
 
     /// Whether there is nothing to do.
@@ -144,11 +195,24 @@ mod tests {
             made: 1,
             by: "a@b".into(),
             sources: Vec::new(),
+            reach: Reach::default(),
             stages: planned.to_vec(),
             observed: Observed::new(),
         };
         assert_eq!(plan.course(), [Stage::Etcd]);
         assert_eq!(plan.removals(), ["m1"]);
+    }
+
+    #[test]
+    fn hosts_that_are_left_out_are_left_out_of_every_stage() {
+        let reach = |limit: Option<&str>, out: &[&str]| Reach {
+            limit: limit.map(str::to_owned),
+            left_out: out.iter().map(ToString::to_string).collect(),
+        };
+        assert_eq!(reach(None, &[]).pattern(Stage::Etcd), None);
+        assert_eq!(reach(None, &["h3"]).pattern(Stage::Etcd).unwrap(), "all,!h3");
+        assert_eq!(reach(Some("h1,h2"), &["h2"]).pattern(Stage::ControlPlane).unwrap(), "h1,h2,!h2");
+        assert_eq!(reach(Some("m1"), &["h3"]).pattern(Stage::Members).unwrap(), "m1,karmada_control_plane,!h3");
     }
 
     #[test]

@@ -2,41 +2,58 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::changes::Changes;
+use super::changes::{Changes, Failure};
 use super::control::{Control, Progress};
 use super::lock::holder;
 use super::observation::{self, Observer};
-use super::plan::{ASKED, LAYOUT, Observed, Plan, Planned, State, hex};
-use super::stage::{STAGES, Stage};
+use super::plan::{ASKED, LAYOUT, Observed, Plan, Planned, Reach, State, hex};
+use super::stage::{self, STAGES, Stage};
 use super::{Deployment, Error, Phase, Run, Site};
 use crate::bundle::Bundle;
 use crate::engine::{self, Job};
+use crate::inventory::Inventory;
 use crate::report::plain;
 use crate::resource::names::variable;
 use crate::value::{Surroundings, Value, Vars};
 
-/// What an apply would change. None: the face ended it.
+/// What an apply would change on the hosts of a pattern, or on all. None: the face ended it.
 ///
 /// # Errors
-/// The deployment cannot be read, or its hosts' names were exchanged.
-pub async fn plan(site: &Site, control: &Control) -> Result<Option<Plan>, Error> {
+/// The deployment cannot be read, its hosts' names were exchanged, or the pattern names no host.
+pub async fn plan(site: &Site, limit: Option<String>, control: &Control) -> Result<Option<Plan>, Error> {
     let phase = site.read().await?;
     let deployment = phase.deployment(control).await?;
     deployment.check_hooks(&phase)?;
     deployment.journal_of_same_hosts().await?;
-    make(&phase, &deployment, control).await
+    make(&phase, &deployment, limit, control).await
 }
 
 /// A plan, with what was observed before it was made. None: the face ended it.
-pub(super) async fn make(phase: &Phase<'_>, deployment: &Deployment, control: &Control) -> Result<Option<Plan>, Error> {
+pub(super) async fn make(
+    phase: &Phase<'_>,
+    deployment: &Deployment,
+    limit: Option<String>,
+    control: &Control,
+) -> Result<Option<Plan>, Error> {
+    let inventory = phase.inventory();
+    let within = match &limit {
+        None => inventory.hosts.keys().cloned().collect(),
+        Some(limit) => inventory.select_limit(limit)?.0,
+    };
+    if let Some(limit) = limit.as_ref().filter(|_| within.is_empty()) {
+        return Err(Error::NoHostWithin { limit: limit.clone() });
+    }
     let Some(observed) = observe(phase, deployment, Vars::default(), control).await? else { return Ok(None) };
+    let left_out = left_out(&observed, inventory, &deployment.hosts).into_iter().filter(|host| within.contains(host));
+    let reach = Reach { limit, left_out: left_out.map(|host| host.to_string()).collect() };
     let mut stages: Vec<Planned> = Vec::new();
     for stage in STAGES {
-        let before = stages.iter().any(|planned| planned.state != State::Same);
-        match look(phase, stage, before, control).await? {
+        let pending = stages.iter().filter(|planned| planned.state != State::Same).map(|planned| planned.stage);
+        match look(phase, stage, &pending.collect::<Vec<_>>(), &reach, control).await? {
             Some(planned) => stages.push(planned),
             None => return Ok(None),
         }
@@ -48,22 +65,49 @@ pub(super) async fn make(phase: &Phase<'_>, deployment: &Deployment, control: &C
         made: me.since,
         by: me.holder,
         sources: phase.site().absolute_sources(),
+        reach,
         stages,
         observed,
     }))
 }
 
-/// What one stage would change. `after`: a stage before it would change something, so that a failure says only that this one
-/// cannot be tried out yet. None: the face ended it.
+/// The hosts of the deployment that do not answer, if the others can do without them: a majority of etcd's hosts answers, and a host
+/// of the control plane. Otherwise none: their dry runs say what is wrong.
+fn left_out(observed: &Observed, inventory: &Inventory, hosts: &[Arc<str>]) -> Vec<Arc<str>> {
+    let silent = |host: &Arc<str>| {
+        let of_host = observed.get(&**host).and_then(|of_host| of_host.get(observation::HOST));
+        of_host.is_some_and(|state| state == observation::SILENT)
+    };
+    let count = |stage: Stage| {
+        let hosts = stage.hosts(inventory);
+        (hosts.iter().filter(|host| !silent(host)).count(), hosts.len())
+    };
+    let (etcd, of_etcd) = count(Stage::Etcd);
+    let (control_plane, of_control_plane) = count(Stage::ControlPlane);
+    let suffice = (of_etcd == 0 || etcd > of_etcd / 2) && (of_control_plane == 0 || control_plane > 0);
+    if suffice { hosts.iter().filter(|host| silent(host)).cloned().collect() } else { Vec::new() }
+}
+
+/// What one stage would change. `pending`: the stages before it that have something to do. None: the face ended it.
 pub(super) async fn look(
     phase: &Phase<'_>,
     stage: Stage,
-    after: bool,
+    pending: &[Stage],
+    reach: &Reach,
     control: &Control,
 ) -> Result<Option<Planned>, Error> {
     let playbook = phase.site().playbook(stage.playbook());
-    let job = phase.job(Run { playbook: Some(&playbook), check: true, ..Run::default() }, control).await?;
-    let hosts: Vec<String> = stage.hosts(&job.inventory).iter().map(ToString::to_string).collect();
+    let mut vars = Vars::default();
+    vars.insert(variable::PENDING_STAGES.into(), pending.iter().map(|stage| Value::from(stage.name())).collect());
+    let limit = reach.pattern(stage);
+    let run = Run { playbook: Some(&playbook), check: true, vars, limit: limit.clone(), ..Run::default() };
+    let job = phase.job(run, control).await?;
+    let mut hosts = stage.hosts(&job.inventory);
+    if let Some(limit) = &limit {
+        let within = job.inventory.select_limit(limit)?.0;
+        hosts.retain(|host| within.contains(host));
+    }
+    let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
     if hosts.is_empty() {
         return Ok(Some(Planned { stage, state: State::Same, hosts, found: Changes::default() }));
     }
@@ -73,13 +117,22 @@ pub(super) async fn look(
     if recap.is_none() || control.run.is_stopping() {
         return Ok(None);
     }
-    let state = match (found.failures.is_empty(), found.changes.is_empty()) {
-        (true, true) => State::Same,
-        (true, false) => State::Differs,
-        (false, _) if after => State::NotYet,
-        (false, _) => State::Unknown,
+    let state = if found.failures.iter().any(|failure| !is_of_one_member(stage, failure, phase.inventory())) {
+        State::Refused
+    } else if !found.waits.is_empty() {
+        State::Waits
+    } else if !found.changes.is_empty() {
+        State::Differs
+    } else {
+        State::Same
     };
     Ok(Some(Planned { stage, state, hosts, found }))
+}
+
+/// Whether a failure is about one member, so that the others do not depend on it.
+fn is_of_one_member(stage: Stage, failure: &Failure, inventory: &Inventory) -> bool {
+    matches!(stage, Stage::Members | Stage::Removals)
+        && !stage::locked_hosts(inventory).iter().any(|host| **host == *failure.host)
 }
 
 /// What the hosts are like, and digests of what was asked for. `vars`: what the operation sets over the inventory, such as another

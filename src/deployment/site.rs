@@ -55,6 +55,8 @@ pub struct Run<'a> {
     pub check: bool,
     /// Variables beside the extra variables; they win.
     pub vars: Vars,
+    /// The hosts to run it on, as a pattern. None: all.
+    pub limit: Option<String>,
     /// The lock under which it changes things.
     pub hold: Option<Hold>,
 }
@@ -145,6 +147,7 @@ impl Phase<'_> {
         }
         let mut job = launch.job(playbooks, Tags::default(), &self.manner(run.check), &site.settings)?;
         job.defaults = site.defaults.clone();
+        job.limit = run.limit;
         if members::concern(&job)
             && let Some(warning) = members::look(&mut job).await?
         {
@@ -171,7 +174,8 @@ impl Phase<'_> {
         let site = self.site;
         Manner {
             check,
-            diff: false,
+            // A plan shows it with -v.
+            diff: check && site.verbosity > 0,
             forks: site.forks,
             verbosity: site.verbosity,
             offline: site.offline.clone(),

@@ -1,5 +1,6 @@
 //! What a run tells the world: the engine's one way out.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -174,10 +175,10 @@ pub struct Recap {
 
 /// How hosts ended, which is what a run's exit code tells: not by failures that were rescued, or that
 /// `meta: clear_host_errors` forgave.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Lost {
-    pub failed: bool,
-    pub unreachable: bool,
+    pub failed: BTreeSet<Arc<str>>,
+    pub unreachable: BTreeSet<Arc<str>>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

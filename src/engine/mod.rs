@@ -234,7 +234,7 @@ pub async fn run_over(
     let recap = Recap {
         hosts: run.counts.lock().clone(),
         stats: run.stats.lock().clone(),
-        lost: *run.lost.lock(),
+        lost: run.lost.lock().clone(),
         took: begun.elapsed(),
         interrupted: run.stopping(),
     };

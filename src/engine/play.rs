@@ -25,10 +25,9 @@ pub(super) async fn all(run: &Arc<Run>) -> Result<(), Error> {
     let mut gone = HashMap::new();
     let result = playbooks(run, &mut gone).await;
     run.warn();
-    *run.lost.lock() = Lost {
-        failed: gone.values().any(|state| *state == State::Failed),
-        unreachable: gone.values().any(|state| *state == State::Unreachable),
-    };
+    let hosts =
+        |wanted: State| gone.iter().filter(|(_, state)| **state == wanted).map(|(host, _)| host.clone()).collect();
+    *run.lost.lock() = Lost { failed: hosts(State::Failed), unreachable: hosts(State::Unreachable) };
     result
 }
 

@@ -3,6 +3,15 @@
 use super::paint::{Colour, one_line};
 use crate::modules::Diff;
 
+/// How many lines around a change a plan shows.
+const AROUND: usize = 1;
+
+/// The diffs of one result as text without colours.
+pub fn text(diffs: &[Diff]) -> String {
+    let lines = diffs.iter().flat_map(|diff| lines(diff, AROUND)).map(|(_, line)| line);
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 /// A unified diff with so many lines around each change.
 pub(super) fn lines(diff: &Diff, context: usize) -> Vec<(Colour, String)> {
     let text = similar::TextDiff::from_lines(diff.before.as_str(), diff.after.as_str());

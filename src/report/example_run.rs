@@ -59,7 +59,7 @@ pub(super) fn run() -> Vec<TimedEvent> {
     let counts = |failed| Counts { ok: 1 - failed, changed: 1 - failed, failed, ..Counts::default() };
     let recap = Recap {
         hosts: [("h1".into(), counts(0)), ("h2".into(), counts(1))].into_iter().collect(),
-        lost: Lost { failed: true, unreachable: false },
+        lost: Lost { failed: ["h2".into()].into(), ..Lost::default() },
         took: Duration::from_secs(6),
         ..Recap::default()
     };

@@ -6,7 +6,7 @@
 mod ad_hoc;
 pub mod ansible;
 pub mod complaint;
-mod diff;
+pub mod diff;
 #[cfg(test)]
 mod example_run;
 mod human;

@@ -80,6 +80,7 @@ pub mod variable {
         MEMBER_TAINTS = "member_taints",
         MEMBER_WORKLOADS = "member_workloads",
         MEMBER_ZONES = "member_zones",
+        PENDING_STAGES = "windlass_pending_stages",
         PREFLIGHT_ARCHITECTURES = "preflight_architectures",
     }
 }

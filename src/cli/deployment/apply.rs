@@ -17,6 +17,9 @@ pub(crate) struct ApplyArgs {
     /// A plan that `windlass plan -o` saved; refused if anything changed since
     #[arg(value_name = "PLANFILE", conflicts_with_all = ["file", "inventory"])]
     plan: Option<PathBuf>,
+    /// Apply to these hosts only: a pattern, such as h1,h2 or @FILE
+    #[arg(short = 'l', long, value_name = "HOSTS", conflicts_with = "plan")]
+    limit: Option<String>,
     /// Apply without asking
     #[arg(short = 'y', long)]
     yes: bool,
@@ -34,7 +37,7 @@ pub(crate) fn run(args: &ApplyArgs) -> Result<ExitCode, Failure> {
     let sources: Vec<PathBuf> = saved.iter().flat_map(|plan| &plan.sources).map(PathBuf::from).collect();
     args.site.carry_out(&sources, async |site, control| {
         let request = LockRequest { command: command(args), breaks: args.break_lock, abandons: false };
-        let Some(proposal) = Proposal::make(site, saved, &request, control).await? else {
+        let Some(proposal) = Proposal::make(site, saved, args.limit.clone(), &request, control).await? else {
             return Ok(ExitCode::Interrupted);
         };
         show(&plan_text::plan(&proposal.plan, site.verbosity > 0), site)?;
@@ -44,9 +47,9 @@ pub(crate) fn run(args: &ApplyArgs) -> Result<ExitCode, Failure> {
         let mut agreed = Agreement { plan: args.yes, removals: args.max_removals };
         loop {
             match proposal.apply(agreed, &request, control).await? {
-                Answer::Nothing => return Ok(ExitCode::Ok),
-                Answer::Unknown(stage) => {
-                    note(&format!("error: cannot apply stage {}: its dry run failed", stage.name()));
+                Answer::Nothing => return Ok(proposal.plan.outcome().into()),
+                Answer::Refused(stage) => {
+                    note(&format!("error: windlass changed nothing, because stage {} is refused", stage.name()));
                     return Ok(proposal.plan.outcome().into());
                 }
                 Answer::Asks(questions) => {

@@ -7,8 +7,8 @@ use clap::Args;
 
 use super::{SiteArgs, agrees, declined, messages, plan_text, show};
 use crate::cli::{ExitCode, Failure, note, working_directory};
-use crate::deployment::LockRequest;
 use crate::deployment::operation::{Operation, Prepared};
+use crate::deployment::{LockRequest, Outcome};
 
 #[derive(Debug, Args)]
 struct OperationArgs {
@@ -100,7 +100,10 @@ fn run(args: &OperationArgs, operation: Operation) -> Result<ExitCode, Failure> 
         }
         if !prepared.found.failures.is_empty() {
             note(&format!("error: cannot carry out {name}: its dry run failed"));
-            return Ok(prepared.found.outcome().into());
+            return Ok(match prepared.found.outcome() {
+                Outcome::Unreachable => ExitCode::Unreachable,
+                _ => ExitCode::Failed,
+            });
         }
         // One that is given up leaves its journal, which this one closes.
         let gives_up = args.abandon && prepared.interrupted.is_some() && !prepared.resumes();

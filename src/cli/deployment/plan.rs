@@ -14,6 +14,9 @@ use crate::deployment::planning;
 pub(crate) struct PlanArgs {
     #[command(flatten)]
     site: SiteArgs,
+    /// Plan for these hosts only: a pattern, such as h1,h2 or @FILE
+    #[arg(short = 'l', long, value_name = "HOSTS")]
+    limit: Option<String>,
     /// Save the plan to this file, for `windlass apply FILE`
     #[arg(short = 'o', long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -22,7 +25,9 @@ pub(crate) struct PlanArgs {
 /// Tries every stage out, and says what it would change.
 pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
     args.site.carry_out(&[], async |site, control| {
-        let Some(plan) = planning::plan(site, control).await? else { return Ok(ExitCode::Interrupted) };
+        let Some(plan) = planning::plan(site, args.limit.clone(), control).await? else {
+            return Ok(ExitCode::Interrupted);
+        };
         show(&plan_text::plan(&plan, site.verbosity > 0), site)?;
         if let Some(file) = &args.out {
             save(&plan, file)?;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::deployment::changes::{Change, Changes, Failure, Kind};
+use crate::deployment::changes::{Change, Changes, Failure, Kind, ServiceChange};
+use crate::deployment::contract::{Clients, ServiceAction};
 use crate::deployment::operation::Prepared;
 use crate::deployment::plan::{Plan, Planned, State};
 use crate::deployment::stage::Stage;
@@ -13,45 +14,78 @@ const HERE: &str = "localhost";
 /// What a plan says, with `detail` each single change.
 pub(super) fn plan(plan: &Plan, detail: bool) -> String {
     let mut text = format!("Plan for {}\n", plan.deployment);
-    for planned in plan.stages.iter().filter(|planned| planned.state != State::Same) {
+    if let Some(limit) = &plan.reach.limit {
+        text.push_str(&format!("limited to {limit}\n"));
+    }
+    if !plan.reach.left_out.is_empty() {
+        text.push_str(&format!("left out, because they do not answer: {}\n", plan.reach.left_out.join(", ")));
+    }
+    let (shown, same): (Vec<&Planned>, Vec<&Planned>) =
+        plan.stages.iter().partition(|planned| planned.state != State::Same || !planned.found.failures.is_empty());
+    for planned in shown {
         text.push_str(&format!("\n{}: {}\n", planned.stage.name(), headline(planned)));
         text.push_str(&body(planned, detail));
     }
-    let same: Vec<&str> =
-        plan.stages.iter().filter(|planned| planned.state == State::Same).map(|planned| planned.stage.name()).collect();
     if !same.is_empty() {
-        text.push_str(&format!("\nnothing to do: {}\n", same.join(", ")));
+        let names: Vec<&str> = same.iter().map(|planned| planned.stage.name()).collect();
+        text.push_str(&format!("\nnothing to do: {}\n", names.join(", ")));
     }
     text.push_str(&format!("\n{}\n", total(plan)));
     text
 }
 
 fn headline(planned: &Planned) -> String {
-    let hosts = planned.hosts.join(", ");
+    let changed = planned.found.counts().keys().filter(|host| **host != HERE).count();
     match planned.state {
         State::Same => "nothing to do".to_owned(),
-        State::NotYet => format!("not installed yet: all of it ({hosts})"),
-        State::Unknown => "the dry run failed".to_owned(),
-        State::Differs => match planned.stage {
-            Stage::Removals => format!("to remove: {hosts}"),
-            _ => counted(planned.found.counts().keys().filter(|host| **host != HERE).count(), "host"),
+        State::Refused => "refused".to_owned(),
+        State::Waits if planned.found.changes.is_empty() => waits(planned),
+        State::Differs | State::Waits => match planned.stage {
+            Stage::Removals => format!("to remove: {}", planned.hosts.join(", ")),
+            _ => counted(changed, "host"),
         },
     }
 }
 
 fn body(planned: &Planned, detail: bool) -> String {
     let mut text = String::new();
-    match planned.state {
-        State::Differs => {
-            text.push_str(&changes(&planned.found, detail));
-        }
-        State::Unknown => text.push_str(&failures(&planned.found)),
-        State::Same | State::NotYet => {}
+    if planned.state != State::Refused {
+        text.push_str(&changes(&planned.found, detail));
     }
+    if planned.state != State::Refused {
+        text.push_str(&services(&planned.found.services, detail));
+    }
+    if planned.state == State::Waits && !planned.found.changes.is_empty() {
+        text.push_str(&format!("  {}\n", waits(planned)));
+    }
+    text.push_str(&failures(planned));
     if planned.stage == Stage::Removals {
         planned.found.notes.iter().for_each(|note| text.push_str(&format!("  {note}\n")));
     }
     text
+}
+
+/// `needs controlPlane first (no API server answers yet): north, south`
+fn waits(planned: &Planned) -> String {
+    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+    for wait in &planned.found.waits {
+        let what = format!("needs {} first ({})", wait.stage.name(), wait.reason);
+        match groups.iter_mut().find(|(known, _)| *known == what) {
+            Some((_, hosts)) => hosts.push(&wait.host),
+            None => groups.push((what, vec![&wait.host])),
+        }
+    }
+    let of_group = |(what, hosts): &(String, Vec<&str>)| format!("{what}: {}", in_order(hosts, planned).join(", "));
+    groups.iter().map(of_group).collect::<Vec<_>>().join("; ")
+}
+
+/// Hosts in the inventory's order, others after them.
+fn in_order<'a>(hosts: &[&'a str], planned: &Planned) -> Vec<&'a str> {
+    let mut hosts = hosts.to_vec();
+    let place = |host: &str| planned.hosts.iter().position(|known| known == host).unwrap_or(usize::MAX);
+    hosts.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| a.cmp(b)));
+    hosts.dedup();
+    hosts
 }
 
 /// A line for each host, with `detail` another one for each change.
@@ -61,15 +95,69 @@ fn changes(found: &Changes, detail: bool) -> String {
         let place = if host == HERE { "this machine" } else { host };
         text.push_str(&format!("  {place:<12} {}\n", kinds_of(&kinds)));
         let of_host = found.changes.iter().filter(|change| detail && change.host == host);
-        of_host.for_each(|change| text.push_str(&format!("    {}\n", line(change))));
+        for change in of_host {
+            text.push_str(&format!("    {}\n", line(change)));
+            change.diff.lines().for_each(|line| text.push_str(&format!("      {line}\n")));
+        }
     }
     text
 }
 
-/// A line for each task that failed.
-fn failures(found: &Changes) -> String {
-    let line = |failure: &Failure| format!("  {}: {}: {}\n", failure.host, failure.task, failure.message);
-    found.failures.iter().map(line).collect()
+/// What would happen to services: restarts in their order, and how many would be started, with `detail` which.
+fn services(services: &[ServiceChange], detail: bool) -> String {
+    let mut text = String::new();
+    let (starts, restarts): (Vec<_>, Vec<_>) =
+        services.iter().partition(|service| service.action == ServiceAction::Start);
+    let groups = by_unit(&starts);
+    if detail {
+        groups
+            .iter()
+            .for_each(|(unit, hosts, _)| text.push_str(&format!("  start        {unit}: {}\n", hosts.join(", "))));
+    } else if !starts.is_empty() {
+        text.push_str(&format!("  start        {}\n", counted(starts.len(), "service")));
+    }
+    for (unit, hosts, clients) in by_unit(&restarts) {
+        let order = if hosts.len() > 1 { ", one after the other" } else { "" };
+        let clients = match clients {
+            Clients::Unaffected => "",
+            Clients::Reconnect => "; clients reconnect to another host",
+            Clients::Fail => "; requests fail until it is back",
+        };
+        text.push_str(&format!("  restart      {unit}: {}{order}{clients}\n", hosts.join(", ")));
+    }
+    text
+}
+
+/// The hosts of each service in a row, with the most that clients notice.
+fn by_unit<'a>(services: &[&'a ServiceChange]) -> Vec<(&'a str, Vec<&'a str>, Clients)> {
+    let mut groups: Vec<(&str, Vec<&str>, Clients)> = Vec::new();
+    for service in services {
+        match groups.last_mut() {
+            Some((unit, hosts, clients)) if *unit == service.unit => {
+                hosts.push(&service.host);
+                *clients = (*clients).max(service.clients);
+            }
+            _ => groups.push((&service.unit, vec![&service.host], service.clients)),
+        }
+    }
+    groups
+}
+
+/// What was refused, host by host, what several of them share once.
+fn failures(planned: &Planned) -> String {
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    for failure in &planned.found.failures {
+        match groups.iter_mut().find(|(known, _)| *known == failure.message) {
+            Some((_, hosts)) => hosts.push(&failure.host),
+            None => groups.push((&failure.message, vec![&failure.host])),
+        }
+    }
+    let place = |host: &str| planned.hosts.iter().position(|known| known == host).unwrap_or(usize::MAX);
+    groups.iter_mut().for_each(|(_, hosts)| *hosts = in_order(hosts, planned));
+    groups.sort_by_key(|(_, hosts)| hosts.first().map_or(usize::MAX, |host| place(host)));
+    let line =
+        |(message, hosts): &(&str, Vec<&str>)| format!("  {}: {}\n", hosts.join(", "), message.replace('\n', "\n    "));
+    groups.iter().map(line).collect()
 }
 
 /// What the dry run of an operation found.
@@ -79,7 +167,9 @@ pub(super) fn operation(prepared: &Prepared<'_>, detail: bool) -> String {
     found.notes.iter().for_each(|note| text.push_str(&format!("\n{note}\n")));
     text.push('\n');
     if !found.failures.is_empty() {
-        text.push_str(&format!("The dry run failed:\n{}", failures(found)));
+        text.push_str("The dry run failed:\n");
+        let line = |failure: &Failure| format!("  {}: {}: {}\n", failure.host, failure.task, failure.message);
+        found.failures.iter().for_each(|failure| text.push_str(&line(failure)));
     } else if found.changes.is_empty() {
         text.push_str("Nothing to do.\n");
     } else {
@@ -125,17 +215,35 @@ pub(in crate::cli) fn counted(count: usize, what: &str) -> String {
 }
 
 fn total(plan: &Plan) -> String {
-    if plan.is_empty() {
-        return "Nothing to do.".to_owned();
-    }
-    let failed: Vec<&str> = plan
+    let refused: Vec<&str> = plan
         .stages
         .iter()
-        .filter(|planned| planned.state == State::Unknown)
+        .filter(|planned| planned.state == State::Refused)
         .map(|planned| planned.stage.name())
         .collect();
-    if !failed.is_empty() {
-        return format!("Nothing can be applied: the dry run failed ({}).", failed.join(", "));
+    if !refused.is_empty() {
+        return format!("Nothing can be applied: {} refused.", are(&refused));
+    }
+    let members: Vec<&str> = plan
+        .stages
+        .iter()
+        .flat_map(|planned| {
+            in_order(&planned.refused_members().iter().map(|failure| &*failure.host).collect::<Vec<_>>(), planned)
+        })
+        .collect();
+    let mut text = to_do(plan);
+    if !members.is_empty() {
+        text.push_str(&format!("\nNot done: {} refused.", are(&members)));
+    }
+    if !plan.reach.left_out.is_empty() {
+        text.push_str(&format!("\nNot done on {}: run this again when they answer.", plan.reach.left_out.join(", ")));
+    }
+    text
+}
+
+fn to_do(plan: &Plan) -> String {
+    if plan.is_empty() {
+        return "Nothing to do.".to_owned();
     }
     let mut kinds: BTreeMap<Kind, usize> = BTreeMap::new();
     for change in plan.stages.iter().flat_map(|planned| &planned.found.changes) {
@@ -147,8 +255,15 @@ fn total(plan: &Plan) -> String {
     if !kinds.is_empty() {
         words.push(kinds_of(&kinds));
     }
-    if plan.stages.iter().any(|planned| planned.state == State::NotYet) {
-        words.push("all of what is not installed yet".to_owned());
+    let waiting = plan.stages.iter().filter(|planned| planned.state == State::Waits);
+    let waiting: Vec<&str> = waiting.map(|planned| planned.stage.name()).collect();
+    if !waiting.is_empty() {
+        words.push(format!("after that {}", waiting.join(" and ")));
+    }
+    let services = plan.stages.iter().flat_map(|planned| &planned.found.services);
+    let restarts = services.filter(|service| service.action == ServiceAction::Restart).count();
+    if restarts > 0 {
+        words.push(counted(restarts, "service restart"));
     }
     if removals > 0 {
         words.push(format!("{} removed", counted(removals, "member")));
@@ -156,9 +271,19 @@ fn total(plan: &Plan) -> String {
     format!("To do: {}.", words.join("; "))
 }
 
+/// `a is`, `a and b are`, `a, b and c are`
+fn are(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => format!("{one} is"),
+        [most @ .., last] => format!("{} and {last} are", most.join(", ")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::deployment::changes::Wait;
 
     fn planned(stage: Stage, state: State, changes: &[(&str, Kind, &str)]) -> Planned {
         let change = |(host, kind, what): &(&str, Kind, &str)| Change {
@@ -166,6 +291,7 @@ mod tests {
             kind: *kind,
             what: (*what).into(),
             task: "t".into(),
+            diff: String::new(),
         };
         let found = Changes { changes: changes.iter().map(change).collect(), ..Changes::default() };
         Planned { stage, state, hosts: vec!["h1".into(), "h2".into()], found }
@@ -177,28 +303,22 @@ mod tests {
         removals.hosts = vec!["beta".into()];
         removals.found.notes.push("beta leaves with 3 workloads".into());
         let changes = [("h1", Kind::File, "/etc/a"), ("h1", Kind::File, "/etc/b"), ("h1", Kind::Unit, "etcd")];
+        let mut waiting = planned(Stage::ControlPlane, State::Waits, &[]);
+        waiting.found.waits = ["h2", "h1"].map(|host| wait(host, Stage::Etcd, "etcd is not installed yet")).into();
         let stages = vec![
             planned(Stage::Etcd, State::Differs, &changes),
-            planned(Stage::ControlPlane, State::NotYet, &[]),
+            waiting,
             planned(Stage::Members, State::Same, &[]),
             removals,
         ];
-        let plan_of = Plan {
-            windlass_plan: 1,
-            deployment: "prod".into(),
-            made: 0,
-            by: String::new(),
-            sources: Vec::new(),
-            stages,
-            observed: Default::default(),
-        };
+        let plan_of = plan_with(stages);
         let expected = "\
 Plan for prod
 
 etcd: 1 host
   h1           2 files, 1 unit
 
-controlPlane: not installed yet: all of it (h1, h2)
+controlPlane: needs etcd first (etcd is not installed yet): h1, h2
 
 removals: to remove: beta
   beta         1 API object
@@ -206,31 +326,87 @@ removals: to remove: beta
 
 nothing to do: members
 
-To do: 2 files, 1 unit, 1 API object; all of what is not installed yet; 1 member removed.
+To do: 2 files, 1 unit, 1 API object; after that controlPlane; 1 member removed.
 ";
         assert_eq!(plan(&plan_of, false), expected);
         assert!(plan(&plan_of, true).contains("    file   /etc/a\n"));
     }
 
-    #[test]
-    fn a_stage_that_fails_says_where_and_why() {
-        let mut etcd = planned(Stage::Etcd, State::Unknown, &[]);
-        etcd.found.failures.push(Failure {
-            host: "h2".into(),
-            task: "Space".into(),
-            message: "too little".into(),
-            unreachable: false,
-        });
-        assert_eq!(body(&etcd, false), "  h2: Space: too little\n");
-        let failed = Plan {
+    fn wait(host: &str, stage: Stage, reason: &str) -> Wait {
+        Wait { host: host.into(), stage, reason: reason.into() }
+    }
+
+    fn failure(host: &str, message: &str) -> Failure {
+        Failure { host: host.into(), task: "Check".into(), message: message.into(), unreachable: false }
+    }
+
+    fn plan_with(stages: Vec<Planned>) -> Plan {
+        Plan {
             windlass_plan: 1,
             deployment: "prod".into(),
             made: 0,
             by: String::new(),
             sources: Vec::new(),
-            stages: vec![etcd],
+            reach: Default::default(),
+            stages,
             observed: Default::default(),
+        }
+    }
+
+    #[test]
+    fn a_stage_that_is_refused_says_where_and_why_and_each_reason_once() {
+        let mut etcd = planned(Stage::Etcd, State::Refused, &[("h1", Kind::File, "/etc/a")]);
+        etcd.found.failures = vec![failure("h2", "too little"), failure("h1", "too little"), failure("h2", "no clock")];
+        assert_eq!(body(&etcd, false), "  h1, h2: too little\n  h2: no clock\n");
+        assert_eq!(total(&plan_with(vec![etcd])), "Nothing can be applied: etcd is refused.");
+    }
+
+    #[test]
+    fn a_plan_says_which_services_restart_and_in_which_order() {
+        let service = |host: &str, unit: &str, action, clients| ServiceChange {
+            host: host.into(),
+            unit: unit.into(),
+            action,
+            clients,
         };
-        assert_eq!(total(&failed), "Nothing can be applied: the dry run failed (etcd).");
+        let restart = |host: &str, unit: &str, clients| service(host, unit, ServiceAction::Restart, clients);
+        let all = [
+            service("h3", "etcd", ServiceAction::Start, Clients::Unaffected),
+            restart("h2", "etcd", Clients::Reconnect),
+            restart("h1", "etcd", Clients::Reconnect),
+            restart("h1", "karmada-scheduler", Clients::Unaffected),
+        ];
+        let restarts = "  restart      etcd: h2, h1, one after the other; clients reconnect to another host\n  \
+                        restart      karmada-scheduler: h1\n";
+        assert_eq!(services(&all, false), format!("  start        1 service\n{restarts}"));
+        assert_eq!(services(&all, true), format!("  start        etcd: h3\n{restarts}"));
+        let mut planned = planned(Stage::Etcd, State::Differs, &[("h1", Kind::File, "/etc/a")]);
+        planned.found.services = all.to_vec();
+        assert_eq!(total(&plan_with(vec![planned])), "To do: 1 file; 3 service restarts.");
+    }
+
+    #[test]
+    fn members_that_are_refused_hold_up_nothing_else() {
+        let mut members = planned(Stage::Members, State::Differs, &[("south", Kind::Object, "Cluster south")]);
+        members.found.failures.push(failure("north", "its kubeconfig has expired"));
+        let mut plan_of = plan_with(vec![members]);
+        plan_of.reach.left_out.push("h3".into());
+        let expected = "\
+Plan for prod
+left out, because they do not answer: h3
+
+members: 1 host
+  south        1 API object
+  north: its kubeconfig has expired
+
+To do: 1 API object.
+Not done: north is refused.
+Not done on h3: run this again when they answer.
+";
+        assert_eq!(plan(&plan_of, false), expected);
+        // Nothing else to do: it is still said.
+        plan_of.stages[0].state = State::Same;
+        plan_of.stages[0].found.changes.clear();
+        assert!(plan(&plan_of, false).contains("members: nothing to do\n  north: its kubeconfig has expired\n"));
     }
 }

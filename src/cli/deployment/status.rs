@@ -19,7 +19,7 @@ pub(crate) struct StatusArgs {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+pub(super) enum Format {
     Table,
     Json,
 }

@@ -167,8 +167,8 @@ impl Report for Traces {
             Event::Recap(recap) => {
                 let error = match recap {
                     recap if recap.interrupted => Some("interrupted"),
-                    recap if recap.lost.unreachable => Some("a host was unreachable"),
-                    recap if recap.lost.failed => Some("a task failed"),
+                    recap if !recap.lost.unreachable.is_empty() => Some("a host was unreachable"),
+                    recap if !recap.lost.failed.is_empty() => Some("a task failed"),
                     _ => None,
                 };
                 self.end_run(at, error);

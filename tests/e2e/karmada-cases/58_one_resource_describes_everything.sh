@@ -18,7 +18,7 @@ write with >"$file"
 trees >"$scratch/before"
 site plan
 exits 0
-says '^members: not installed yet: all of it \(north, south\)$'
+says '^members: needs controlPlane first \(no API server answers yet\): north, south$'
 trees >"$scratch/planned"
 same_trees "$scratch/before" "$scratch/planned"
 # Nobody can be asked.
