@@ -71,6 +71,8 @@ enum Command {
     Certificates(Box<deployment::operation::CertificatesArgs>),
     /// Remove a healthy host from a running control plane
     RemoveHost(Box<deployment::operation::RemoveHostArgs>),
+    /// Look after the etcd cluster of a deployment: check it, back it up
+    Etcd(Box<deployment::etcd::EtcdArgs>),
     /// Remove a deployment from its hosts, with all its data
     Destroy(Box<deployment::destroy::DestroyArgs>),
     /// Run playbooks on the hosts of an inventory
@@ -199,6 +201,7 @@ fn dispatch(argv: Vec<OsString>) -> ExitCode {
         Command::Rollback(args) => deployment::operation::rollback(&args),
         Command::Certificates(args) => deployment::operation::certificates(&args),
         Command::RemoveHost(args) => deployment::operation::remove_host(&args),
+        Command::Etcd(args) => deployment::etcd::run(&args),
         Command::Destroy(args) => deployment::destroy::run(&args),
         Command::Playbook(args) => {
             settings().and_then(|settings| playbook::run(&args, &settings, |_, _, _| Form::Human))

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::backups::BackupError;
 use super::lock;
 use crate::launch;
 use crate::template;
@@ -31,6 +32,8 @@ pub enum Error {
          of the resource names"
     )]
     OwnLogin { option: &'static str },
+    #[error(transparent)]
+    Backup(#[from] BackupError),
     #[error(transparent)]
     Lock(#[from] lock::Error),
     #[error("{}", moved(since, what))]

@@ -3,11 +3,13 @@
 //! [`operation::Prepared::make`], [`destroy::Removal::of`] or [`status::read`], and follows them through a [`Control`]. Nothing here prints, asks, or reads a command line.
 
 pub mod apply;
+pub mod backups;
 pub mod changes;
 pub mod contract;
 mod control;
 pub mod destroy;
 mod error;
+pub mod etcd;
 mod identity;
 pub mod journal;
 pub mod lock;

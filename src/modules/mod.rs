@@ -112,6 +112,7 @@ pub static MODULES: &[Entry] = &[
     local::<debug::Debug>(),
     entry::<package::dnf::Dnf>(),
     entry::<etcd::EtcdClusterInfo>(),
+    entry::<etcd::EtcdGate>(),
     local::<fail::Fail>(),
     entry::<fetch::Fetch>(),
     entry::<file::File>(),
@@ -586,6 +587,7 @@ mod tests {
         let expected = [
             "async_status",
             "etcd_cluster_info",
+            "etcd_gate",
             "find",
             "gather_facts",
             "getent",

@@ -3,6 +3,7 @@
 
 pub(super) mod apply;
 pub(super) mod destroy;
+pub(super) mod etcd;
 mod messages;
 pub(super) mod operation;
 pub(super) mod plan;

@@ -80,6 +80,36 @@ pub(super) struct Alarm {
     pub alarm: String,
 }
 
+/// What a member's metrics say.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(super) struct Metrics {
+    /// Bytes that its database may have. None: no limit is known.
+    pub quota: Option<f64>,
+    /// Milliseconds within which 99 of 100 syncs of the write-ahead log ended since the member started. None: fewer than a hundred.
+    pub fsync_p99: Option<f64>,
+}
+
+impl Metrics {
+    fn parse(text: &str) -> Metrics {
+        const FSYNC: &str = "etcd_disk_wal_fsync_duration_seconds_bucket{le=\"";
+        let mut metrics = Metrics::default();
+        let mut buckets: Vec<(f64, f64)> = Vec::new();
+        for line in text.lines() {
+            let Some((name, value)) = line.rsplit_once(' ') else { continue };
+            let Ok(value) = value.parse::<f64>() else { continue };
+            if name == "etcd_server_quota_backend_bytes" {
+                metrics.quota = Some(value).filter(|quota| *quota > 0.0);
+            } else if let Some(limit) = name.strip_prefix(FSYNC).and_then(|rest| rest.strip_suffix("\"}")) {
+                buckets.push((limit.parse().unwrap_or(f64::INFINITY), value));
+            }
+        }
+        let all = buckets.last().map_or(0.0, |(_, count)| *count);
+        let enough = buckets.iter().find(|(_, count)| all >= 100.0 && *count >= all * 0.99);
+        metrics.fsync_p99 = enough.map(|(limit, _)| limit * 1000.0);
+        metrics
+    }
+}
+
 impl Gateway<'_> {
     pub(super) async fn version(&self) -> Result<Version, Failure> {
         let response = self.get("/version").await?;
@@ -104,6 +134,15 @@ impl Gateway<'_> {
 
     pub(super) async fn status(&self) -> Result<Result<Status, Refusal>, Failure> {
         self.call("/v3/maintenance/status", json!({})).await
+    }
+
+    /// The figures that only the metrics tell. The client address serves them too.
+    pub(super) async fn metrics(&self) -> Result<Result<Metrics, Refusal>, Failure> {
+        let response = self.get("/metrics").await?;
+        Ok(match response.status {
+            200 => Ok(Metrics::parse(&String::from_utf8_lossy(&response.body))),
+            _ => Err(refusal(&response)),
+        })
     }
 
     /// The members as this one knows them.
@@ -210,5 +249,21 @@ fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
         Value::String(text) => text.parse().map_err(serde::de::Error::custom),
         Value::Number(number) => number.as_u64().ok_or_else(|| serde::de::Error::custom("not a whole number")),
         _ => Err(serde::de::Error::custom("not a number")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_99th_percentile_is_the_bucket_that_holds_it() {
+        let text = "# HELP x\netcd_server_quota_backend_bytes 8.589934592e+09\n\
+            etcd_disk_wal_fsync_duration_seconds_bucket{le=\"0.001\"} 90\n\
+            etcd_disk_wal_fsync_duration_seconds_bucket{le=\"0.008\"} 990\n\
+            etcd_disk_wal_fsync_duration_seconds_bucket{le=\"+Inf\"} 1000\n";
+        assert_eq!(Metrics::parse(text), Metrics { quota: Some(8_589_934_592.0), fsync_p99: Some(8.0) });
+        assert_eq!(Metrics::parse(&text.replace("1000", "99").replace("990", "99")).fsync_p99, None);
+        assert_eq!(Metrics::parse(""), Metrics::default());
     }
 }

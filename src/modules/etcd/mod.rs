@@ -1,5 +1,8 @@
-//! `etcd_cluster_info`: what an etcd cluster says of itself, through its members' JSON gateway.
+//! `etcd_cluster_info`: what an etcd cluster says of itself, through its members' JSON gateway. `etcd_gate`: whether it may be
+//! changed.
 
+mod checks;
+mod gate;
 mod gateway;
 mod report;
 
@@ -9,6 +12,7 @@ use async_trait::async_trait;
 use futures::future::join_all;
 use serde::Deserialize;
 
+pub(super) use gate::EtcdGate;
 use gateway::Gateway;
 use report::{Cluster, Endpoint};
 
@@ -130,9 +134,19 @@ impl Module for EtcdClusterInfo {
 }
 
 impl EtcdClusterInfo {
+    async fn look(&self, probe: &Probe, here: &Controller<'_>, write_test_key: Option<&str>) -> Result<Outcome, Error> {
+        Ok(self.ask_all(probe, here, write_test_key, false).await?.outcome())
+    }
+
     /// Asks every endpoint at once. One that does not answer is part of the picture; only the host itself being gone
     /// is an error.
-    async fn look(&self, probe: &Probe, here: &Controller<'_>, write_test_key: Option<&str>) -> Result<Outcome, Error> {
+    async fn ask_all(
+        &self,
+        probe: &Probe,
+        here: &Controller<'_>,
+        write_test_key: Option<&str>,
+        metrics: bool,
+    ) -> Result<Cluster, Error> {
         if self.endpoints.is_empty() {
             return Err(Error::failed("endpoints must name at least one"));
         }
@@ -151,17 +165,18 @@ impl EtcdClusterInfo {
         let gateway = |url| Gateway { probe, tls: &tls, url, limit };
         let asked = urls.into_iter().zip(&self.endpoints).map(|(url, written)| {
             let gateway = gateway(url);
-            async move { endpoint(&gateway, written, self.questions(write_test_key)).await }
+            let questions = Questions { metrics, ..self.questions(write_test_key) };
+            async move { endpoint(&gateway, written, questions).await }
         });
         let mut endpoints = join_all(asked).await.into_iter().collect::<Result<Vec<_>, _>>()?;
         if self.whole_cluster {
             let members = report::addresses_not_asked(&endpoints);
-            let others = members.iter().map(|addresses| self.registered(&gateway, addresses, secure));
+            let others = members.iter().map(|addresses| self.registered(&gateway, addresses, secure, metrics));
             for other in join_all(others).await {
                 endpoints.extend(other?);
             }
         }
-        Ok(Cluster::of(endpoints).outcome())
+        Ok(Cluster::of(endpoints))
     }
 
     /// Asks a member at the addresses that it registered, one after the other until one answers. No write is tried: it
@@ -171,11 +186,15 @@ impl EtcdClusterInfo {
         gateway: &impl Fn(Url) -> Gateway<'a>,
         addresses: &[String],
         secure: bool,
+        metrics: bool,
     ) -> Result<Option<Endpoint>, Error> {
         let mut last = None;
         for address in addresses {
             let mut other = match Url::parse(address) {
-                Ok(url) if url.secure || !secure => endpoint(&gateway(url), address, self.questions(None)).await?,
+                Ok(url) if url.secure || !secure => {
+                    let questions = Questions { metrics, ..self.questions(None) };
+                    endpoint(&gateway(url), address, questions).await?
+                }
                 Ok(_) => Endpoint {
                     error: Some("it registered an address without TLS".to_owned()),
                     ..Endpoint::new(address)
@@ -194,7 +213,8 @@ impl EtcdClusterInfo {
     }
 
     fn questions<'a>(&self, write_test_key: Option<&'a str>) -> Questions<'a> {
-        Questions { linearizable: self.linearizable, write_test_key, allow_full: self.allow_full }
+        let (linearizable, allow_full) = (self.linearizable, self.allow_full);
+        Questions { linearizable, write_test_key, allow_full, metrics: false }
     }
 
     /// An endpoint without a scheme is https if an authority is given.
@@ -225,6 +245,14 @@ struct Questions<'a> {
     linearizable: bool,
     write_test_key: Option<&'a str>,
     allow_full: bool,
+    metrics: bool,
+}
+
+/// Whether the member may be asked at /health. Before 3.4.29 each such request stays in its write-ahead log as one that etcd 3.6
+/// refuses to replay; its alarms and a linearizable read say the same.
+fn knows_health(version: &str) -> bool {
+    let patch = version.strip_prefix("3.4.").map(|patch| patch.split('-').next().unwrap_or_default().parse::<u32>());
+    patch.is_none_or(|patch| patch.is_ok_and(|patch| patch >= 29))
 }
 
 async fn endpoint(gateway: &Gateway<'_>, written: &str, questions: Questions<'_>) -> Result<Endpoint, Error> {
@@ -260,7 +288,9 @@ async fn ask(gateway: &Gateway<'_>, endpoint: &mut Endpoint, questions: Question
     }
     if questions.allow_full {
         endpoint.leave_out_full();
-    } else if let Err(refusal) = gateway.health().await? {
+    } else if knows_health(&endpoint.version)
+        && let Err(refusal) = gateway.health().await?
+    {
         endpoint.problems.push(format!("is not healthy: {refusal}"));
     }
     if questions.linearizable {
@@ -276,6 +306,9 @@ async fn ask(gateway: &Gateway<'_>, endpoint: &mut Endpoint, questions: Question
         if let Err(refusal) = written {
             endpoint.problems.push(format!("rejects writes: {refusal}"));
         }
+    }
+    if questions.metrics {
+        endpoint.metrics = gateway.metrics().await?.ok();
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
 
-use super::gateway::{Alarm, Member, Status};
+use super::gateway::{Alarm, Member, Metrics, Status};
 use crate::modules::Outcome;
 use crate::value::Value;
 
@@ -32,6 +32,8 @@ pub(super) struct Endpoint {
     /// None: not asked.
     pub linearizable: Option<bool>,
     pub writable: Option<bool>,
+    /// None: not asked, or refused.
+    pub metrics: Option<Metrics>,
     /// What it refused: `gives no linearizable read: etcdserver: request timed out`
     pub problems: Vec<String>,
 }
@@ -51,7 +53,7 @@ impl Endpoint {
     }
 
     /// The member that answered here.
-    fn member_id(&self) -> Option<u64> {
+    pub(super) fn member_id(&self) -> Option<u64> {
         self.status.as_ref().map(|status| status.header.member_id)
     }
 
@@ -95,10 +97,10 @@ impl Endpoint {
 
 /// The whole picture.
 pub(super) struct Cluster {
-    endpoints: Vec<Endpoint>,
-    members: Vec<Member>,
-    alarms: BTreeSet<Alarm>,
-    leader: Option<u64>,
+    pub endpoints: Vec<Endpoint>,
+    pub members: Vec<Member>,
+    pub alarms: BTreeSet<Alarm>,
+    pub leader: Option<u64>,
     cluster_id: Option<u64>,
     /// What speaks against its health.
     pub reasons: Vec<String>,
@@ -207,7 +209,7 @@ impl Cluster {
     }
 
     /// A member's name, or its id if it has none.
-    fn name(&self, id: u64) -> String {
+    pub(super) fn name(&self, id: u64) -> String {
         let member = self.members.iter().find(|member| member.id == id).filter(|member| !member.name.is_empty());
         member.map_or_else(|| hex(id), |member| member.name.clone())
     }

@@ -1,0 +1,131 @@
+//! `windlass etcd backup` and `windlass etcd backups`.
+
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, anyhow};
+use clap::Args;
+use serde_json::json;
+
+use crate::cli::deployment::status::Format;
+use crate::cli::deployment::{SiteArgs, show};
+use crate::cli::{ExitCode, Failure, print, working_directory};
+use crate::deployment::backups::{self, Backup, Manifest};
+use crate::deployment::etcd::backup;
+use crate::deployment::lock;
+
+#[derive(Debug, Args)]
+pub(super) struct BackupArgs {
+    /// Directory for the backups of this deployment, on this machine
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    /// How many backups to keep; older ones are removed after the new one is complete (default: all)
+    #[arg(long, value_name = "N")]
+    keep: Option<usize>,
+    #[command(flatten)]
+    site: SiteArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct BackupsArgs {
+    /// Directory with the backups of a deployment
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    /// Output format
+    #[arg(short = 'o', long, value_enum, default_value_t = Format::Table, value_name = "FORMAT")]
+    format: Format,
+}
+
+/// Takes a snapshot and keeps it. Any failure is an exit code other than 0.
+pub(super) fn make(args: &BackupArgs) -> Result<ExitCode, Failure> {
+    let directory = working_directory()?.join(&args.directory);
+    args.site.carry_out(&[], async |site, control| {
+        let Some(made) = backup::make(site, &directory, args.keep, control).await? else {
+            return Ok(ExitCode::Interrupted);
+        };
+        let it = &made.manifest;
+        let from = if it.is_leader { "the leader" } else { "the follower" };
+        let mut text = format!(
+            "{}\n  from {from} {}, etcd {}, revision {}, {} keys, {} ({} compressed)\n  verified: digest, and the hashes of {} members at this revision\n",
+            made.backup.path.display(),
+            it.member,
+            it.etcd_version,
+            it.revision,
+            it.keys,
+            mebibytes(it.size),
+            mebibytes(it.compressed_size),
+            it.compared,
+        );
+        for name in &made.removed {
+            text.push_str(&format!("  removed {name}\n"));
+        }
+        show(&text, site)?;
+        Ok(ExitCode::Ok)
+    })
+}
+
+/// Lists backups, and reads each of them in full. The exit code is 2 if one is damaged, or if there is none.
+pub(super) fn list(args: &BackupsArgs) -> Result<ExitCode, Failure> {
+    let directory = working_directory()?.join(&args.directory);
+    let all = backups::list(&directory).with_context(|| format!("cannot read {}", directory.display()))?;
+    let rows: Vec<Row> = all.into_iter().map(Row::of).collect();
+    if rows.is_empty() {
+        return Err(anyhow!("there is no backup in {}", directory.display()).into());
+    }
+    match args.format {
+        Format::Json => print(format!("{:#}\n", json!(rows.iter().map(Row::json).collect::<Vec<_>>())).as_bytes())?,
+        Format::Table => print(table(&rows).as_bytes())?,
+    }
+    Ok(if rows.iter().all(|row| row.verified.is_ok()) { ExitCode::Ok } else { ExitCode::Failed })
+}
+
+struct Row {
+    backup: Backup,
+    verified: Result<Manifest, String>,
+}
+
+impl Row {
+    fn of(backup: Backup) -> Row {
+        Row { verified: backups::verify(&backup.path), backup }
+    }
+
+    fn json(&self) -> serde_json::Value {
+        json!({
+            "name": self.backup.name,
+            "verified": self.verified.is_ok(),
+            "problem": self.verified.as_ref().err(),
+            "manifest": self.backup.manifest.as_ref().ok(),
+        })
+    }
+}
+
+fn table(rows: &[Row]) -> String {
+    let mut text =
+        format!("{:<32} {:<12} {:>12} {:>12} {:<8} {}\n", "NAME", "AGE", "SIZE", "REVISION", "ETCD", "VERIFIED");
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    for row in rows {
+        let [age, size, revision, version] = match &row.backup.manifest {
+            Ok(it) => [
+                lock::words(now.saturating_sub(std::time::Duration::from_secs(it.taken))),
+                mebibytes(it.size),
+                it.revision.to_string(),
+                it.etcd_version.clone(),
+            ],
+            Err(_) => ["?", "?", "?", "?"].map(str::to_owned),
+        };
+        let verified = match &row.verified {
+            Ok(_) => "yes".to_owned(),
+            Err(why) => format!("no: {why}"),
+        };
+        text.push_str(&format!(
+            "{:<32} {age:<12} {size:>12} {revision:>12} {version:<8} {verified}\n",
+            row.backup.name
+        ));
+    }
+    text
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a tenth is enough")]
+fn mebibytes(bytes: u64) -> String {
+    format!("{:.1} MiB", bytes as f64 / 1_048_576.0)
+}

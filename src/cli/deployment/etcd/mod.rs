@@ -1,0 +1,41 @@
+//! `windlass etcd`: what an etcd cluster needs for years, one sub-command each.
+
+mod backup;
+mod check;
+
+use clap::{Args, Subcommand};
+
+use crate::cli::{ExitCode, Failure};
+
+#[derive(Debug, Args)]
+pub(crate) struct EtcdArgs {
+    #[command(subcommand)]
+    command: EtcdCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum EtcdCommand {
+    /// Check whether the cluster may be changed: members, leader, alarms, lag, sizes, disks, certificates, clocks
+    Check(Box<check::CheckArgs>),
+    /// Take a snapshot, verify it, and keep it in a directory on this machine
+    Backup(Box<backup::BackupArgs>),
+    /// List the backups in a directory, and verify each of them
+    Backups(backup::BackupsArgs),
+}
+
+/// The checks that are left out.
+#[derive(Debug, Args)]
+struct SkipArgs {
+    /// Leave out one of the checks that `windlass etcd check` shows, by its name
+    #[arg(long = "skip-check", value_name = "NAME")]
+    skip: Vec<String>,
+}
+
+/// Runs the sub-command.
+pub(crate) fn run(args: &EtcdArgs) -> Result<ExitCode, Failure> {
+    match &args.command {
+        EtcdCommand::Check(args) => check::run(args),
+        EtcdCommand::Backup(args) => backup::make(args),
+        EtcdCommand::Backups(args) => backup::list(args),
+    }
+}

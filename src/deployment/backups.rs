@@ -1,0 +1,477 @@
+//! Backups of etcd in a directory of this machine: each a directory with the compressed snapshot and a manifest. It gets its name
+//! when it is complete.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::contract::{Figure, Reported};
+use super::plan::hex;
+
+const SNAPSHOT: &str = "snapshot.db.zst";
+const MANIFEST: &str = "manifest.json";
+/// The beginning of the name of a backup that is being written.
+pub(super) const PARTIAL: &str = ".partial-";
+/// etcd appends the SHA-256 of the database to a snapshot.
+const DIGEST: u64 = 32;
+const LAYOUT: u32 = 1;
+/// Partial backups of processes that were killed are removed after this time.
+const ABANDONED: Duration = Duration::from_secs(24 * 3600);
+
+/// What `etcd-backup.yml` reported of the snapshot.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Taken {
+    pub layout: u32,
+    pub cluster: String,
+    pub cluster_id: String,
+    pub host: String,
+    pub member: String,
+    pub is_leader: bool,
+    pub members: Vec<String>,
+    /// How many members' hashes at the snapshot's revision were compared.
+    pub compared: u64,
+    pub etcd_version: String,
+    pub revision: Figure,
+    pub keys: Figure,
+    pub sha256: String,
+}
+
+impl Reported for Taken {
+    const PLAYBOOK: &'static str = "etcd-backup.yml";
+    const VARIABLE: &'static str = "windlass_etcd_backup";
+    const LAYOUT: u32 = LAYOUT;
+}
+
+/// What lies beside a snapshot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    pub layout: u32,
+    pub deployment: String,
+    pub cluster: String,
+    /// In hexadecimal.
+    pub cluster_id: String,
+    /// The member that the snapshot was taken from.
+    pub member: String,
+    pub is_leader: bool,
+    pub members: Vec<String>,
+    pub compared: u64,
+    pub etcd_version: String,
+    pub windlass_version: String,
+    /// Seconds since 1970.
+    pub taken: u64,
+    pub revision: u64,
+    pub keys: u64,
+    /// Of the snapshot before it was compressed.
+    pub size: u64,
+    pub sha256: String,
+    pub compressed_size: u64,
+    pub compressed_sha256: String,
+}
+
+/// A backup in a directory.
+#[derive(Debug, Clone)]
+pub struct Backup {
+    pub name: String,
+    pub path: PathBuf,
+    /// Why it is not usable otherwise.
+    pub manifest: Result<Manifest, String>,
+}
+
+/// Why a backup was not made, or cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    #[error("cannot write the backup to {}: {error}", path.display())]
+    Io { path: PathBuf, error: io::Error },
+    #[error("{}", failures.join("\n"))]
+    NotTaken { failures: Vec<String> },
+    #[error("the snapshot that arrived is damaged: {0}; nothing was kept")]
+    Damaged(String),
+    #[error("{} has backups of {found}, and this deployment's etcd is {wanted}\nhint: give every deployment a directory of its own", path.display())]
+    OtherCluster { path: PathBuf, found: String, wanted: String },
+    #[error(
+        "the snapshot has revision {revision}, but {newest} in {} of the same cluster has revision {known}: the cluster went back, \
+         or the member that was asked lags far behind\nhint: run windlass etcd check", path.display()
+    )]
+    WentBack { path: PathBuf, revision: u64, newest: String, known: u64 },
+}
+
+pub(super) fn io_error(path: &Path) -> impl FnOnce(io::Error) -> BackupError {
+    let path = path.to_owned();
+    move |error| BackupError::Io { path, error }
+}
+
+/// A backup that was made, and those that were removed.
+#[derive(Debug)]
+pub struct Made {
+    pub backup: Backup,
+    pub manifest: Manifest,
+    pub removed: Vec<String>,
+}
+
+/// Only its owner can read what is in it.
+pub(super) fn create(directory: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
+}
+
+fn number(figure: &Figure) -> u64 {
+    match figure {
+        Figure::Number(number) => u64::try_from(*number).unwrap_or_default(),
+        Figure::Text(text) => text.parse().unwrap_or_default(),
+    }
+}
+
+/// Verifies the snapshot in `staging`, compresses it, and gives it its name.
+pub(super) fn finish(
+    directory: &Path,
+    staging: tempfile::TempDir,
+    taken: Taken,
+    deployment: String,
+    keep: Option<usize>,
+) -> Result<Made, BackupError> {
+    let raw = staging.path().join("snapshot.db");
+    let packed = staging.path().join(SNAPSHOT);
+    let (size, sha256) = verify_raw(&raw)?;
+    if sha256 != taken.sha256 {
+        return Err(BackupError::Damaged(format!(
+            "its SHA-256 is {sha256}, and on {} it was {}",
+            taken.host, taken.sha256
+        )));
+    }
+    let earlier = list(directory).map_err(io_error(directory))?;
+    let known = || earlier.iter().filter_map(|backup| Some((backup, backup.manifest.as_ref().ok()?)));
+    if let Some((_, other)) =
+        known().find(|(_, other)| other.cluster != taken.cluster || other.deployment != deployment)
+    {
+        let (found, wanted) =
+            (format!("{} ({})", other.cluster, other.deployment), format!("{} ({deployment})", taken.cluster));
+        return Err(BackupError::OtherCluster { path: directory.to_owned(), found, wanted });
+    }
+    let revision = number(&taken.revision);
+    let newest =
+        known().filter(|(_, other)| other.cluster_id == taken.cluster_id).max_by_key(|(_, other)| other.revision);
+    if let Some((backup, other)) = newest.filter(|(_, other)| other.revision > revision) {
+        let (path, newest, known) = (directory.to_owned(), backup.name.clone(), other.revision);
+        return Err(BackupError::WentBack { path, revision, newest, known });
+    }
+    pack(&raw, &packed).map_err(io_error(&packed))?;
+    // What was written is read again.
+    let (read_size, read_sha256) = digest_unpacked(&packed).map_err(io_error(&packed))?;
+    if (read_size, &read_sha256) != (size, &sha256) {
+        return Err(BackupError::Damaged("the compressed file differs from it".to_owned()));
+    }
+    fs::remove_file(&raw).map_err(io_error(&raw))?;
+    let (compressed_size, compressed_sha256) = digest(&packed).map_err(io_error(&packed))?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let manifest = Manifest {
+        layout: LAYOUT,
+        deployment,
+        cluster: taken.cluster,
+        cluster_id: taken.cluster_id,
+        member: taken.member,
+        is_leader: taken.is_leader,
+        members: taken.members,
+        compared: taken.compared,
+        etcd_version: taken.etcd_version,
+        windlass_version: env!("CARGO_PKG_VERSION").to_owned(),
+        taken: now,
+        revision,
+        keys: number(&taken.keys),
+        size,
+        sha256,
+        compressed_size,
+        compressed_sha256,
+    };
+    let at = staging.path().join(MANIFEST);
+    let text = serde_json::to_string_pretty(&manifest).expect("it is text and numbers");
+    write_whole(&at, text.as_bytes()).map_err(io_error(&at))?;
+    sync(staging.path()).map_err(io_error(staging.path()))?;
+    let name = format!("{}-r{revision}", timestamp(now));
+    let path = directory.join(&name);
+    fs::rename(staging.path(), &path).map_err(io_error(&path))?;
+    // Its directory has another name by now, so that nothing is removed with it.
+    drop(staging.keep());
+    sync(directory).map_err(io_error(directory))?;
+    let backup = Backup { name, path, manifest: Ok(manifest.clone()) };
+    let removed = prune(directory, &backup, keep).map_err(io_error(directory))?;
+    Ok(Made { backup, manifest, removed })
+}
+
+/// Removes all but the newest `keep` complete backups, and what killed processes left. Never the one that was just proven.
+fn prune(directory: &Path, newest: &Backup, keep: Option<usize>) -> io::Result<Vec<String>> {
+    for entry in fs::read_dir(directory)?.flatten() {
+        let is_partial = entry.file_name().to_string_lossy().starts_with(PARTIAL);
+        let age = entry.metadata().and_then(|found| found.modified()).ok().and_then(|then| then.elapsed().ok());
+        if is_partial && age.is_some_and(|age| age > ABANDONED) {
+            fs::remove_dir_all(entry.path())?;
+        }
+    }
+    let Some(keep) = keep else { return Ok(Vec::new()) };
+    let mut complete: Vec<Backup> = list(directory)?.into_iter().filter(|backup| backup.manifest.is_ok()).collect();
+    complete.retain(|backup| backup.name != newest.name);
+    // The newest ones come first.
+    let old = complete.split_off(keep.saturating_sub(1).min(complete.len()));
+    for backup in &old {
+        // It loses its manifest first: one that is half removed is no backup.
+        fs::remove_file(backup.path.join(MANIFEST))?;
+        fs::remove_dir_all(&backup.path)?;
+    }
+    Ok(old.into_iter().map(|backup| backup.name).collect())
+}
+
+/// The backups in a directory, the newest first.
+///
+/// # Errors
+/// The directory cannot be read.
+pub fn list(directory: &Path) -> io::Result<Vec<Backup>> {
+    let mut backups = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with('.') || !entry.path().is_dir() || !entry.path().join(SNAPSHOT).exists() {
+            continue;
+        }
+        backups.push(Backup { manifest: manifest(&entry.path()), name, path: entry.path() });
+    }
+    let time = |backup: &Backup| backup.manifest.as_ref().map_or(0, |manifest| manifest.taken);
+    backups.sort_by(|one, other| (time(other), &other.name).cmp(&(time(one), &one.name)));
+    Ok(backups)
+}
+
+/// The manifest of the backup in a directory; why it cannot be used otherwise.
+pub fn manifest(backup: &Path) -> Result<Manifest, String> {
+    let text = fs::read(backup.join(MANIFEST)).map_err(|error| format!("no manifest: {error}"))?;
+    let manifest: Manifest = serde_json::from_slice(&text).map_err(|error| format!("damaged manifest: {error}"))?;
+    match manifest.layout {
+        LAYOUT => Ok(manifest),
+        other => Err(format!("made by another version of windlass (layout {other})")),
+    }
+}
+
+/// Reads all of a backup and compares it with its manifest and with the digest that etcd put into it.
+///
+/// # Errors
+/// Why it is not good.
+pub fn verify(backup: &Path) -> Result<Manifest, String> {
+    let manifest = manifest(backup)?;
+    let (size, sha256) = digest_unpacked(&backup.join(SNAPSHOT)).map_err(|error| format!("cannot be read: {error}"))?;
+    match (size, &sha256) == (manifest.size, &manifest.sha256) {
+        true => Ok(manifest),
+        false => Err("damaged: its digest differs from the manifest's".to_owned()),
+    }
+}
+
+/// Unpacks a backup's snapshot into a file that only its owner can read, and verifies it.
+///
+/// # Errors
+/// It is damaged, or cannot be written.
+pub fn unpack(backup: &Path, to: &Path) -> Result<Manifest, BackupError> {
+    let manifest = manifest(backup).map_err(BackupError::Damaged)?;
+    let write = || -> io::Result<()> {
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
+        io::copy(&mut zstd::Decoder::new(File::open(backup.join(SNAPSHOT))?)?, &mut file)?;
+        file.sync_all()
+    };
+    write().map_err(io_error(to))?;
+    let (size, sha256) = verify_raw(to)?;
+    match (size, &sha256) == (manifest.size, &manifest.sha256) {
+        true => Ok(manifest),
+        false => Err(BackupError::Damaged("its digest differs from the manifest's".to_owned())),
+    }
+}
+
+/// The size and SHA-256 of a snapshot, whose end is the digest of the rest.
+fn verify_raw(path: &Path) -> Result<(u64, String), BackupError> {
+    let read = || -> io::Result<(u64, String, bool)> {
+        let mut file = File::open(path)?;
+        let size = file.metadata()?.len();
+        let mut whole = Sha256::new();
+        let database = copy_into(&mut (&mut file).take(size.saturating_sub(DIGEST)), &mut whole)?;
+        let mut end = Vec::new();
+        file.read_to_end(&mut end)?;
+        whole.update(&end);
+        Ok((size, hex(whole), database.finalize().as_slice() == end.as_slice()))
+    };
+    match read().map_err(io_error(path))? {
+        (size, sha256, true) => Ok((size, sha256)),
+        _ => Err(BackupError::Damaged("its end is not the digest of the rest".to_owned())),
+    }
+}
+
+/// Reads all of it into `digest`, and returns one of its own.
+fn copy_into(from: &mut impl Read, digest: &mut Sha256) -> io::Result<Sha256> {
+    let mut own = Sha256::new();
+    let mut piece = vec![0; 1 << 16];
+    loop {
+        match from.read(&mut piece)? {
+            0 => return Ok(own),
+            count => {
+                own.update(&piece[..count]);
+                digest.update(&piece[..count]);
+            }
+        }
+    }
+}
+
+fn digest_of(mut from: impl Read) -> io::Result<(u64, String)> {
+    let mut digest = Sha256::new();
+    let mut size = 0;
+    let mut piece = vec![0; 1 << 16];
+    loop {
+        match from.read(&mut piece)? {
+            0 => return Ok((size, hex(digest))),
+            count => {
+                digest.update(&piece[..count]);
+                size += count as u64;
+            }
+        }
+    }
+}
+
+fn digest(path: &Path) -> io::Result<(u64, String)> {
+    digest_of(BufReader::new(File::open(path)?))
+}
+
+fn digest_unpacked(path: &Path) -> io::Result<(u64, String)> {
+    digest_of(zstd::Decoder::new(File::open(path)?)?)
+}
+
+fn pack(from: &Path, to: &Path) -> io::Result<()> {
+    let file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
+    let mut encoder = zstd::Encoder::new(file, 3)?;
+    io::copy(&mut File::open(from)?, &mut encoder)?;
+    encoder.finish()?.sync_all()
+}
+
+fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(content)?;
+    file.sync_all()
+}
+
+fn sync(directory: &Path) -> io::Result<()> {
+    File::open(directory)?.sync_all()
+}
+
+/// `20261124T043000Z`
+fn timestamp(seconds: u64) -> String {
+    let at = i64::try_from(seconds).ok().and_then(|seconds| chrono::DateTime::from_timestamp(seconds, 0));
+    at.unwrap_or_default().format("%Y%m%dT%H%M%SZ").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn snapshot(content: &[u8]) -> Vec<u8> {
+        let mut all = content.to_vec();
+        all.extend(Sha256::digest(content));
+        all
+    }
+
+    fn taken(content: &[u8], revision: i64) -> Taken {
+        Taken {
+            layout: 1,
+            cluster: "etcd".into(),
+            cluster_id: "7".into(),
+            host: "h1".into(),
+            member: "h1".into(),
+            is_leader: false,
+            members: vec!["h1".into()],
+            compared: 1,
+            etcd_version: "3.5.16".into(),
+            revision: Figure::Number(revision),
+            keys: Figure::Number(1),
+            sha256: hex({
+                let mut digest = Sha256::new();
+                digest.update(content);
+                digest
+            }),
+        }
+    }
+
+    fn back_up(directory: &Path, content: &[u8], taken: Taken, keep: Option<usize>) -> Result<Made, BackupError> {
+        let staging = tempfile::Builder::new().prefix(PARTIAL).tempdir_in(directory).unwrap();
+        fs::write(staging.path().join("snapshot.db"), content).unwrap();
+        finish(directory, staging, taken, "karmada".into(), keep)
+    }
+
+    #[test]
+    fn a_backup_is_what_was_taken_and_damage_is_found() {
+        let directory = tempfile::tempdir().unwrap();
+        let content = snapshot(&[7; 100_000]);
+        let made = back_up(directory.path(), &content, taken(&content, 5), None).unwrap();
+        assert!(made.backup.name.ends_with("Z-r5"), "{}", made.backup.name);
+        assert_eq!(verify(&made.backup.path).unwrap(), made.manifest);
+        let to = directory.path().join("out.db");
+        unpack(&made.backup.path, &to).unwrap();
+        assert_eq!(fs::read(&to).unwrap(), content);
+        let packed = made.backup.path.join(SNAPSHOT);
+        let mut bytes = fs::read(&packed).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        fs::write(&packed, bytes).unwrap();
+        assert!(verify(&made.backup.path).is_err());
+        fs::remove_file(&to).unwrap();
+        assert!(unpack(&made.backup.path, &to).is_err());
+    }
+
+    #[test]
+    fn what_arrives_damaged_leaves_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let content = snapshot(&[7; 1000]);
+        let mut cut = content.clone();
+        cut.truncate(900);
+        let mut changed = content.clone();
+        changed[3] ^= 1;
+        for bad in [cut, changed] {
+            let taken = taken(&bad, 5);
+            assert!(matches!(back_up(directory.path(), &bad, taken, None), Err(BackupError::Damaged(_))));
+        }
+        let other = taken(b"else", 5);
+        assert!(matches!(back_up(directory.path(), &content, other, None), Err(BackupError::Damaged(_))));
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn the_newest_are_kept_and_never_none() {
+        let directory = tempfile::tempdir().unwrap();
+        let content = snapshot(b"x");
+        let mut names = Vec::new();
+        for revision in 1..=3 {
+            names.push(back_up(directory.path(), &content, taken(&content, revision), None).unwrap().backup.name);
+        }
+        // One that lost its manifest is no backup, and is not counted.
+        fs::remove_file(directory.path().join(&names[2]).join(MANIFEST)).unwrap();
+        let made = back_up(directory.path(), &content, taken(&content, 4), Some(0)).unwrap();
+        assert_eq!(made.removed, [names[1].clone(), names[0].clone()]);
+        let left: Vec<String> = list(directory.path()).unwrap().into_iter().map(|backup| backup.name).collect();
+        assert_eq!(left, [made.backup.name, names[2].clone()]);
+    }
+
+    #[test]
+    fn a_cluster_that_went_back_or_is_another_one_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let content = snapshot(b"x");
+        back_up(directory.path(), &content, taken(&content, 5), None).unwrap();
+        let back = back_up(directory.path(), &content, taken(&content, 4), None).unwrap_err();
+        assert!(back.to_string().contains("the snapshot has revision 4, but"), "{back}");
+        // After a restore it is a new cluster.
+        let restored = Taken { cluster_id: "8".into(), ..taken(&content, 4) };
+        back_up(directory.path(), &content, restored, None).unwrap();
+        let other = Taken { cluster: "events".into(), ..taken(&content, 9) };
+        assert!(matches!(back_up(directory.path(), &content, other, None), Err(BackupError::OtherCluster { .. })));
+    }
+
+    #[test]
+    fn times_are_written_as_in_the_calendar() {
+        assert_eq!(timestamp(0), "19700101T000000Z");
+        assert_eq!(timestamp(951_782_400), "20000229T000000Z");
+        assert_eq!(timestamp(1_795_494_651), "20261124T043051Z");
+    }
+}

@@ -1,0 +1,44 @@
+//! Makes a backup of etcd: a snapshot from a host, kept as [`crate::deployment::backups`] does.
+
+use std::path::Path;
+
+use super::ask;
+use crate::deployment::backups::{self, BackupError, Made, PARTIAL, Taken};
+use crate::deployment::{Control, Error, Outcome, Site};
+use crate::resource::names::variable;
+use crate::value::{Value, Vars};
+
+/// Makes a backup in a directory. `keep`: how many to keep. None: the face ended it.
+///
+/// # Errors
+/// No snapshot could be taken, it is damaged, or it cannot be written.
+pub async fn make(
+    site: &Site,
+    directory: &Path,
+    keep: Option<usize>,
+    control: &Control,
+) -> Result<Option<Made>, Error> {
+    let phase = site.read().await?;
+    let deployment = phase.deployment(control).await?;
+    backups::create(directory).map_err(backups::io_error(directory))?;
+    let staging =
+        tempfile::Builder::new().prefix(PARTIAL).tempdir_in(directory).map_err(backups::io_error(directory))?;
+    let id = staging.path().file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let vars = Vars::from([
+        (variable::ETCD_BACKUP_STAGING.into(), Value::from(staging.path().display().to_string())),
+        (variable::ETCD_BACKUP_ID.into(), Value::from(id.trim_start_matches(PARTIAL))),
+    ]);
+    let Some(reply) = ask::<Taken>(&phase, vars, None, control).await? else { return Ok(None) };
+    if reply.outcome == Outcome::Interrupted {
+        return Ok(None);
+    }
+    let Some(taken) = reply.reported else {
+        let silent = reply.unreachable.iter().map(|(host, why)| format!("{host}: {why}"));
+        return Err(BackupError::NotTaken { failures: reply.failures.into_iter().chain(silent).collect() }.into());
+    };
+    // On a thread that may wait.
+    let (directory, name) = (directory.to_owned(), deployment.name);
+    let kept = tokio::task::spawn_blocking(move || backups::finish(&directory, staging, taken, name, keep));
+    let made = kept.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?;
+    Ok(Some(made))
+}

@@ -1,0 +1,61 @@
+//! What `windlass etcd` does that changes nothing in the cluster: the checks, backups. The rest are
+//! [operations](super::operation::Operation).
+
+pub mod backup;
+pub mod check;
+
+use std::collections::BTreeMap;
+
+use super::contract::Reported;
+use super::control::{Control, Outcome};
+use super::lock::Lock;
+use super::{Error, Phase, Run};
+use crate::engine::{self, Event};
+use crate::value::Vars;
+
+/// What a playbook reported, and what went wrong.
+pub struct Reply<T> {
+    /// None: no host was left to report it.
+    pub reported: Option<T>,
+    /// Hosts that were not reached, with the reason.
+    pub unreachable: BTreeMap<String, String>,
+    /// Tasks that failed: `HOST: MESSAGE`.
+    pub failures: Vec<String>,
+    pub outcome: Outcome,
+}
+
+/// Runs the playbook that reports `T`. None: the face ended it.
+///
+/// # Errors
+/// The playbook cannot be run, or reports something of another layout.
+pub(super) async fn ask<T: Reported>(
+    phase: &Phase<'_>,
+    vars: Vars,
+    lock: Option<&Lock>,
+    control: &Control,
+) -> Result<Option<Reply<T>>, Error> {
+    let playbook = phase.site().playbook(T::PLAYBOOK);
+    let hold = lock.map(|lock| lock.hold().clone());
+    let job = phase.job(Run { playbook: Some(&playbook), vars, hold, ..Run::default() }, control).await?;
+    let mut unreachable = BTreeMap::new();
+    let mut failures = Vec::new();
+    let recap = control
+        .run
+        .watch(job, |event| {
+            if let Event::Result { host, result, .. } = event
+                && let Some(message) = &result.message
+            {
+                match result.status {
+                    engine::Status::Unreachable => {
+                        unreachable.entry(host.to_string()).or_insert_with(|| message.clone());
+                    }
+                    engine::Status::Failed => failures.push(format!("{host}: {message}")),
+                    _ => {}
+                }
+            }
+        })
+        .await?;
+    let Some(recap) = recap else { return Ok(None) };
+    let reported = recap.stats.run.get(T::VARIABLE).map(T::read).transpose().map_err(Error::Observation)?;
+    Ok(Some(Reply { reported, unreachable, failures, outcome: Outcome::of(&recap) }))
+}

@@ -1,0 +1,475 @@
+//! The checks of the gate: what must hold before a cluster is changed. Each has a name by which it can be skipped, a figure, and
+//! what to do if it does not hold.
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+
+use super::gateway::Member;
+use super::report::{Cluster, Endpoint};
+use crate::value::Value;
+
+/// The names of the checks, in the order in which they are shown.
+pub(super) const NAMES: [&str; 14] = [
+    "reachable",
+    "members",
+    "leader",
+    "learners",
+    "alarms",
+    "lag",
+    "versions",
+    "read",
+    "write",
+    "database",
+    "fsync",
+    "disk",
+    "certificates",
+    "clock",
+];
+
+/// A member that is behind the leader by more log entries than this is not in step.
+const MOST_BEHIND: u64 = 1000;
+/// The part of its quota that a database may fill.
+const FULLEST: f64 = 0.8;
+/// etcd's own advice for the disk, in milliseconds.
+const FAST_FSYNC: f64 = 10.0;
+/// Seconds. etcd uses the clock for certificates and log lines.
+const CLOCK_WARNING: f64 = 3.0;
+const CLOCK_LIMIT: f64 = 60.0;
+const MIB: u64 = 1 << 20;
+/// Free space beside twice the database: two segments of the write-ahead log, and some for the snapshot.
+const SPACE: u64 = 512;
+
+/// What the tasks of the role found on a member's host.
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default)]
+pub(super) struct HostFigures {
+    pub host: String,
+    /// Of its data directory, in MiB.
+    pub disk_free_mb: Option<u64>,
+    /// Until its first certificate ends.
+    pub days_left: Option<i64>,
+    /// Seconds since 1970.
+    pub clock: Option<f64>,
+    /// The peer URL that the inventory gives the member.
+    pub peer_url: Option<String>,
+}
+
+/// What may be set by the role's variables.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    pub fsync_ms: f64,
+    pub days: i64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    Ok,
+    Warning,
+    Refused,
+    Skipped,
+    /// Nothing could be read.
+    Unknown,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Check {
+    pub name: &'static str,
+    pub state: State,
+    /// The figure.
+    pub found: String,
+    /// What to do. Empty: nothing.
+    pub hint: String,
+}
+
+impl Check {
+    /// `lag: h3 is 1200 entries behind the leader; wait until ...`
+    pub(super) fn sentence(&self) -> String {
+        format!("{}: {}; {}", self.name, self.found, self.hint)
+    }
+
+    pub(super) fn value(&self) -> Value {
+        let state = match self.state {
+            State::Ok => "ok",
+            State::Warning => "warning",
+            State::Refused => "refused",
+            State::Skipped => "skipped",
+            State::Unknown => "unknown",
+        };
+        Value::from_pairs([
+            ("check", Value::from(self.name)),
+            ("state", Value::from(state)),
+            ("found", Value::from(self.found.as_str())),
+            ("hint", Value::from(self.hint.as_str())),
+        ])
+    }
+}
+
+/// All checks, over what the members and the hosts said.
+pub(super) fn all(cluster: &Cluster, hosts: &[HostFigures], limits: Limits) -> Vec<Check> {
+    let mut checks = Vec::new();
+    let mut add =
+        |name, (state, found, hint): Finding| checks.push(Check { name, state, found, hint: hint.to_owned() });
+    add("reachable", reachable(cluster));
+    add("members", members(cluster, hosts));
+    add("leader", leader(cluster));
+    add("learners", learners(cluster));
+    add("alarms", alarms(cluster));
+    add("lag", lag(cluster));
+    add("versions", versions(cluster));
+    add("read", answers(cluster, "a linearizable read", |endpoint| endpoint.linearizable));
+    add("write", answers(cluster, "a write", |endpoint| endpoint.writable));
+    add("database", database(cluster));
+    add("fsync", fsync(cluster, limits));
+    add("disk", disk(cluster, hosts));
+    add("certificates", certificates(hosts, limits));
+    add("clock", clock(hosts));
+    checks
+}
+
+type Finding = (State, String, &'static str);
+
+fn ok(found: impl Into<String>) -> Finding {
+    (State::Ok, found.into(), "")
+}
+
+fn refused(found: impl Into<String>, hint: &'static str) -> Finding {
+    (State::Refused, found.into(), hint)
+}
+
+fn unknown() -> Finding {
+    (State::Unknown, "not read".to_owned(), "")
+}
+
+/// The endpoint at which a member answered.
+fn of<'c>(cluster: &'c Cluster, member: &Member) -> Option<&'c Endpoint> {
+    let answers = |endpoint: &&Endpoint| endpoint.member_id() == Some(member.id) && endpoint.error.is_none();
+    cluster.endpoints.iter().find(answers)
+}
+
+fn called(cluster: &Cluster, endpoint: &Endpoint) -> String {
+    endpoint.member_id().map_or_else(|| endpoint.endpoint.clone(), |id| cluster.name(id))
+}
+
+fn reachable(cluster: &Cluster) -> Finding {
+    let all = cluster.members.len();
+    let silent: Vec<String> =
+        cluster.members.iter().filter(|member| of(cluster, member).is_none()).map(|m| cluster.name(m.id)).collect();
+    if all == 0 {
+        return refused("no member answers", "start etcd on a majority of the hosts");
+    }
+    if silent.is_empty() {
+        return ok(format!("{all} of {all} members answer"));
+    }
+    refused(
+        format!("{} of {all} members answer; not: {}", all - silent.len(), silent.join(", ")),
+        "start the members that are down; for one that is gone for good, run windlass etcd remove",
+    )
+}
+
+fn members(cluster: &Cluster, hosts: &[HostFigures]) -> Finding {
+    let lists: BTreeSet<&Vec<Member>> =
+        cluster.endpoints.iter().filter_map(|endpoint| endpoint.members.as_ref()).collect();
+    let ids: BTreeSet<u64> =
+        cluster.endpoints.iter().filter_map(|e| e.status.as_ref()).map(|status| status.header.cluster_id).collect();
+    if ids.len() > 1 {
+        return refused(
+            format!("the members belong to {} clusters", ids.len()),
+            "keep the members of one cluster only in the group",
+        );
+    }
+    if lists.len() > 1 {
+        return refused(
+            format!("the members have {} different lists of members", lists.len()),
+            "wait until all members have applied the last change; a member that was cut off needs its network back",
+        );
+    }
+    let registered: Vec<&String> = cluster.members.iter().flat_map(|member| &member.peer_urls).collect();
+    let elsewhere: Vec<String> = hosts
+        .iter()
+        .filter_map(|host| host.peer_url.as_ref().map(|url| (host, url)))
+        .filter(|(_, url)| !registered.iter().any(|known| known.trim_end_matches('/') == url.trim_end_matches('/')))
+        .map(|(host, url)| format!("{} ({url})", host.host))
+        .collect();
+    if !elsewhere.is_empty() {
+        return refused(
+            format!("not registered at the address of the inventory: {}", elsewhere.join(", ")),
+            "a new host joins with playbooks/etcd.yml or windlass apply; for a changed address see roles/etcd/README.md",
+        );
+    }
+    ok(format!("{} members, one list", cluster.members.len()))
+}
+
+fn leader(cluster: &Cluster) -> Finding {
+    let statuses = || cluster.endpoints.iter().filter_map(|endpoint| endpoint.status.as_ref());
+    let leaders: BTreeSet<u64> = statuses().map(|status| status.leader).collect();
+    let terms: BTreeSet<u64> = statuses().map(|status| status.raft_term).collect();
+    match (leaders.len(), cluster.leader) {
+        (1, Some(leader)) if terms.len() == 1 => {
+            ok(format!("{}, term {}", cluster.name(leader), terms.first().copied().unwrap_or_default()))
+        }
+        (_, None) => refused("no leader", "start enough members for a majority"),
+        _ => refused(
+            format!("{} leaders, {} terms", leaders.len(), terms.len()),
+            "an election is running or a member is cut off: wait, then check the network between the members",
+        ),
+    }
+}
+
+fn learners(cluster: &Cluster) -> Finding {
+    let left = cluster.members.iter().filter(|member| member.is_learner || member.name.is_empty());
+    let names: Vec<String> = left.map(|member| cluster.name(member.id)).collect();
+    if names.is_empty() {
+        return ok("none");
+    }
+    refused(
+        names.join(", "),
+        "run playbooks/etcd.yml or windlass apply again: it completes the join; or run windlass etcd remove",
+    )
+}
+
+fn alarms(cluster: &Cluster) -> Finding {
+    let alarms: Vec<String> =
+        cluster.alarms.iter().map(|alarm| format!("{} on {}", alarm.alarm, cluster.name(alarm.member))).collect();
+    if alarms.is_empty() {
+        return ok("none");
+    }
+    refused(
+        alarms.join(", "),
+        "NOSPACE: compact, run windlass etcd defrag --all, then etcdctl alarm disarm; CORRUPT: replace the odd member",
+    )
+}
+
+fn lag(cluster: &Cluster) -> Finding {
+    let statuses = || cluster.endpoints.iter().filter_map(|endpoint| Some((endpoint, endpoint.status.as_ref()?)));
+    let Some(newest) = statuses().map(|(_, status)| status.raft_index).max() else { return unknown() };
+    let behind = statuses()
+        .map(|(endpoint, status)| (newest.saturating_sub(status.raft_applied_index), called(cluster, endpoint)));
+    let Some((most, name)) = behind.max() else { return unknown() };
+    match most {
+        ..=MOST_BEHIND => ok(format!("{most} entries at most")),
+        _ => refused(
+            format!("{name} is {most} entries behind, the limit is {MOST_BEHIND}"),
+            "wait until it has caught up; if it does not, its disk or network is too slow",
+        ),
+    }
+}
+
+fn versions(cluster: &Cluster) -> Finding {
+    let all: BTreeSet<&str> =
+        cluster.endpoints.iter().map(|e| e.version.as_str()).filter(|version| !version.is_empty()).collect();
+    let minor =
+        |version: &str| version.split('.').nth(1).and_then(|minor| minor.parse::<u32>().ok()).unwrap_or_default();
+    let minors: BTreeSet<u32> = all.iter().map(|version| minor(version)).collect();
+    let text = all.into_iter().collect::<Vec<_>>().join(", ");
+    match (minors.first(), minors.last()) {
+        (None, _) | (_, None) => unknown(),
+        (Some(low), Some(high)) if high - low > 1 => {
+            refused(text, "members may differ by one minor version: complete the upgrade")
+        }
+        (Some(low), Some(high)) if low != high => {
+            (State::Warning, text, "an upgrade is not complete: run playbooks/etcd.yml again")
+        }
+        _ => ok(text),
+    }
+}
+
+fn answers(cluster: &Cluster, what: &str, answer: impl Fn(&Endpoint) -> Option<bool>) -> Finding {
+    let is_learner = |endpoint: &Endpoint| endpoint.status.as_ref().is_some_and(|status| status.is_learner);
+    let asked: Vec<(&Endpoint, bool)> = cluster
+        .endpoints
+        .iter()
+        .filter(|endpoint| !is_learner(endpoint))
+        .filter_map(|endpoint| Some((endpoint, answer(endpoint)?)))
+        .collect();
+    let bad: Vec<String> = asked.iter().filter(|(_, good)| !good).map(|(e, _)| called(cluster, e)).collect();
+    if asked.is_empty() {
+        return unknown();
+    }
+    if bad.is_empty() {
+        return ok(format!("{} members do {what}", asked.len()));
+    }
+    refused(
+        format!("{what} fails on {}", bad.join(", ")),
+        "read the member's log (journalctl -u etcd) and the other refusals here",
+    )
+}
+
+fn database(cluster: &Cluster) -> Finding {
+    let sizes = cluster.endpoints.iter().filter_map(|endpoint| {
+        let (status, quota) = (endpoint.status.as_ref()?, endpoint.metrics.as_ref()?.quota?);
+        #[expect(clippy::cast_precision_loss, reason = "a part in a hundred is enough")]
+        Some((status.db_size as f64 / quota, status.db_size, called(cluster, endpoint)))
+    });
+    let Some((part, size, name)) = sizes.max_by(|one, other| one.0.total_cmp(&other.0)) else { return unknown() };
+    let found = format!("{name} {} MiB, {:.0} % of its quota", size / MIB, part * 100.0);
+    match part < FULLEST {
+        true => ok(found),
+        false => refused(found, "compact and run windlass etcd defrag, or set a higher etcd_quota_backend_bytes"),
+    }
+}
+
+fn fsync(cluster: &Cluster, limits: Limits) -> Finding {
+    let figures = cluster
+        .endpoints
+        .iter()
+        .filter_map(|endpoint| Some((endpoint.metrics.as_ref()?.fsync_p99?, called(cluster, endpoint))));
+    let Some((most, name)) = figures.max_by(|one, other| one.0.total_cmp(&other.0)) else {
+        return ok("fewer than 100 writes since the members started");
+    };
+    let found = format!("{name} {most:.0} ms (99th percentile)");
+    if most > limits.fsync_ms {
+        refused(found, "the disk is too slow for etcd: move the data to a faster one, or raise etcd_fsync_limit_ms")
+    } else if most > FAST_FSYNC {
+        (State::Warning, found, "etcd advises less than 10 ms")
+    } else {
+        ok(found)
+    }
+}
+
+fn disk(cluster: &Cluster, hosts: &[HostFigures]) -> Finding {
+    let largest = cluster.endpoints.iter().filter_map(|e| e.status.as_ref()).map(|status| status.db_size).max();
+    let needed = largest.unwrap_or_default() * 2 / MIB + SPACE;
+    let free = hosts.iter().filter_map(|host| Some((host.disk_free_mb?, host.host.as_str())));
+    let Some((least, name)) = free.min() else { return unknown() };
+    let found = format!("{name} has {least} MiB free, needs {needed}");
+    match least >= needed {
+        true => ok(found),
+        false => refused(found, "free space on the file system of the data directory"),
+    }
+}
+
+fn certificates(hosts: &[HostFigures], limits: Limits) -> Finding {
+    let days = hosts.iter().filter_map(|host| Some((host.days_left?, host.host.as_str())));
+    let Some((least, name)) = days.min() else { return unknown() };
+    let found = format!("{least} days left on {name}");
+    match least >= limits.days {
+        true => ok(found),
+        false => refused(found, "renew them: run playbooks/etcd.yml"),
+    }
+}
+
+fn clock(hosts: &[HostFigures]) -> Finding {
+    let clocks = || hosts.iter().filter_map(|host| host.clock);
+    let (least, most) = (clocks().fold(f64::INFINITY, f64::min), clocks().fold(f64::NEG_INFINITY, f64::max));
+    if clocks().count() < 2 {
+        return unknown();
+    }
+    let found = format!("{:.1} s between the hosts at most", most - least);
+    match most - least {
+        apart if apart > CLOCK_LIMIT => refused(found, "synchronize the clocks (chrony, systemd-timesyncd)"),
+        apart if apart > CLOCK_WARNING => (State::Warning, found, "synchronize the clocks (chrony, systemd-timesyncd)"),
+        _ => ok(found),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::gateway::{Alarm, Header, Metrics, Status};
+    use super::*;
+
+    const LIMITS: Limits = Limits { fsync_ms: 1000.0, days: 7 };
+
+    fn member(id: u64) -> Member {
+        Member { id, name: format!("h{id}"), peer_urls: vec![format!("https://h{id}:2380")], ..Member::default() }
+    }
+
+    fn endpoint(id: u64) -> Endpoint {
+        let header = Header { cluster_id: 7, member_id: id };
+        let status = Status {
+            header,
+            leader: 1,
+            raft_term: 2,
+            raft_index: 100,
+            raft_applied_index: 100,
+            db_size: MIB,
+            ..Status::default()
+        };
+        Endpoint {
+            endpoint: format!("https://h{id}:2379"),
+            reachable: true,
+            version: "3.5.16".into(),
+            status: Some(status),
+            members: Some(vec![member(1), member(2), member(3)]),
+            linearizable: Some(true),
+            writable: Some(true),
+            metrics: Some(Metrics { quota: Some(100.0 * 1_048_576.0), fsync_p99: Some(8.0) }),
+            ..Endpoint::default()
+        }
+    }
+
+    fn hosts() -> Vec<HostFigures> {
+        let host = |id: u64| HostFigures {
+            host: format!("h{id}"),
+            disk_free_mb: Some(2000),
+            days_left: Some(100),
+            clock: Some(1000.0),
+            peer_url: Some(format!("https://h{id}:2380")),
+        };
+        vec![host(1), host(2), host(3)]
+    }
+
+    /// The checks that do not pass, after a change.
+    fn fails(change: impl FnOnce(&mut Vec<Endpoint>, &mut Vec<HostFigures>)) -> Vec<String> {
+        let (mut endpoints, mut hosts) = (vec![endpoint(1), endpoint(2), endpoint(3)], hosts());
+        change(&mut endpoints, &mut hosts);
+        let checks = all(&Cluster::of(endpoints), &hosts, LIMITS);
+        assert_eq!(checks.len(), NAMES.len());
+        checks
+            .iter()
+            .filter(|check| check.state != State::Ok)
+            .map(|check| format!("{} {:?}", check.name, check.state))
+            .collect()
+    }
+
+    fn status(endpoints: &mut [Endpoint], at: usize) -> &mut Status {
+        endpoints[at].status.as_mut().unwrap()
+    }
+
+    #[test]
+    fn every_check_has_a_fault_that_it_finds() {
+        assert_eq!(fails(|_, _| ()), Vec::<String>::new());
+        assert_eq!(fails(|all, _| drop(all.pop())), ["reachable Refused"]);
+        assert_eq!(fails(|all, _| drop(all[1].members.as_mut().unwrap().pop())), ["members Refused"]);
+        assert_eq!(fails(|_, hosts| hosts[0].peer_url = Some("https://h9:2380".into())), ["members Refused"]);
+        assert_eq!(fails(|all, _| status(all, 1).raft_term = 1), ["leader Refused"]);
+        assert_eq!(
+            fails(|all, _| all.iter_mut().for_each(|e| e.status.as_mut().unwrap().leader = 0)),
+            ["leader Refused"]
+        );
+        let learner = |all: &mut Vec<Endpoint>| {
+            all.iter_mut().for_each(|endpoint| endpoint.members.as_mut().unwrap()[2].is_learner = true);
+            status(all, 2).is_learner = true;
+            all[2].linearizable = Some(false);
+        };
+        assert_eq!(fails(|all, _| learner(all)), ["learners Refused"]);
+        assert_eq!(
+            fails(|all, _| all[0].alarms.push(Alarm { member: 2, alarm: "NOSPACE".into() })),
+            ["alarms Refused"]
+        );
+        assert_eq!(fails(|all, _| status(all, 0).raft_index = 1101), ["lag Refused"]);
+        assert_eq!(fails(|all, _| all[0].version = "3.7.2".into()), ["versions Refused"]);
+        assert_eq!(fails(|all, _| all[0].version = "3.6.2".into()), ["versions Warning"]);
+        assert_eq!(fails(|all, _| all[2].linearizable = Some(false)), ["read Refused"]);
+        assert_eq!(fails(|all, _| all[2].writable = Some(false)), ["write Refused"]);
+        assert_eq!(fails(|all, _| status(all, 0).db_size = 81 * MIB), ["database Refused"]);
+        let fsync = |ms| {
+            move |all: &mut Vec<Endpoint>, _: &mut Vec<HostFigures>| {
+                all[0].metrics.as_mut().unwrap().fsync_p99 = Some(ms)
+            }
+        };
+        assert_eq!(fails(fsync(16.0)), ["fsync Warning"]);
+        assert_eq!(fails(fsync(2000.0)), ["fsync Refused"]);
+        assert_eq!(fails(|_, hosts| hosts[1].disk_free_mb = Some(513)), ["disk Refused"]);
+        assert_eq!(fails(|_, hosts| hosts[1].days_left = Some(6)), ["certificates Refused"]);
+        assert_eq!(fails(|_, hosts| hosts[1].clock = Some(1004.0)), ["clock Warning"]);
+        assert_eq!(fails(|_, hosts| hosts[1].clock = Some(900.0)), ["clock Refused"]);
+    }
+
+    #[test]
+    fn a_refusal_names_the_check_the_figure_and_what_to_do() {
+        let checks = all(&Cluster::of(vec![endpoint(1), endpoint(2)]), &hosts(), LIMITS);
+        let refused = checks.iter().find(|check| check.state == State::Refused).unwrap().sentence();
+        assert!(refused.starts_with("reachable: 2 of 3 members answer; not: h3; start the members"), "{refused}");
+    }
+}
